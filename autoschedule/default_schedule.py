@@ -15,11 +15,14 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_plain, why_not_plain
 from weft.autoschedule.blocked_convolution import blocked_convolution
+from weft.autoschedule.concatenation import concatenation
 from weft.autoschedule.contraction import contraction, vector_times_matrix
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.dot_products import dot_products
+from weft.autoschedule.executor import PlannedRule
 from weft.autoschedule.filter_convolution import filter_convolution
 from weft.autoschedule.inlining import inline_producer
 from weft.autoschedule.kernels import (
@@ -72,6 +75,8 @@ RULES: Final[tuple[Rule, ...]] = (
     reduction_in_parts,
     # Single nests leave what chooses in scalar code.
     argmax_in_lanes,
+    # Single nests would choose an array for each element.
+    concatenation,
     # What is left.
     single_nest,
 )
@@ -89,8 +94,8 @@ KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # What is left.
     result_for_thread,
     # Where that cannot be proved to be right.
-    partial(inner_loops_for_thread, in_register=True),
-    partial(inner_loops_for_thread, in_register=False),
+    inner_loops_for_thread(in_register=True),
+    inner_loops_for_thread(in_register=False),
     # What may run in no other order, for want of promises.
     in_one_thread,
 )
@@ -219,6 +224,8 @@ class _Attempts:
         self.blocks: dict[str, BlockOp] = {}
         """Those that were there when the rule that is tried began, or after the last step back."""
         self.handles: dict[str, BlockHandle] = {}
+        self.patterns: dict[str, BlockPattern] = {}
+        """Patterns of blocks since the last step that changed the program."""
         self.done: set[str] = set()
         """Blocks that a rule said it has scheduled, though they may look plain still."""
 
@@ -250,12 +257,20 @@ class _Attempts:
             self.handles[label] = self.schedule.handle_of(self.blocks[label])
         last = self.schedule.trace.body.block.last_op
         try:
-            if rule(self.schedule, self.handles[label], self.target):
+            if self._apply(rule, label):
+                self.patterns.clear()
                 return True
         except ScheduleError:
             pass
         self._undo(last)
         return False
+
+    def _apply(self, rule: Rule, label: str) -> bool:
+        if not isinstance(rule, PlannedRule):
+            return rule(self.schedule, self.handles[label], self.target)
+        if label not in self.patterns:
+            self.patterns[label] = pattern_of(self.blocks[label])
+        return rule.schedule(self.schedule, self.handles[label], self.patterns[label], self.target)
 
     def _undo(self, last: Operation | None) -> None:
         """Go back to where `last` was the last step."""
@@ -265,6 +280,7 @@ class _Attempts:
             Rewriter.erase_op(step)
         if changed:
             self.handles.clear()
+            self.patterns.clear()
             self.schedule = self._replayed(self.original, trace)
             self.blocks = self._blocks()
 

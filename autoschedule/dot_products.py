@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i32
 
-from weft.analysis.block_patterns import BlockPattern, Operand, pattern_of
-from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read, stored_buffer
-from weft.autoschedule.contraction import Factor, PanelLoops, Panels, Roles, contraction_roles, panels_of
-from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.rules import chosen_tile, keep_in_registers, loop_of, moved_last, op_of, product
+from weft.analysis.block_patterns import BlockPattern, Operand
+from weft.autoschedule.contraction import PanelLoops, panels_of
+from weft.autoschedule.executor import planned
+from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile, register_tiles
-from weft.dialects.traversal import operations_in
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
-from weft.schedule.recording import BlockHandle, LoopHandle
-from weft.schedule.schedule import Schedule
+from weft.plans import fitted
+from weft.plans.cost import threads_pay_from
+from weft.plans.decisions import Decisions
+from weft.plans.roles import ContractionRoles, contraction_roles
+from weft.plans.tile_plan import Digit, Loop, Nest, Result, Staged, TilePlan, digits_of, moved_last
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
-from weft.support.errors import InternalError
 from weft.support.target import Target
-
-_LEAST_ROWS: Final = 8
-"""Rows from which on it pays to bring the right factor into groups."""
-_LEAST_WORK: Final = 1 << 12
-"""Products from which on the copies cost less than they save."""
-_WORK_OF_THREADS: Final = 1 << 23
-"""Products, some 40 us of one core, from which on it pays to wake other threads."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +41,118 @@ class Form:
     recode_right: str | None = None
 
 
-@dataclass(frozen=True)
-class DotPlan(Panels):
-    """What else is decided for a contraction by an instruction. Steps of the panels are groups."""
+@planned()
+def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
+    """Results in register tiles, as the rule for contractions keeps them; steps of the reduction by twos or fours, as
+    instructions multiply and add them.
 
-    form: Form
-    pad_columns: bool
-    pad_steps: bool
+    ```
+    for columns of several panels: pack them as [steps / 4][columns][4]
+      for rows of a tile: for panel:
+        tile = 0; for k: tile[r, c] += left[r, 4 * k : 4 * k + 4] . panel[k, c, :]; out[rows, panel] = epilogue(tile)
+    ```
+    Factors that no instruction takes are recoded first (`Schedule.recode`), columns and steps are padded by zeros.
+    Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator.
+    """
+    roles = contraction_roles(pattern)
+    form = None if roles is None or not _pays(roles) else form_of(pattern, roles, target)
+    if roles is None or form is None:
+        return None
+    instruction, columns, depth = form.instruction, roles.columns, roles.extents[roles.reduced[0]]
+    if columns is not None and 2 * columns <= instruction.lanes:
+        return None
+    tile, group, lanes = _tile(roles, instruction, target, decisions), instruction.group, instruction.lanes
+    words = None if depth is None else max(-(-depth // group), 1)
+    # A group is as wide as a sum.
+    work = fitted.DOT_PRODUCTS * threads_pay_from(target.processor)
+    panels = panels_of(roles, tile, words, 4, work, target, decisions)
+    loops = PanelLoops(panels, (tile.vectors, lanes), (group,))
+    step, products = loops.steps
+    pads_columns = columns is None or columns % tile.columns != 0
+    multiples = [1] * len(roles.extents)
+    multiples[roles.column], multiples[roles.reduced[0]] = tile.columns, group * (panels.depth or 1)
+    pads_steps = depth is None or depth % multiples[roles.reduced[0]] != 0
+    sides = 3 if loops.rows else 2
+    name = dot_name(lanes, 32 // group, form.left.signed, form.right.signed)
+    return TilePlan(
+        padding=tuple(multiples) if pads_columns or pads_steps else (),
+        splits=tuple(loops.splits),
+        order=loops.order(products),
+        staged=(*_left(pattern, roles, form), _right(pattern, roles, form, tile, (loops.part or [loops.panels])[0])),
+        result=Result(
+            loops.result,
+            scope="local" if panels.depth is None else "global",
+            padded=pads_columns,
+            kept=sides - 1,
+            is_first=True,
+        ),
+        start=(*loops.part, step)[0],
+        registers=sides + 1,
+        lanes=lanes,
+        intrinsic=name if panels.depth is None else f"{name}_global",
+        threads=panels.threads,
+    )
 
-    @property
-    def group(self) -> int:
-        return self.form.instruction.group
+
+def _pays(roles: ContractionRoles) -> bool:
+    """Whether copies cost less than they save."""
+    rows, work = roles.row_count, product(roles.extents)
+    if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
+        return False
+    return rows is None or rows >= fitted.PACKED_ROWS_TRANSPOSED or roles.right.constant
 
 
-def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
+def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:
+    """The left factor: recoded, and with steps as its fastest dimension."""
+    steps, rank = _dimension_of_steps(pattern, roles, is_left=True), roles.left.rank
+    recoded, is_turned = form.recode_left or "", steps != rank - 1
+    if not recoded and not is_turned:
+        return []
+    layout = moved_last(rank, steps) if is_turned else ()
+    return [Staged(roles.left.position, recoded=recoded, layout=layout, copied=is_turned)]
+
+
+def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: RegisterTile, at: Loop) -> Staged:
+    """The right factor in panels `[steps / group][columns][group]`; what recodes or pads it is computed where a
+    piece is packed, which stays in L1."""
+    right, group, columns = roles.right, form.instruction.group, roles.right.dimension
+    steps = _dimension_of_steps(pattern, roles, is_left=False)
+    rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
+    width = tile.columns
+    if right.constant:
+        nest = Nest()
+    elif right.contiguous:
+        nest = Nest(
+            (None, tile.lanes),
+            columns,
+            inside=(1, 0),
+            steps=group,
+            stepped=steps,
+            intrinsic=interleave_name(tile.lanes, 32 // group),
+        )
+    else:
+        nest = Nest((None, fitted.ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
+    return Staged(
+        right.position,
+        None if right.constant else at,
+        recoded=form.recode_right or "",
+        fuses_producer=True,
+        layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
+        nest=nest,
+        # Rows in the order of memory, vector by vector.
+        source=Nest((None, width if right.contiguous else tile.lanes * group)),
+    )
+
+
+def _dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_left: bool) -> int:
+    """The dimension of a factor that the steps of the reduction alone index."""
+    column = pattern.block.iter_vars[roles.column]
+    (factor,) = (factor for factor in pattern.factors or () if (column in factor.iterators) is not is_left)
+    (dimension,) = factor.dimensions_of(pattern.block.iter_vars[roles.reduced[0]])
+    return dimension
+
+
+def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
     """The best instruction for what a block multiplies; None where the target has none."""
     if roles.element != i32 or pattern.factors is None:
         return None
@@ -109,209 +198,10 @@ def load_of(operand: Operand) -> FactorLoad | None:
     return FactorLoad(loaded.type.width.data, isinstance(widening, arith.ExtSIOp))
 
 
-def dot_plan_of(sch: Schedule, pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan | None:
-    """The sizes for a contraction on a machine; None where there are no such instructions, or they do not pay."""
-    rows, work = roles.row_count, product(roles.extents)
-    if roles.same_buffer or len(roles.reduced) != 1:
-        return None
-    if rows is not None and rows < _LEAST_ROWS and not roles.right.constant:
-        return None
-    if work is not None and work < _LEAST_WORK:
-        return None
-    form = form_of(pattern, roles, target)
-    if form is None:
-        return None
-    instruction = form.instruction
-    if roles.columns is not None and 2 * roles.columns <= instruction.lanes:
-        return None
-    tile = _tile(sch, roles, instruction, target)
-    depth = roles.extents[roles.reduced[0]]
-    words = None if depth is None else max(-(-depth // instruction.group), 1)
-    # A group is as wide as a sum.
-    panels = panels_of(sch, roles, tile, words, 4, _WORK_OF_THREADS, target)
-    return DotPlan(
-        **vars(panels),
-        form=form,
-        pad_columns=roles.columns is None or roles.columns % tile.columns != 0,
-        pad_steps=depth is None or depth % (instruction.group * (panels.depth or 1)) != 0,
-    )
-
-
-def _tile(sch: Schedule, roles: Roles, instruction: DotInstruction, target: Target) -> RegisterTile:
+def _tile(roles: ContractionRoles, instruction: DotInstruction, target: Target, decisions: Decisions) -> RegisterTile:
     """Columns are padded to whole vectors."""
     rows, columns = roles.row_count, roles.columns
     if columns is not None:
         columns = -(-columns // instruction.lanes) * instruction.lanes
     tiles = register_tiles(rows, columns, instruction.lanes, target.vector_registers, fused=instruction.adds)
-    return chosen_tile(sch, tiles, lambda some: best_tile(some, rows, columns))
-
-
-_ROWS_IN_TURN = 16
-"""Rows of a transposed factor that are read in turn."""
-
-
-def dot_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Results in register tiles, as the rule for contractions keeps them; steps of the reduction by twos or fours, as
-    instructions multiply and add them.
-
-    ```
-    for columns of several panels: pack them as [steps / 4][columns][4]
-      for rows of a tile: for panel:
-        tile = 0; for k: tile[r, c] += left[r, 4 * k : 4 * k + 4] . panel[k, c, :]; out[rows, panel] = epilogue(tile)
-    ```
-    Factors that no instruction takes are recoded first (`Schedule.recode`), columns and steps are padded by zeros.
-    Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator.
-    """
-    pattern = pattern_of(op_of(sch, block))
-    roles = contraction_roles(pattern)
-    plan = None if roles is None else dot_plan_of(sch, pattern, roles, target)
-    if roles is None or plan is None:
-        return False
-    _DotTiling(sch, block, roles, plan).run()
-    return True
-
-
-@dataclass
-class _DotTiling:
-    """The steps of the rule on one block."""
-
-    sch: Schedule
-    block: BlockHandle
-    roles: Roles
-    plan: DotPlan
-
-    def run(self) -> None:
-        sch, block, plan = self.sch, self.block, self.plan
-        group, lanes = plan.group, plan.form.instruction.lanes
-        steps = self.roles.reduced[0]
-        self.right_steps = self._dimension_of(self.roles.right, steps)
-        left_steps = self._dimension_of(self.roles.left, steps)
-        stage, result = self._operands()
-        packed = sch.cache_read(block, self.roles.right.position, "global")
-        if stage is None:
-            fuse_producer(sch, packed)
-        if left_steps != self.roles.left.rank - 1:
-            self._turn_left(left_steps)
-        fuse_consumers(sch, result)
-        loops = PanelLoops(sch, block, self.roles, plan, [plan.tile.vectors, lanes], [group])
-        step, products = loops.steps
-        loops.order([step], products)
-        is_ahead = self.roles.right.constant  # then all of it is packed once, before calls
-        if not is_ahead:
-            sch.compute_at(packed, loops.part or loops.panels)
-        sch.reverse_compute_at(result, loops.panel if loops.part is None else loops.panels)
-        self._lay_out(packed)
-        near = None if is_ahead else self._vectorize_packing(packed)
-        if stage is not None and near is not None:
-            sch.compute_at(stage, near)
-        init = sch.decompose_reduction(block, loops.part or step)
-        *_, rows, vectors, lane, _ = sch.get_loops(block)
-        signs = (plan.form.left.signed, plan.form.right.signed)
-        # Before loops are vectorized: what is done then is tried on a copy first.
-        name = dot_name(lanes, 32 // group, *signs)
-        sch.tensorize(lane, name if loops.part is None else f"{name}_global")
-        sch.unroll(vectors)
-        if loops.row is not None:
-            sch.unroll(rows)
-        if stage is not None and near is not None:
-            self._rows_of_stage(stage)
-        # The init has a loop over lanes already.
-        for part, sides in ((init, 3), (result, 2)):
-            keep_in_registers(sch, part, -sides if loops.row is not None else 1 - sides, lanes)
-        loops.share()
-
-    def _dimension_of(self, factor: Factor, iterator: int) -> int:
-        """The dimension of a factor that an iterator alone indexes."""
-        op = op_of(self.sch, self.block)
-        pattern = pattern_of(op)
-        buffer = buffers_read(op)[factor.position]
-        (operand,) = (read for read in pattern.reads if read.buffer is buffer)
-        (dimension,) = operand.dimensions_of(op.iter_vars[iterator])
-        return dimension
-
-    def _operands(self) -> tuple[BlockHandle | None, BlockHandle]:
-        """Recode and pad. Gives the block that writes what is packed then, if there is one, and the one that writes the
-        results."""
-        sch, block, roles, form = self.sch, self.block, self.roles, self.plan.form
-        if form.recode_left is not None:
-            sch.recode(block, roles.left.position, form.recode_left)
-        recoded = [] if form.recode_right is None else sch.recode(block, roles.right.position, form.recode_right)
-        stage = recoded[0] if recoded else None
-        if stage is not None:
-            fuse_producer(sch, stage)
-        result = recoded[2] if len(recoded) > 1 else None
-        if self.plan.pad_columns or self.plan.pad_steps:
-            factors = [1] * len(roles.extents)
-            factors[roles.column] = self.plan.tile.columns
-            factors[roles.reduced[0]] = self.plan.group * (self.plan.depth or 1)
-            sch.pad_einsum(block, factors)
-            stage = self._writer_of(roles.right)
-            fuse_producer(sch, stage)
-            if self.plan.pad_columns:
-                (result,) = sch.get_consumers(block)
-        scope = "local" if self.plan.depth is None else "global"
-        if result is None:
-            return stage, sch.cache_write(block, 0, scope)
-        sch.set_scope(block, 0, scope)
-        return stage, result
-
-    def _writer_of(self, factor: Factor) -> BlockHandle:
-        """The block that writes what a factor is read from."""
-        buffer = buffers_read(op_of(self.sch, self.block))[factor.position]
-        for producer in self.sch.get_producers(self.block):
-            if any(stored_buffer(op) is buffer for op in operations_in(op_of(self.sch, producer))):
-                return producer
-        raise InternalError("nobody writes a padded copy")
-
-    def _turn_left(self, steps: int) -> None:
-        """Let the steps be the fastest dimension of the left factor."""
-        copy = self.sch.cache_read(self.block, self.roles.left.position, "global")
-        self.sch.transform_layout(copy, ("write", 0), moved_last(steps))
-
-    def _lay_out(self, packed: BlockHandle) -> None:
-        """Lay out panels as [steps / group][columns][group]."""
-        columns, at, steps, group = (
-            self.plan.tile.columns,
-            self.roles.right.dimension,
-            self.right_steps,
-            self.plan.group,
-        )
-
-        def panels(*indices: int) -> tuple[object, ...]:
-            rest = [index for place, index in enumerate(indices) if place not in (at, steps)]
-            column, step = indices[at], indices[steps]
-            return (column // columns, *rest, step // group, column % columns, step % group)
-
-        self.sch.transform_layout(packed, ("write", 0), panels, pad_value=0)
-
-    def _vectorize_packing(self, packed: BlockHandle) -> LoopHandle:
-        """Bring rows of a group together. Gives the loop whose iterations read as much as stays in the first cache."""
-        sch, right, group = self.sch, self.roles.right, self.plan.group
-        step, column = self._own_loop(packed, self.right_steps), self._own_loop(packed, right.dimension)
-        outer, inner = sch.split(step, [None, group])
-        if right.contiguous:
-            vectors, lanes = sch.split(column, [None, self.plan.tile.lanes])
-            sch.reorder(outer, vectors, inner, lanes)
-            sch.tensorize(inner, interleave_name(self.plan.tile.lanes, 32 // group))
-            return outer
-        slow, rows = sch.split(column, [None, _ROWS_IN_TURN])
-        sch.reorder(slow, outer, rows, inner)
-        sch.vectorize(inner)
-        sch.unroll(rows)
-        return slow
-
-    def _own_loop(self, block: BlockHandle, dimension: int) -> LoopHandle:
-        """The innermost loop that the iterator of a dimension of a copy is computed from."""
-        op = op_of(self.sch, block)
-        index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
-        loops = [
-            loop for loop in self.sch.get_loops(block) if index.depends_on([loop_of(self.sch, loop).induction_variable])
-        ]
-        return loops[-1]
-
-    def _rows_of_stage(self, stage: BlockHandle) -> None:
-        """Rows as they lie in memory, vector by vector."""
-        loops = self.sch.get_loops(stage)
-        width = self.plan.tile.columns if self.roles.right.contiguous else self.plan.tile.lanes * self.plan.group
-        _, lanes = self.sch.split(loops[-1], [None, width])
-        self.sch.vectorize(lanes)
+    return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))

@@ -8,8 +8,9 @@ from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_written, consumers_of, stored_buffer
-from weft.autoschedule.rules import decided, is_expensive, op_of
+from weft.analysis.structure import buffers_written, consumers_of, producers_of, stored_buffer
+from weft.autoschedule.rules import Sampled, is_expensive, op_of
+from weft.dialects.tir import BlockOp
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -39,7 +40,7 @@ def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
         return False
-    if not decided(sch, not _repeats(pattern, consumers) or _is_cheap(pattern, consumers)):
+    if not Sampled(sch).decide(not _repeats(pattern, consumers) or _is_cheap(pattern, consumers)):
         return False
     sch.compute_inline(block)
     return True
@@ -83,15 +84,19 @@ def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
             return
 
 
-def inline_factor(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> None:
-    """Inline the elementwise block that computes `buffer` for this block alone, which reads each element once."""
-    for producer in sch.get_producers(block):
-        op = op_of(sch, producer)
-        if buffers_written(op) != [buffer] or pattern_of(op).kind is not PatternKind.INJECTIVE:
-            continue
-        if len(sch.get_consumers(producer)) == 1:
-            sch.compute_inline(producer)
-            return
+def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
+    """The block that computes a buffer element by element for `block` alone."""
+    for producer in producers_of(block):
+        is_elementwise = pattern_of(producer).kind is PatternKind.INJECTIVE
+        if buffers_written(producer) == [buffer] and is_elementwise and len(consumers_of(producer)) == 1:
+            return producer
+    return None
+
+
+def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
+    """A handle of the block that computes a buffer element by element for this block alone."""
+    found = producing(op_of(sch, block), buffer)
+    return None if found is None else next(p for p in sch.get_producers(block) if op_of(sch, p) is found)
 
 
 def _place(pattern: BlockPattern, operand: Operand) -> list[Index]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Final
 
@@ -11,94 +11,53 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, why_in_order
 from weft.analysis.index import Index
-from weft.analysis.structure import (
-    buffers_read,
-    buffers_written,
-    child_blocks,
-    consumers_of,
-    function_of,
-    is_plain,
-    scope_of,
-)
+from weft.analysis.structure import buffers_read, buffers_written, child_blocks, consumers_of, is_plain, scope_of
+from weft.autoschedule.executor import RowMember, execute, execute_rows, planned
 from weft.autoschedule.rules import (
-    LINE_BYTES,
     PARTS_OF_A_THREAD,
-    chosen,
-    chosen_size,
+    Sampled,
     cost_of,
-    decided,
-    extent_of,
     fused,
     is_expensive,
-    keeps_up_with_streams,
     lanes_for,
     largest_caches,
     op_of,
-    pays_nontemporal,
     pays_threads,
     product,
     second_caches,
-    share_among_threads,
-    streams_row_by_row,
 )
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
-from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE
-from weft.passes.schedule.annotate import Annotation
+from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.tir.vectorizer import MOST_SHUFFLED
+from weft.plans import fitted
+from weft.plans.decisions import Decisions
+from weft.plans.tile_plan import Loop, Prefetch, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
-_MANY_STEPS: Final = 64
-"""Steps of a reduction from which on it pays to read memory in order, and keep the results in a cache for it."""
-_ROWS_AT_ONCE: Final = 4
-_FAR: Final = 8
-"""How many times as much as the second caches hold comes from memory, or as slowly."""
-_MANY_REGISTERS: Final = 32
 _WIDTHS: Final = (1, 2, 4, 8)
 """Vectors side by side, and rows at a time, that a search may choose."""
-_UNROLLED: Final = 16
-"""Steps of a reduction, such as a window, that are unrolled: results stay in registers."""
-_ACCUMULATORS: Final = 4
-"""Registers of partial results: enough additions in flight to hide that one takes several cycles."""
 
 
-@dataclass(frozen=True)
-class Member:
-    """A plain block of a group: `pattern` is over its iterators, one for each of its loops, in order."""
-
-    handle: BlockHandle
-    pattern: BlockPattern
-    cut: int | None = None
-    """The iterator whose loop is cut in two, if one is."""
-
-    @staticmethod
-    def of(sch: Schedule, handle: BlockHandle) -> Member:
-        return Member(handle, pattern_of(op_of(sch, handle)))
-
-    def loops(self, sch: Schedule) -> list[LoopHandle]:
-        """The loop of each iterator, the inner one of one that is cut."""
-        return [loop for at, loop in enumerate(sch.get_loops(self.handle)) if at != self.cut]
-
-    @property
-    def iterators(self) -> tuple[BlockArgument, ...]:
-        return tuple(self.pattern.block.iter_vars)
-
-    @property
-    def leading(self) -> int:
-        """How many loops come before the first of a reduction."""
-        reduced = set(self.pattern.reduced)
-        return next((at for at, v in enumerate(self.iterators) if v in reduced), len(self.iterators))
+def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
+    """The iterators of a plain block, one for each of its loops, in order."""
+    return tuple(pattern.block.iter_vars)
 
 
-def bytes_of_row(members: Sequence[Member], shared: int) -> int | None:
+def leading(pattern: BlockPattern) -> int:
+    """The number of loops before the first one of a reduction."""
+    iterators, reduced = iterators_of(pattern), set(pattern.reduced)
+    return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
+
+
+def bytes_of_row(patterns: Sequence[BlockPattern], shared: int) -> int | None:
     """What nests move of a row of the `shared` iterators, each buffer once; None where rows are of unknown length."""
     sizes: dict[SSAValue, int] = {}
-    for member in members:
-        for operand in (*member.pattern.reads, *member.pattern.writes):
-            size = _row_bytes(member, shared, operand)
+    for pattern in patterns:
+        for operand in (*pattern.reads, *pattern.writes):
+            size = _row_bytes(pattern, shared, operand)
             if size is None:
                 return None
             sizes[operand.buffer] = max(size, sizes.get(operand.buffer, 0))
@@ -112,16 +71,16 @@ def bytes_moved(pattern: BlockPattern) -> int | None:
     return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
 
 
-def is_stream(member: Member, operand: Operand) -> bool:
+def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
     """Whether a nest passes over a whole parameter once, from neighbour to neighbour."""
-    long = {v for v in member.iterators if member.pattern.extent_of(v) != 1}
-    in_order = operand.stride_of(member.iterators[-1]) == 1
+    long = {v for v in iterators_of(pattern) if pattern.extent_of(v) != 1}
+    in_order = operand.stride_of(iterators_of(pattern)[-1]) == 1
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
 
 
-def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
+def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand) -> int | None:
     """What a nest moves of a buffer in a row, at most; None when that is not known."""
-    elements = product(member.pattern.extent_of(v) for v in member.iterators[shared:] if operand.stride_of(v) != 0)
+    elements = product(pattern.extent_of(v) for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0)
     return None if elements is None else elements * bytes_of(operand.element_type)
 
 
@@ -135,10 +94,9 @@ def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most:
     return all(write.stride_of(iterator) == writes for write in pattern.writes) and (writes == 1 or 1 in strides)
 
 
-def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
+def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
     """The iterator of the inner loops (behind `shared` ones) along which lanes are consecutive in memory; else one
     along which what is read is so near that a few vectors, shuffled, have it."""
-    pattern = member.pattern
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
@@ -147,24 +105,23 @@ def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
     return None
 
 
-def reduces_in_lanes(member: Member, shared: int, target: Target) -> bool:
+def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool:
     """Whether the lanes of a vector reduce consecutive elements together; else each may have a result of its own. Where
     both is possible, as in windows, the latter needs no combination of lanes."""
-    if not reduces_alike(member) or not consecutive(member.pattern, member.iterators[-1], writes=0):
+    if not reduces_alike(pattern) or not consecutive(pattern, iterators_of(pattern)[-1], writes=0):
         return False
-    results = vector_iterator(member, shared)
-    return results is None or (member.pattern.extent_of(results) or 0) < lanes_for(member.pattern, target)
+    results = vector_iterator(pattern, shared)
+    return results is None or (pattern.extent_of(results) or 0) < lanes_for(pattern, target)
 
 
-def reduces_alike(member: Member) -> bool:
+def reduces_alike(pattern: BlockPattern) -> bool:
     """Whether a block is a reduction by known combiners, in any order, whose innermost iterators are those of the
     reduction."""
-    pattern = member.pattern
     if why_in_order(pattern.block) is not None:
         return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
         return False
-    return member.leading + len(pattern.reduced) == len(member.iterators)
+    return leading(pattern) + len(pattern.reduced) == len(iterators_of(pattern))
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
@@ -178,29 +135,48 @@ def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) 
     return all(goes_on(operand) for operand in (*pattern.reads, *pattern.writes))
 
 
-def vectorize_inner(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
-    """Vectorize the inner loops of a block; says whether anything was done."""
-    if member.pattern.kind is PatternKind.INJECTIVE:
-        return _elementwise(sch, member, shared, target)
-    if member.pattern.is_reduction:
-        return _reduction(sch, member, shared, target)
-    return False
+def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
+    """The plan for the loops of a block inside of `shared` ones; None if they do not become vectors."""
+    if pattern.kind is PatternKind.INJECTIVE:
+        return _elementwise(pattern, shared, target, decisions)
+    if pattern.is_reduction:
+        return _reduction(pattern, shared, target, decisions)
+    return None
 
 
-def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
-    iterator = vector_iterator(member, shared)
+def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
+    iterator = vector_iterator(pattern, shared)
     if iterator is None:
-        return _transposition(sch, member, shared, target)
-    loops = member.loops(sch)
-    if iterator.index != len(loops) - 1:
-        inner = [loop for at, loop in enumerate(loops) if at >= shared and at != iterator.index]
-        sch.reorder(*inner, loops[iterator.index])
-        loop = loops[iterator.index]
-    else:
-        loop = fused(sch, loops[_dense_from(member, shared) :])
-    vectors = chosen(sch, _WIDTHS, _vectors_at_once(member.pattern, target))
-    sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target) * vectors))
-    return True
+        return _transposition(pattern, shared, target, decisions)
+    loop, last = iterator.index, len(iterators_of(pattern)) - 1
+    lanes = lanes_for(pattern, target) * decisions.choose(_WIDTHS, _vectors_at_once(pattern, target))
+    if loop == last:
+        first = _dense_from(pattern, shared)
+        splits = _strip(first, _extent_from(pattern, first), lanes)
+        return TilePlan(fused=(_loops(range(first, last + 1)),), splits=splits, order=_inner(first, splits), threads=())
+    splits = _strip(loop, pattern.extent_of(iterator), lanes)
+    others = _loops(at for at in range(shared, last + 1) if at != loop)
+    outer = splits[0].parts[:-1] if splits else ()
+    return TilePlan(splits=splits, order=(*others, *outer, *_inner(loop, splits)), threads=())
+
+
+def _extent_from(pattern: BlockPattern, first: int) -> int | None:
+    """The iterations of all loops from one on; None when they are known at run time only."""
+    return product(pattern.extent_of(v) for v in iterators_of(pattern)[first:])
+
+
+def _loops(places: Iterable[int]) -> tuple[Loop, ...]:
+    return tuple((at,) for at in places)
+
+
+def _strip(loop: int, extent: int | None, lanes: int) -> tuple[Split, ...]:
+    """The split of a loop by lanes; none of a loop that is no longer."""
+    return () if extent is not None and extent <= lanes else (Split((loop,), (None, lanes)),)
+
+
+def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
+    """The loop over lanes."""
+    return (splits[0].parts[-1] if splits else (loop,),)
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
@@ -208,183 +184,166 @@ def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
     waits for the one before; loads and stores of anything shorter keep the processor busy as it is."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
-    return 4 if target.vector_registers >= _MANY_REGISTERS else 2
+    return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
 
 
-def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
+def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
     """Tiles of whole lines of memory, where what is written is consecutive along one iterator and some of what is read
     along another. Squares of them, of as many rows as lanes, are transposed in registers (`tir-transpose-tiles`)."""
-    pattern = member.pattern
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
     if len(written) != 1:
-        return False
+        return None
     (column,) = written
     across = [read for read in pattern.reads if read.stride_of(column) not in (0, 1)]
     rows = [v for v in spatial if v is not column and all(read.stride_of(v) == 1 for read in across)]
     if len(rows) != 1:
-        return False
-    lanes = lanes_for(pattern, target)
-    loops = member.loops(sch)
-    moved = bytes_moved(pattern)
+        return None
+    lanes, moved = lanes_for(pattern, target), bytes_moved(pattern)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
-    vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
-    factors = [None, vectors, lanes] if vectors > 1 else [None, lanes]
-    sides = [sch.split(loops[v.index], factors=factors) for v in (rows[0], column)]
-    others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
-    outer, *squares = zip(*sides, strict=True)
+    vectors = decisions.choose(_WIDTHS, max(target.processor.line_bytes // (lanes * widest), 1))
+    factors = (None, vectors, lanes) if vectors > 1 else (None, lanes)
+    splits = tuple(Split((v.index,), factors) for v in (rows[0], column))
+    others = _loops(v.index for v in iterators_of(pattern)[shared:] if v not in (rows[0], column))
+    outer, *squares = zip(*(split.parts for split in splits), strict=True)
     # Beyond the caches whole lines are read in order. Where lanes fill part of one, it is stored in order instead.
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
         outer = outer[::-1]
-    sch.reorder(*others, *outer, *(loop for level in squares for loop in level))
-    sch.vectorize(sides[1][-1])
-    return True
+    return TilePlan(splits=splits, order=(*others, *outer, *(loop for level in squares for loop in level)), threads=())
 
 
-def _dense_from(member: Member, shared: int) -> int:
+def _dense_from(pattern: BlockPattern, shared: int) -> int:
     """The first of the innermost loops (behind `shared` ones) along which memory goes on as if they were one."""
-    iterators = member.iterators
+    iterators = iterators_of(pattern)
     first = len(iterators) - 1
-    while first > shared and is_dense(member.pattern, iterators[first - 1], iterators[first]):
+    while first > shared and is_dense(pattern, iterators[first - 1], iterators[first]):
         first -= 1
     return first
 
 
-def _strip(sch: Schedule, loop: LoopHandle, lanes: int) -> LoopHandle:
-    """The inner loop over lanes: all of a loop that is no longer, else a part of it."""
-    extent = extent_of(sch, loop)
-    if extent is not None and extent <= lanes:
-        return loop
-    return sch.split(loop, factors=[None, lanes])[1]
-
-
-def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
-    lanes = lanes_for(member.pattern, target)
-    if reduces_in_lanes(member, shared, target):
-        rows = 1 if shared else _rows_from_memory(member, target)
-        if not shared and member.leading:
-            rows = chosen(sch, _WIDTHS, rows)
-        _reduce_in_lanes(sch, member, lanes, target, rows)
-        return True
-    iterator = vector_iterator(member, shared)
+def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
+    lanes = lanes_for(pattern, target)
+    if reduces_in_lanes(pattern, shared, target):
+        rows = 1 if shared else _rows_from_memory(pattern, target)
+        if not shared and leading(pattern):
+            rows = decisions.choose(_WIDTHS, rows)
+        return _reduce_in_lanes(pattern, lanes, decisions, rows)
+    iterator = vector_iterator(pattern, shared)
     if iterator is None:
-        return False
-    steps = prod(member.pattern.extent_of(reduced) or _MANY_STEPS for reduced in member.pattern.reduced)
-    by_sweeps = steps >= _MANY_STEPS and (member.pattern.extent_of(iterator) or 0) > lanes * _ACCUMULATORS
-    if decided(sch, by_sweeps) if member.pattern.extent_of(iterator) else by_sweeps:
-        _reduce_by_sweeps(sch, member, iterator, shared, target)
-    else:
-        _reduce_side_by_side(sch, member, iterator, shared, lanes)
-    return True
+        return None
+    extent = pattern.extent_of(iterator)
+    steps = prod(pattern.extent_of(reduced) or fitted.SWEPT_STEPS for reduced in pattern.reduced)
+    by_sweeps = steps >= fitted.SWEPT_STEPS and (extent or 0) > lanes * fitted.ACCUMULATORS
+    if decisions.decide(by_sweeps) if extent else by_sweeps:
+        return _reduce_by_sweeps(pattern, iterator, shared, target, decisions)
+    return _reduce_side_by_side(pattern, iterator, shared, lanes, decisions)
 
 
-def _rows_from_memory(member: Member, target: Target) -> int:
+def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
     """How many rows are reduced at a time. From memory, several streams arrive faster than one on most processors; from
     a near cache they do not."""
-    pattern, row = member.pattern, member.leading - 1
-    if row < 0 or pattern.instances is None or streams_row_by_row(target):
+    row = leading(pattern) - 1
+    if row < 0 or pattern.instances is None:
         return 1
-    rows = pattern.extent_of(member.iterators[row])
-    streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
-    is_far = pattern.instances * max(streamed, default=0) > _FAR * second_caches(target)
-    are_many = rows is not None and rows >= _ROWS_AT_ONCE * PARTS_OF_A_THREAD * target.num_threads
-    return _ROWS_AT_ONCE if is_far and are_many else 1
+    rows, at_once = pattern.extent_of(iterators_of(pattern)[row]), target.processor.memory_streams
+    streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(pattern, read)]
+    is_far = pattern.instances * max(streamed, default=0) > fitted.FAR_CACHES * second_caches(target)
+    are_many = rows is not None and rows >= at_once * PARTS_OF_A_THREAD * target.num_threads
+    return at_once if is_far and are_many else 1
 
 
-def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, rows: int = 1) -> None:
+def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, rows: int) -> TilePlan:
     """Consecutive elements of a row in lanes, which are combined when the row is done; so many `rows` at a time."""
-    loops = member.loops(sch)
-    reduced = loops[member.leading :]
-    first = _dense_from(member, member.leading) - member.leading
-    loop = fused(sch, reduced[first:])
-    extent = extent_of(sch, loop)
-    most = lanes * min(_ACCUMULATORS, max(2 * _ACCUMULATORS // rows, 1))
+    start, count = leading(pattern), len(iterators_of(pattern))
+    first = _dense_from(pattern, start)
+    extent = _extent_from(pattern, first)
+    most = lanes * min(fitted.ACCUMULATORS, max(2 * fitted.ACCUMULATORS // rows, 1))
     width = lanes
     while width < most and (extent is None or extent > width):
         width *= 2
-    width = _chosen_width(sch, width, lanes, extent)
-    if extent is not None and extent <= width:
-        inner, outermost = loop, (loop if first == 0 else reduced[0])
-    else:
-        outer, inner = sch.split(loop, factors=[None, width])
-        outermost = outer if first == 0 else reduced[0]
-        if rows > 1:
-            some, few = sch.split(loops[member.leading - 1], factors=[None, rows])
-            sch.reorder(some, *reduced[:first], outer, few, inner)
-            sch.unroll(few)
-    sch.annotate(inner, REASSOCIATE, True)
-    sch.decompose_reduction(member.handle, outermost)
-    sch.vectorize(inner)
+    width = _width(decisions, width, lanes, extent)
+    splits = _strip(first, extent, width)
+    fused, outermost = _loops(range(first, count)), (splits[0].parts[0] if splits and first == start else (start,))
+    if not splits or rows == 1:
+        return TilePlan(
+            fused=(fused,),
+            splits=splits,
+            order=_inner(first, splits),
+            start=outermost,
+            reassociated=True,
+            threads=(),
+        )
+    (outer, inner), split = splits[0].parts, Split((start - 1,), (None, rows))
+    some, few = split.parts
+    order = (some, *_loops(range(start, first)), outer, few, inner)
+    return TilePlan(
+        fused=(fused,),
+        splits=(*splits, split),
+        order=order,
+        start=outermost,
+        registers=2,
+        reassociated=True,
+        threads=(),
+    )
 
 
-def _chosen_width(sch: Schedule, default: int, lanes: int, extent: int | None) -> int:
+def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
     """How many elements are in lanes side by side: whole vectors, no more of them than it takes for an extent."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
-    return chosen(sch, sorted({default, *widths}), default)
+    return decisions.choose(sorted({default, *widths}), default)
 
 
-def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, target: Target) -> None:
+def _reduce_by_sweeps(
+    pattern: BlockPattern, iterator: BlockArgument, shared: int, target: Target, decisions: Decisions
+) -> TilePlan:
     """Sums of a long row of columns, which stay in the first cache while rows pass by, a few at a time: memory is read
     in order, and sums are loaded and stored once for these rows."""
-    pattern, lanes = member.pattern, lanes_for(member.pattern, target)
-    loops = member.loops(sch)
-    before = [loops[v.index] for v in pattern.spatial if v.index >= shared and v is not iterator]
-    *rows, row = (loops[v.index] for v in pattern.reduced)
+    lanes = lanes_for(pattern, target)
+    before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
+    *rows, row = _loops(v.index for v in pattern.reduced)
     extent = pattern.extent_of(iterator) or 0
     in_cache = target.l1_bytes // (4 * max(bytes_of(write.element_type) for write in pattern.writes))
     pieces = -(-extent // max(in_cache, lanes))
     if not before and shared == 0 and pays_threads([pattern], target):
         pieces = max(pieces, target.num_threads)
-    pieces = chosen_size(sch, pieces, -(-extent // lanes))
+    pieces = decisions.size(pieces, -(-extent // lanes))
     vectors = -(-extent // (pieces * lanes))
-    piece, column, lane = sch.split(loops[iterator.index], factors=[None, vectors, lanes])
-    some, few = sch.split(row, factors=[None, chosen(sch, _WIDTHS, _ROWS_AT_ONCE)])
-    sch.reorder(*before, piece, *rows, some, column, few, lane)
-    init = sch.decompose_reduction(member.handle, (*rows, some)[0])
-    sch.vectorize(lane)
-    sch.unroll(few)
-    sch.vectorize(sch.get_loops(init)[-1])
+    columns = Split((iterator.index,), (None, vectors, lanes))
+    steps = Split(row, (None, decisions.choose(_WIDTHS, fitted.SWEPT_ROWS)))
+    (piece, column, lane), (some, few) = columns.parts, steps.parts
+    return TilePlan(
+        splits=(columns, steps),
+        order=(*before, piece, *rows, some, column, few, lane),
+        start=(*rows, some)[0],
+        registers=2,
+        threads=(),
+    )
 
 
-def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, lanes: int) -> None:
+def _reduce_side_by_side(
+    pattern: BlockPattern, iterator: BlockArgument, shared: int, lanes: int, decisions: Decisions
+) -> TilePlan:
     """Neighbouring results in lanes, each of which runs through its own reduction."""
-    loops = member.loops(sch)
-    loop = loops[iterator.index]
-    extent = extent_of(sch, loop)
-    before = [loops[v.index] for v in member.pattern.spatial if v.index >= shared and v is not iterator]
-    reduced = [loops[v.index] for v in member.pattern.reduced]
+    extent = pattern.extent_of(iterator)
+    before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
+    reduced = _loops(v.index for v in pattern.reduced)
     width = lanes
-    while width < lanes * _ACCUMULATORS and (extent is None or extent >= 2 * width):
+    while width < lanes * fitted.ACCUMULATORS and (extent is None or extent >= 2 * width):
         width *= 2
-    width = _chosen_width(sch, width, lanes, extent)
-    if extent is not None and extent <= width:
-        sch.reorder(*before, *reduced, loop)
-        inner = loop
-    else:
-        outer, inner = sch.split(loop, factors=[None, width])
-        sch.reorder(*before, outer, *reduced, inner)
-    init = sch.decompose_reduction(member.handle, reduced[0])
-    sch.vectorize(inner)
-    sch.vectorize(sch.get_loops(init)[-1])
-    if decided(sch, prod(member.pattern.extent_of(v) or _UNROLLED + 1 for v in member.pattern.reduced) <= _UNROLLED):
-        for loop in reduced:
-            sch.unroll(loop)
+    splits = _strip(iterator.index, extent, _width(decisions, width, lanes, extent))
+    outer = splits[0].parts[:-1] if splits else ()
+    steps = prod(pattern.extent_of(v) or fitted.UNROLLED_WINDOW + 1 for v in pattern.reduced)
+    return TilePlan(
+        splits=splits,
+        order=(*before, *outer, *reduced, *_inner(iterator.index, splits)),
+        start=reduced[0],
+        unrolled=reduced if decisions.decide(steps <= fitted.UNROLLED_WINDOW) else (),
+        threads=(),
+    )
 
 
-_STREAM_DISTANCE: Final = 2048
-"""Prefetch distance of streams, in bytes: half a page, some 0.2 us of one core's bandwidth."""
-_PAGE: Final = 4096
-"""The same for reductions, which are bound by latency, and for streams that are written only."""
-_FAR_DISTANCE: Final = 16384
-"""The same for reductions that read from memory, on a processor that prefetches some pages by itself."""
-_DISTANCES: Final = (0, 1024, _STREAM_DISTANCE, _PAGE, _FAR_DISTANCE)
-"""Those that a search may choose; 0 is no prefetch."""
-_SHORT_STREAM: Final = 16 << 10
-"""Bytes of a stream that is too short for prefetches to pay."""
-
-
-def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
-    """Prefetch the arrays that an elementwise nest or a reduction of rows passes over once, in order.
+def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[Prefetch, ...]:
+    """Prefetches of the arrays that an elementwise nest or a reduction of rows passes over once, in order.
 
     The processor's own prefetching stops at the ends of pages. Elementwise nests prefetch each stream, also those that
     are written, whose lines are read before. Reductions prefetch rows from beyond the second caches: for nearer ones
@@ -393,36 +352,33 @@ def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
     A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch what is written,
     as long as all arrays stay in the third cache, and reductions what comes from beyond it, far ahead, or nothing.
     """
-    pattern = member.pattern
-    is_reduction = pattern.is_reduction and reduces_in_lanes(member, 0, target)
-    if not member.iterators or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
-        return
-    kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
-    ahead, least = _STREAM_DISTANCE, _SHORT_STREAM
+    is_reduction = pattern.is_reduction and reduces_in_lanes(pattern, 0, target)
+    if not iterators_of(pattern) or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
+        return ()
+    kinds = [(False, pattern.reads, buffers_read), (True, pattern.writes, buffers_written)]
+    page = target.processor.page_bytes
+    ahead, least = page // 2, fitted.SHORT_STREAM
     pays = True
-    if is_reduction and streams_row_by_row(target):
+    if is_reduction and target.processor.memory_streams == 1:
         pays = False
-    elif is_reduction and keeps_up_with_streams(target):
-        ahead, least = _FAR_DISTANCE, largest_caches(target) + 1
+    elif is_reduction and target.processor.prefetches_across_pages:
+        ahead, least = 4 * page, largest_caches(target) + 1
     elif is_reduction:
-        ahead, least = _PAGE, second_caches(target) + 1
-    elif keeps_up_with_streams(target):
+        ahead, least = page, second_caches(target) + 1
+    elif target.processor.prefetches_across_pages:
         pays = _stays_in_third_cache(pattern, target)
-        ahead, kinds = _PAGE, kinds[1:]
-    streams: list[tuple[str, int, int]] = []
-    for kind, operands, accessed in kinds if pays or sch.is_of_search else ():
+        ahead, kinds = page, kinds[1:]
+    streams: list[tuple[bool, int, int]] = []
+    for writes, operands, accessed in kinds if pays or decisions.are_open else ():
         order = accessed(pattern.block)
         for operand in operands:
             size = bytes_of(operand.element_type)
             is_short = is_reduction if pattern.instances is None else pattern.instances * size < least
-            if is_stream(member, operand) and not is_short:
-                streams.append((kind, order.index(operand.buffer), size))
-    if not streams:
-        return
-    if ahead := chosen(sch, _DISTANCES, ahead if pays else 0):
-        before = [0] * (len(member.iterators) - 1)
-        entries: list[Annotation] = [[kind, at, [*before, ahead // size]] for kind, at, size in streams]
-        sch.annotate(member.handle, PREFETCH, entries)
+            if is_stream(pattern, operand) and not is_short:
+                streams.append((writes, order.index(operand.buffer), size))
+    ahead = decisions.choose((0, page // 4, page // 2, page, 4 * page), ahead if pays else 0) if streams else 0
+    before = (0,) * (len(iterators_of(pattern)) - 1)
+    return tuple(Prefetch(writes, (*before, ahead // size), at) for writes, at, size in streams if ahead)
 
 
 def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
@@ -432,8 +388,10 @@ def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
 
-def prefetch_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int) -> None:
-    """Prefetch the next row of parameters while a row is computed: memory is idle then, and the processor's own
+def prefetches_of_next_rows(
+    patterns: Sequence[BlockPattern], shared: int, rows: int
+) -> dict[BlockPattern, tuple[Prefetch, ...]]:
+    """Prefetches of the next row of parameters while a row is computed: memory is idle then, and the processor's own
     prefetching ends at the page of the row.
 
     The next row is `rows` on, where so many are computed at a time. It is prefetched by the most expensive nest among
@@ -442,92 +400,87 @@ def prefetch_next_rows(sch: Schedule, members: Sequence[Member], shared: int, ro
 
     For rows of known length that take half of the second cache at most, with what is written.
     """
-    wanted: dict[Member, list[Annotation]] = {}
-    buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
-    for buffer in buffers:
+    wanted: dict[BlockPattern, tuple[Prefetch, ...]] = {}
+
+    def prefetch(pattern: BlockPattern, entry: Prefetch) -> None:
+        wanted[pattern] = (*wanted.get(pattern, ()), entry)
+
+    def next_row(pattern: BlockPattern) -> tuple[int, ...]:
+        return tuple(rows * (at == shared - 1) for at in range(len(iterators_of(pattern))))
+
+    for buffer in dict.fromkeys(o.buffer for p in patterns for o in (*p.reads, *p.writes)):
         if not isinstance(buffer, BlockArgument):
             continue
-        readers = [m for m in members[1:] if any(r.buffer is buffer and _moves(m, shared, r) for r in m.pattern.reads)]
+        readers = [p for p in patterns[1:] if any(r.buffer is buffer and _moves(p, shared, r) for r in p.reads)]
         if readers:
-            reader = max(readers, key=lambda m: cost_of(m.pattern))
-            place = buffers_read(reader.pattern.block).index(buffer)
-            wanted.setdefault(reader, []).append(["read", place, _shifts(reader, shared, rows)])
-        for writer in members:
-            if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
-                place = buffers_written(writer.pattern.block).index(buffer)
-                busy = _busy_before(members, writer)
+            reader = max(readers, key=cost_of)
+            prefetch(reader, Prefetch(False, next_row(reader), buffers_read(reader.block).index(buffer)))
+        for writer in patterns:
+            if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.writes):
+                at, busy = buffers_written(writer.block).index(buffer), _busy_before(patterns, writer)
                 if busy is None:
-                    wanted.setdefault(writer, []).append(["write", place, _shifts(writer, shared, rows)])
+                    prefetch(writer, Prefetch(True, next_row(writer), at))
                 else:
-                    none = [0] * len(writer.iterators)
-                    wanted.setdefault(busy, []).append(["write", place, none, writer.pattern.block.label])
-    for member, entries in wanted.items():
-        sch.annotate(member.handle, PREFETCH, entries)
+                    prefetch(busy, Prefetch(True, (0,) * len(iterators_of(writer)), at, writer.block.label))
+    return wanted
 
 
-def _busy_before(members: Sequence[Member], writer: Member) -> Member | None:
+def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> BlockPattern | None:
     """The nest that can prefetch what `writer` stores next: one over the same elements that computes functions, where
     the writer computes no more itself."""
-    before = members[1 : members.index(writer)]
-    alike = [m for m in before if m.pattern.block.extents == writer.pattern.block.extents]
-    busiest = max(alike, key=lambda m: cost_of(m.pattern), default=None)
-    if busiest is None or cost_of(busiest.pattern) < cost_of(writer.pattern):
+    before = patterns[1 : patterns.index(writer)]
+    alike = [p for p in before if p.block.extents == writer.block.extents]
+    busiest = max(alike, key=cost_of, default=None)
+    if busiest is None or cost_of(busiest) < cost_of(writer):
         return None
-    return busiest if any(is_expensive(op.name) for op in busiest.pattern.computing) else None
+    return busiest if any(is_expensive(op.name) for op in busiest.computing) else None
 
 
-def _moves(member: Member, shared: int, operand: Operand) -> bool:
+def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
     """Whether an access is to the next row in the next iteration of the shared loops, and to neighbours in a row."""
-    if len(member.iterators) == shared:
+    iterators = iterators_of(pattern)
+    if len(iterators) == shared:
         return False
-    row, last = member.iterators[shared - 1], member.iterators[-1]
-    return operand.stride_of(row) not in (None, 0) and operand.stride_of(last) == 1
+    return operand.stride_of(iterators[shared - 1]) not in (None, 0) and operand.stride_of(iterators[-1]) == 1
 
 
-def _shifts(member: Member, shared: int, rows: int) -> list[int]:
-    """The offsets of the iterators from a row to the one that is prefetched meanwhile."""
-    return [rows * (at == shared - 1) for at in range(len(member.iterators))]
-
-
-def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
-    """Store the results of an elementwise nest past the caches where no other nest reads them, the arrays exceed the
-    last cache, and the processor is faster so: lines are not read before they are overwritten. Not of those that the
-    nest reads itself."""
-    pattern = member.pattern
+def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
+    """The results of an elementwise nest that are stored past the caches: those that no other nest reads, if the arrays
+    exceed the last cache, and the processor is faster so, because lines are not read before they are overwritten. Not
+    those that the nest reads itself. Positions among the buffers that the block writes."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
-        return
-    pays = pays_nontemporal(target) and moved > largest_caches(target)
-    if not pays and not (sch.is_of_search and moved > second_caches(target)):
-        return
-    if vector_iterator(member, 0) is None:  # tiles, which keep many lines open
-        return
-    block = op_of(sch, member.handle)
-    written = buffers_written(block)
-    read = buffers_read(block)
-    streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(member, o)]
-    if streams and not consumers_of(block) and decided(sch, pays):
-        sch.annotate(member.handle, NONTEMPORAL, streams)
+        return ()
+    pays = target.processor.fills_memory and moved > largest_caches(target)
+    if not pays and not (decisions.are_open and moved > second_caches(target)):
+        return ()
+    if vector_iterator(pattern, 0) is None:  # tiles, which keep many lines open
+        return ()
+    written, read = buffers_written(pattern.block), buffers_read(pattern.block)
+    streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(pattern, o)]
+    return tuple(streams) if streams and not consumers_of(pattern.block) and decisions.decide(pays) else ()
 
 
-def single_nest(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+@planned()
+def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """The loop along which memory is consecutive becomes vectors, outer loops go to threads if there is enough to do.
 
     Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
     streams of memory are prefetched, and stored past the caches where that is faster.
     Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
-    reductions of neighbours run side by side in lanes. What loops within a block goes to threads alone. Not applicable
-    where nothing is consecutive and there is too little to do for threads.
+    reductions of neighbours run side by side in lanes. Threads share blocks that contain loops.
     """
-    member = Member.of(sch, block)
-    if member.pattern.kind is PatternKind.OPAQUE:
-        loops = any(isinstance(op, ForOp) for op in op_of(sch, block).body.block.ops)
-        return loops and share_among_threads(sch, block, [member.pattern], target)
-    vectors = vectorize_inner(sch, member, 0, target)
-    if vectors:
-        prefetch_streams(sch, member, target)
-        store_nontemporal(sch, member, target)
-    return share_among_threads(sch, block, [member.pattern], target) or vectors
+    if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
+        return None
+    plan = inner_plan(pattern, 0, target, decisions)
+    if plan is None:
+        return TilePlan(registers=0)
+    return replace(
+        plan,
+        prefetches=prefetches_of_streams(pattern, target, decisions),
+        nontemporal=nontemporal_stores(pattern, target, decisions),
+        threads=None,
+    )
 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -537,29 +490,24 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
     Not applicable where the innermost iterator does not reduce consecutive elements, or has no more of them than lanes.
     """
-    member = Member.of(sch, block)
-    pattern = member.pattern
+    pattern = pattern_of(op_of(sch, block))
     if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
         return False
-    last = member.iterators[-1]
+    last, decisions = iterators_of(pattern)[-1], Sampled(sch)
     if len(pattern.reduced) != 1 or last not in pattern.reduced or not consecutive(pattern, last, writes=0):
         return False
     lanes = max(target.vector_bytes // max(bytes_of(read.element_type) for read in pattern.reads), 2)
     *rows, row = sch.get_loops(block)
-    extent = extent_of(sch, row)
-    if extent is not None and extent <= lanes:
+    extent = pattern.extent_of(last)
+    if (extent is not None and extent <= lanes) or not decisions.decide(True):
         return False
-    if not decided(sch, True):
-        return False
-    _, inner = sch.split(row, factors=[None, _chosen_width(sch, lanes, lanes, extent)])
+    _, inner = sch.split(row, factors=[None, _width(decisions, lanes, lanes, extent)])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
     if rows:
         level = len(rows) - 1
         sch.merge(sch.get_loops(partial)[level], sch.get_loops(block)[level])
-    init = sch.decompose_reduction(partial, sch.get_loops(partial)[len(rows)])
-    sch.vectorize(sch.get_loops(partial)[-1])
-    sch.vectorize(sch.get_loops(init)[-1])
-    share_among_threads(sch, partial, [pattern], target)
+    plan = TilePlan(order=((len(rows) + 1,),), start=(len(rows),))
+    execute(sch, partial, plan, target, pays=pays_threads([pattern], target))
     return True
 
 
@@ -570,39 +518,32 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
     Not applicable where results are enough for the threads, where there is little to do, where extents are known at run
     time only, and where combiners are not known.
     """
-    member = Member.of(sch, block)
-    pattern = member.pattern
-    if not reduces_alike(member) or pattern.instances is None or target.num_threads == 1:
+    pattern, decisions = pattern_of(op_of(sch, block)), Sampled(sch)
+    if not reduces_alike(pattern) or pattern.instances is None or target.num_threads == 1:
         return False
     results = prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial)
-    if not decided(sch, results < target.num_threads and pays_threads([pattern], target)):
+    pays = pays_threads([pattern], target)
+    if not decisions.decide(results < target.num_threads and pays):
         return False
     steps = max(pattern.instances // max(results, 1), 1)
-    parts = chosen_size(sch, target.num_threads * PARTS_OF_A_THREAD, steps, least=2)
-    outer, _ = sch.split(_to_cut(sch, member, parts), factors=[parts, None])
+    parts = decisions.size(target.num_threads * PARTS_OF_A_THREAD, steps, least=2)
+    outer, _ = sch.split(_to_cut(sch, block, pattern, parts), factors=[parts, None])
     partial = sch.rfactor(outer, len(pattern.writes[0].indices))
-    part = Member.of(sch, partial)
-    vectorize_inner(sch, part, len(part.pattern.spatial), target)
-    return share_among_threads(sch, partial, [pattern], target)
+    part = pattern_of(op_of(sch, partial))
+    plan = inner_plan(part, len(part.spatial), target, decisions) or TilePlan(registers=0)
+    execute(sch, partial, replace(plan, threads=None), target, pays=pays)
+    return True
 
 
-def _to_cut(sch: Schedule, member: Member, parts: int) -> LoopHandle:
+def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int) -> LoopHandle:
     """The outermost loop of the reduction, with those inside that it takes to make so many parts."""
-    reduced = member.loops(sch)[member.leading :]
-    iterators = member.iterators[member.leading :]
-    count, total = 1, member.pattern.extent_of(iterators[0]) or 1
+    first = leading(pattern)
+    reduced, iterators = sch.get_loops(block)[first:], iterators_of(pattern)[first:]
+    count, total = 1, pattern.extent_of(iterators[0]) or 1
     while count < len(reduced) and total < parts:
-        total *= member.pattern.extent_of(iterators[count]) or 1
+        total *= pattern.extent_of(iterators[count]) or 1
         count += 1
     return fused(sch, reduced[:count])
-
-
-_MOST_ROWS: Final = 4
-"""Rows that a nest computes at a time, at most: more gain nothing."""
-_PART_OF_CACHE: Final = 0.3
-"""Which part of the first cache rows may fill that are computed at a time: the next rows come there, too."""
-_MOST_OF_CACHE: Final = 0.8
-"""The same for a processor that waits for none of them."""
 
 
 def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -616,61 +557,55 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     the shared loops every block becomes vectors as it would alone. Not applicable to a nest that shares no rows with
     the next, and where there are fewer rows than threads to run them.
     """
-    members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
-    if len(members) < 2 or not decided(sch, not _starves_threads(members, shared, target)):
+    patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: _rows(pattern, target))
+    decisions = Sampled(sch)
+    if len(patterns) < 2 or not decisions.decide(not _starves_threads(patterns, shared, target)):
         return False
-    moved = bytes_of_row(members, shared)
-    rows = chosen(sch, _WIDTHS, _rows_at_once(members, shared, moved, target))
-    if moved is not None and decided(sch, 2 * moved <= target.l2_bytes):
-        prefetch_next_rows(sch, members, shared, rows)
-    shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
-    if rows > 1:
-        members = [replace(member, cut=shared - 1) for member in members]
-        shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
-    sch.merge(*shared_loops)
-    for member in members:
-        if len(member.iterators) > shared:
-            vectorize_inner(sch, member, shared, target)
-    share_among_threads(sch, members[0].handle, [member.pattern for member in members], target)
+    moved = bytes_of_row(patterns, shared)
+    rows = decisions.choose(_WIDTHS, _rows_at_once(patterns, shared, moved, target))
+    fits = moved is not None and decisions.decide(2 * moved <= target.l2_bytes)
+    prefetches = prefetches_of_next_rows(patterns, shared, rows) if fits else {}
+    members: list[RowMember] = []
+    for pattern in patterns:
+        plan = inner_plan(pattern, shared, target, decisions) if len(iterators_of(pattern)) > shared else None
+        members.append(RowMember(pattern, plan, prefetches.get(pattern, ())))
+    execute_rows(sch, members, shared, rows, target)
     return True
 
 
-def nests_over_rows(sch: Schedule, block: BlockHandle, rows: Callable[[Member], int]) -> tuple[list[Member], int]:
-    """The longest run of nests from `block` on that share rows, and how many loops these are. `rows` says how many
+def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
+    """The longest run of nests from a block on that share rows, and how many loops these are. `rows` says how many
     outer loops of a nest may be rows."""
-    first = op_of(sch, block)
-    function = function_of(first).sym_name.data
-    blocks = child_blocks(scope_of(first))
-    members = [Member.of(sch, block)]
-    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else rows(members[0])
+    blocks, patterns = child_blocks(scope_of(first)), [pattern_of(first)]
+    shared = 0 if patterns[0].kind is PatternKind.OPAQUE else rows(patterns[0])
     for op in blocks[blocks.index(first) + 1 :]:
         if shared == 0 or not is_plain(op):
             break
-        candidate = Member.of(sch, sch.get_block(op.label, function))
+        candidate = pattern_of(op)
         # A value for each row joins rows that others have.
-        own = len(candidate.iterators) if len(candidate.iterators) <= shared else rows(candidate)
-        common = min(shared, own, _common_rows(members, candidate))
-        if common == 0 or candidate.pattern.kind is PatternKind.OPAQUE:
+        own = len(iterators_of(candidate)) if len(iterators_of(candidate)) <= shared else rows(candidate)
+        common = min(shared, own, _common_rows(patterns, candidate))
+        if common == 0 or candidate.kind is PatternKind.OPAQUE:
             break
-        members.append(candidate)
+        patterns.append(candidate)
         shared = common
-    return members, shared
+    return patterns, shared
 
 
-def _rows(member: Member, target: Target) -> int:
+def _rows(pattern: BlockPattern, target: Target) -> int:
     """How many outer loops of a nest are rows, with loops inside that become vectors."""
-    if member.pattern.is_reduction and reduces_in_lanes(member, 0, target):
-        return member.leading
-    iterator = vector_iterator(member, 0)
-    limit = member.leading if member.pattern.is_reduction else max(len(member.iterators) - 1, 0)
+    if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
+        return leading(pattern)
+    iterator = vector_iterator(pattern, 0)
+    limit = leading(pattern) if pattern.is_reduction else max(len(iterators_of(pattern)) - 1, 0)
     return limit if iterator is None else min(limit, iterator.index)
 
 
-def _common_rows(members: Sequence[Member], candidate: Member) -> int:
+def _common_rows(patterns: Sequence[BlockPattern], candidate: BlockPattern) -> int:
     """How many outer loops index what the candidate shares with the others by the same dimensions: what an earlier one
     writes, else what both read."""
-    flows = [pair for member in members for pair in _pairs(member, member.pattern.writes, candidate)]
-    pairs = flows or [pair for member in members for pair in _pairs(member, member.pattern.reads, candidate)]
+    flows = [pair for pattern in patterns for pair in _pairs(pattern, pattern.writes, candidate)]
+    pairs = flows or [pair for pattern in patterns for pair in _pairs(pattern, pattern.reads, candidate)]
     if not pairs:
         return 0
     depth = 0
@@ -679,36 +614,36 @@ def _common_rows(members: Sequence[Member], candidate: Member) -> int:
     return depth
 
 
-_Pair = tuple[Member, Operand, Member, Operand]
+_Pair = tuple[BlockPattern, Operand, BlockPattern, Operand]
 
 
-def _pairs(member: Member, operands: Sequence[Operand], candidate: Member) -> list[_Pair]:
-    reads = candidate.pattern.reads
-    return [(member, one, candidate, other) for one in operands for other in reads if one.buffer is other.buffer]
+def _pairs(pattern: BlockPattern, operands: Sequence[Operand], candidate: BlockPattern) -> list[_Pair]:
+    reads = candidate.reads
+    return [(pattern, one, candidate, other) for one in operands for other in reads if one.buffer is other.buffer]
 
 
 def _same_row(pair: _Pair, level: int) -> bool:
     """Whether the loops of two nests at a level run over the same dimension of a buffer."""
-    member, one, candidate, other = pair
-    if level >= len(member.iterators) or level >= len(candidate.iterators):
+    pattern, one, candidate, other = pair
+    if level >= min(len(iterators_of(pattern)), len(iterators_of(candidate))):
         return False
-    first, second = member.iterators[level], candidate.iterators[level]
-    if member.pattern.block.extents[level] != candidate.pattern.block.extents[level]:
+    first, second = iterators_of(pattern)[level], iterators_of(candidate)[level]
+    if pattern.block.extents[level] != candidate.block.extents[level]:
         return False
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
 
 
-def _rows_at_once(members: Sequence[Member], shared: int, moved: int | None, target: Target) -> int:
+def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
     """How many rows each nest computes before the next one does: as many as stay in the first cache with all that is
     `moved` of them, in bytes, and leave something to do for each thread. One where no nest over elements comes after a
     reduction of them."""
-    over_elements = [member for member in members if len(member.iterators) > shared]
-    if moved is None or not any(member.pattern.is_reduction for member in over_elements[:-1]):
+    over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
+    if moved is None or not any(pattern.is_reduction for pattern in over_elements[:-1]):
         return 1
-    extent = members[0].pattern.block.extents[shared - 1]
-    part = _MOST_OF_CACHE if keeps_up_with_streams(target) else _PART_OF_CACHE
-    rows = _MOST_ROWS
+    extent = patterns[0].block.extents[shared - 1]
+    part = fitted.L1_OF_ROWS_AHEAD if target.processor.prefetches_across_pages else fitted.L1_OF_ROWS
+    rows = fitted.ROWS_AT_A_TIME
     while rows > 1 and rows * moved > part * target.l1_bytes:
         rows //= 2
     if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
@@ -716,9 +651,9 @@ def _rows_at_once(members: Sequence[Member], shared: int, moved: int | None, tar
     return rows
 
 
-def _starves_threads(members: Sequence[Member], shared: int, target: Target) -> bool:
+def _starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
     """Whether there are fewer rows than threads for work that several threads would do faster."""
-    rows = product(members[0].pattern.extent_of(v) for v in members[0].iterators[:shared])
+    rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:
         return False
-    return pays_threads([member.pattern for member in members], target)
+    return pays_threads(patterns, target)

@@ -13,12 +13,14 @@ from xdsl.ir import Attribute, Block
 from weft.analysis.block_patterns import BlockPattern, Operand
 from weft.analysis.index import Index
 from weft.analysis.structure import holds_one_nest
-from weft.autoschedule.tile_sizes import RegisterTile
 from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.upstream.arith import RemFOp
+from weft.plans import fitted
+from weft.plans.cost import threads_pay_from
+from weft.plans.decisions import Decisions
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
@@ -32,39 +34,22 @@ same: the steps of the rule are undone, so a rule may try what it cannot prove. 
 (`analysis.block_patterns`), never its name.
 """
 
-LINE_BYTES: Final = 64
-"""What caches move at once."""
 
+class Sampled(Decisions):
+    """Decides by sampling steps of a schedule, which a search (`weft.tune`) steers."""
 
-def chosen(sch: Schedule, options: Sequence[int], default: int) -> int:
-    """One of several integers: `default`, unless a search (`weft.tune`) decides otherwise, by a sampling step."""
-    if not sch.is_of_search or len(options) < 2:
-        return default
-    even = [1 / len(options)] * len(options)
-    return sch.get(sch.sample_categorical([*options], even, decision=options.index(default)))
+    def __init__(self, sch: Schedule) -> None:
+        self._sch = sch
 
+    @property
+    def are_open(self) -> bool:
+        return self._sch.is_of_search
 
-def decided(sch: Schedule, default: bool) -> bool:
-    """Whether to do something: `default`, unless a search decides otherwise."""
-    return bool(chosen(sch, (0, 1), int(default)))
-
-
-def chosen_size(sch: Schedule, default: int, most: int, least: int = 1) -> int:
-    """A size from `least` to `most`: `default`, unless a search decides for a power of two, or for a multiple or a part
-    of the default."""
-    powers = (1 << at for at in range(max(most, 1).bit_length()))
-    near = (default // 4, default // 2, default * 2, default * 4)
-    return chosen(sch, sorted({default, *(size for size in (*powers, *near) if least <= size <= most)}), default)
-
-
-def chosen_tile(
-    sch: Schedule, tiles: Sequence[RegisterTile], best: Callable[[Sequence[RegisterTile]], RegisterTile]
-) -> RegisterTile:
-    """One of several register tiles of as many lanes: the best, unless a search decides for other vectors or rows."""
-    vectors = chosen(sch, list(dict.fromkeys(tile.vectors for tile in tiles)), best(tiles).vectors)
-    tiles = [tile for tile in tiles if tile.vectors == vectors]
-    rows = chosen(sch, list(dict.fromkeys(tile.rows for tile in tiles)), best(tiles).rows)
-    return next(tile for tile in tiles if tile.rows == rows)
+    def choose(self, options: Sequence[int], default: int) -> int:
+        if not self.are_open or len(options) < 2:
+            return default
+        even = [1 / len(options)] * len(options)
+        return self._sch.get(self._sch.sample_categorical([*options], even, decision=options.index(default)))
 
 
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
@@ -113,10 +98,10 @@ def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[Loop
 
 
 def keep_in_registers(sch: Schedule, part: BlockHandle, first: int, lanes: int) -> None:
-    """Vectorize the innermost loop of a block by `lanes`, and unroll the other loops from `first` on (from the end of
-    the nest where that is negative)."""
+    """Vectorize the innermost loop of a block by `lanes`, or all of it if they are 0, and unroll the other loops from
+    `first` on (counted from the end of the nest if negative)."""
     *unrolled, last = sch.get_loops(part)[first:]
-    if extent_of(sch, last) != lanes:
+    if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
         unrolled.append(outer)
     sch.vectorize(last)
@@ -128,14 +113,11 @@ PARTS_OF_A_THREAD: Final = 4
 """Iterations for each thread that leave none of them idle for long."""
 
 
-def share_among_threads(
-    sch: Schedule, block: BlockHandle, patterns: Iterable[BlockPattern], target: Target, most: int | None = None
-) -> bool:
-    """Run the outermost loops around a block on several threads, if `patterns`, what runs there, is worth it: as many
-    of them, fused, as give every thread something to do, and at most so many. Says whether it did."""
+def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> bool:
+    """Run the outermost loops around a block, fused, on several threads if its work `pays`: the fewest that give every
+    thread `PARTS_OF_A_THREAD` iterations, and at most `most`. Returns whether it did."""
     if target.num_threads == 1:
         return False
-    pays = pays_threads(patterns, target)
     if not pays and not sch.is_of_search:
         return False
     loops = _outer_loops(sch, block)[:most]
@@ -145,7 +127,7 @@ def share_among_threads(
         extent = extent_of(sch, loops[count])
         total = wanted if extent is None else total * extent
         count += 1
-    count = chosen(sch, range(len(loops) + 1), 0 if total < 2 else count)
+    count = Sampled(sch).choose(range(len(loops) + 1), 0 if total < 2 else count)
     if count == 0:
         return False
     sch.parallel(fused(sch, loops[:count]))
@@ -175,30 +157,6 @@ def _reducing(block: BlockOp) -> set[object]:
     return {value for kind, binding in pairs if kind is IterKind.REDUCE for value in binding.sources()}
 
 
-def panels(at: int, width: int) -> Callable[..., tuple[int, ...]]:
-    """A map that makes two indices of the one at `at`: the panel, and last the place in it."""
-
-    def split(*indices: int) -> tuple[int, ...]:
-        return (*indices[:at], indices[at] // width, *indices[at + 1 :], indices[at] % width)
-
-    return split
-
-
-def moved_last(at: int) -> Callable[..., tuple[int, ...]]:
-    """A map that puts an index behind the others."""
-
-    def moved(*indices: int) -> tuple[int, ...]:
-        return (*indices[:at], *indices[at + 1 :], indices[at])
-
-    return moved
-
-
-_WORK_OF_A_THREAD: Final = 1 << 16
-"""Vectorised elements of one operation, some 10 us of one core, from which on waking another thread pays."""
-_COST_OF_A_FUNCTION: Final = 8
-"""Operations that a function such as the exponential is worth, and a division."""
-
-
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
     """How many lanes of the widest type that a block computes with fill a register, at least 2.
 
@@ -219,7 +177,7 @@ def cost_of(pattern: BlockPattern) -> int:
     """About how many operations on lanes an instance is; in blocks that loop, those of all iterations."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
-    return 1 + sum(_COST_OF_A_FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
+    return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
 
 
 _UNKNOWN_EXTENT: Final = 64
@@ -260,26 +218,6 @@ def least_bytes(operand: Operand) -> int:
     return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
-def keeps_up_with_streams(target: Target) -> bool:
-    """Whether the processor's own prefetching crosses pages and keeps up with streams that are read. Measured on a
-    Zen 4, where prefetches of them take up to a quarter more time, and a Zen 3, up to a half
-    (docs/decisions/0025-prefetching.md)."""
-    return target.cpu.startswith("znver")
-
-
-def streams_row_by_row(target: Target) -> bool:
-    """Whether rows from memory are best read one after the other, and prefetched by nobody but the processor. Measured
-    on a Zen 4 (docs/decisions/0089-large-pages.md)."""
-    return target.cpu in ("znver4", "znver5")
-
-
-def pays_nontemporal(target: Target) -> bool:
-    """Whether one core saturates the memory, so that non-temporal stores pay for arrays larger than the caches: lines
-    that are overwritten whole are not read before. Measured on a Zen 3 and a Zen 4, where they take 0.7 to 0.8 of the
-    time, and on a Cascade Lake, where they take up to 1.4 times as long (docs/decisions/0028-streaming-stores.md)."""
-    return target.cpu.startswith("znver")
-
-
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
     """Whether the work of some blocks is worth waking the other threads. A number of instances that is known at run
     time only is taken for large."""
@@ -290,4 +228,4 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
         if pattern.instances is None:
             return True
         total += pattern.instances * cost_of(pattern)
-    return total >= _WORK_OF_A_THREAD * 2
+    return fitted.ELEMENT * total >= threads_pay_from(target.processor)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Final
 
+from weft.plans import fitted
+from weft.plans.cost import step
+from weft.support.processors import Processor
+
 MOST_ROWS: Final = 14
-IN_FLIGHT: Final = 8
-"""Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,18 @@ def register_tiles(
     ]
 
 
-def best_tile(tiles: Sequence[RegisterTile], rows: int | None, columns: int | None) -> RegisterTile:
-    """The tile that does most multiply-adds for each load."""
-    return max(tiles, key=lambda tile: _merit(tile, rows, columns))
+def best_tile(
+    tiles: Sequence[RegisterTile], rows: int | None, columns: int | None, processor: Processor
+) -> RegisterTile:
+    """The tile of a matrix product with the least cost; the largest of equals. The remainder of the rows is a smaller
+    tile, that of the columns has masked lanes."""
 
+    def merit(tile: RegisterTile) -> tuple[float, int]:
+        results = tile.rows * tile.vectors
+        rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
+        return results / step(fitted.PRODUCTS, results, tile.vectors, tile.rows, processor) * rest, results
 
-def _merit(tile: RegisterTile, rows: int | None, columns: int | None) -> tuple[float, int]:
-    results = tile.rows * tile.vectors
-    busy = min(1.0, results / IN_FLIGHT)
-    # What is left over at the end of the rows is a smaller tile; of the columns, lanes that do nothing.
-    rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
-    return (results / (tile.rows + tile.vectors) * busy * rest, results)
+    return max(tiles, key=merit)
 
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
@@ -105,18 +109,6 @@ _FEW_ROWS: Final = 2
 _SHARING_ROWS: Final = 4
 """Rows whose windows share data: of 3 x 3, a column of the windows loads 6 vectors for 12 multiply-adds, and they stay
 in 16 registers with the results. More rows save little and leave more over at the end of an image."""
-_SHARING_LONG_ROWS: Final = 3
-_SHORT_ROW: Final = 448
-"""Bytes up to which a row is short. Longer ones are streams of their own, and the processor follows few of them ahead:
-three rows of results and five of data."""
-_COST_OF_A_LOAD: Final = 0.5
-"""Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
-_COST_OF_AN_ELEMENT: Final = 0.75
-"""Likewise, of a load of an element into all lanes, which starts anywhere in memory."""
-_COST_OF_WEIGHTS: Final = 1.5
-"""Likewise, of a vector of weights from the second cache."""
-_COST_OF_A_REST: Final = 0.96
-"""What a tile that does not fill its columns everywhere leaves of the speed, besides masked lanes."""
 
 
 def tiles_for(rows: int, columns: int, lanes: int, registers: int) -> list[RegisterTile]:
@@ -130,16 +122,22 @@ def tiles_for(rows: int, columns: int, lanes: int, registers: int) -> list[Regis
     ]
 
 
-def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int) -> RegisterTile:
-    """The tile with the most multiply-adds for its loads that leaves little over at the ends."""
+def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int, processor: Processor) -> RegisterTile:
+    """The tile of a convolution whose lanes are pixels with the least cost and little left over at the ends."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
-        speed = results / (max(results, IN_FLIGHT) + _COST_OF_A_LOAD * (tile.rows + tile.vectors))
-        rest = 1.0 if columns % tile.columns == 0 else _COST_OF_A_REST * utilization(columns, tile.columns)
+        speed = results / step(fitted.WINDOWS, results, tile.vectors, tile.rows, processor)
+        rest = 1.0 if columns % tile.columns == 0 else 1 / fitted.WINDOWS.remainder * utilization(columns, tile.columns)
         return speed * utilization(rows, tile.rows) ** 2 * rest
 
     return max(tiles, key=merit)
+
+
+def _in_tiles(extent: int, tile: int, time: Callable[[int], float], remainder: float) -> float:
+    """The time of an extent, whose last tile may be smaller. `remainder` is a factor if it is."""
+    rest = extent % tile
+    return (extent // tile * time(tile) + time(rest)) * remainder if rest else extent // tile * time(tile)
 
 
 @dataclass(frozen=True)
@@ -169,38 +167,27 @@ def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
     return len({pixel * step + place for pixel in range(pixels) for place in window})
 
 
-def best_filter_tile(tiles: Sequence[FilterTile], columns: int, step: int, window: Sequence[int]) -> FilterTile:
-    """The tile that takes least time for all columns. What is left over at the end of a row is a smaller tile."""
+def best_filter_tile(
+    tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int], processor: Processor
+) -> FilterTile:
+    """The tile of a convolution whose lanes are filters with the least cost for all columns."""
 
-    def time(pixels: int, vectors: int, shares: bool) -> float:
-        loads = _elements(pixels, step, window) if shares else pixels * len(window)
-        work = max(pixels * vectors, IN_FLIGHT) + _COST_OF_WEIGHTS * vectors
-        return work * len(window) + _COST_OF_AN_ELEMENT * loads
+    def time(tile: FilterTile, pixels: int) -> float:
+        elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)
+        products = step(fitted.FILTERS, pixels * tile.vectors, tile.vectors, 0, processor)
+        return products * len(window) + fitted.FILTERS.element * elements
 
     def time_of_row(tile: FilterTile) -> float:
-        pixels, vectors, shares = tile.rows, tile.vectors, tile.shares_elements
-        rest = columns % pixels
-        whole = columns // pixels * time(pixels, vectors, shares)
-        return (whole + (time(rest, vectors, shares) if rest else 0)) / vectors
+        return _in_tiles(columns, tile.rows, partial(time, tile), fitted.FILTERS.remainder) / tile.vectors
 
     return min(tiles, key=time_of_row)
 
 
-def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int) -> int:
+def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int, processor: Processor) -> int:
     """How many whole rows of pixels a tile of one vector of filters takes: two where a row is so short that `tile`, the
     best one of a row, has too few results to keep the units busy, and both are in registers."""
-    return 2 if tile.rows * tile.vectors <= IN_FLIGHT and rows > 1 and IN_FLIGHT < 2 * columns <= registers - 2 else 1
-
-
-_COST_OF_A_VALUE: Final = 0.25
-"""Of a multiply-add, what each pixel and vector of filters of a tile adds, where data and weights are in the order in
-which tiles read them."""
-_COST_OF_ANOTHER_TILE: Final = 1.05
-"""What it takes that the rest of a row is a tile of its own: more code."""
-_COST_OF_FLAT_ROWS: Final = 1.03
-"""What it takes that the places of the pixels of a tile are not a stride apart."""
-_FLAT_ROWS: Final = 32
-"""Pixels up to which a row is short. Of a longer one, the rest is a small part."""
+    least = processor.fmas_in_flight
+    return 2 if tile.rows * tile.vectors <= least and rows > 1 and least < 2 * columns <= registers - 2 else 1
 
 
 def most_pixels(vectors: int, registers: int) -> int:
@@ -208,24 +195,22 @@ def most_pixels(vectors: int, registers: int) -> int:
     return max((registers - vectors - 1) // vectors, 1)
 
 
-def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[int, bool]:
+def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor: Processor) -> tuple[int, bool]:
     """How many pixels a tile takes with so many vectors of filters, and whether tiles go on from row to row."""
 
     def time(pixels: int) -> float:
-        return max(pixels * vectors, IN_FLIGHT) + _COST_OF_A_VALUE * (pixels + vectors) if pixels else 0.0
+        return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
 
-    def time_of(extent: int, pixels: int) -> float:
-        rest = extent % pixels
-        return (extent // pixels * time(pixels) + time(rest)) * (_COST_OF_ANOTHER_TILE if rest else 1.0)
+    def best(extent: int, most: int) -> tuple[float, int]:
+        times = ((_in_tiles(extent, pixels, time, fitted.BLOCKS.remainder), pixels) for pixels in range(1, most + 1))
+        return min(times)
 
     most = most_pixels(vectors, registers)
-    whole = {pixels: rows * time_of(columns, pixels) for pixels in range(1, min(most, columns) + 1)}
-    pixels = min(whole, key=whole.__getitem__)
-    if rows == 1 or columns >= _FLAT_ROWS:
+    of_row, pixels = best(columns, min(most, columns))
+    if rows == 1 or columns >= fitted.LONG_ROW:
         return pixels, False
-    flat = {size: time_of(rows * columns, size) * _COST_OF_FLAT_ROWS for size in range(1, most + 1)}
-    count = min(flat, key=flat.__getitem__)
-    return (count, True) if flat[count] < whole[pixels] else (pixels, False)
+    flat, of_flat = best(rows * columns, most)
+    return (of_flat, True) if flat * fitted.FLAT_ROWS < rows * of_row else (pixels, False)
 
 
 _PIXELS_OF_CHANNELS: Final = 7
@@ -237,12 +222,13 @@ def channel_tile(columns: int) -> int:
     return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
-def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int) -> RegisterTile:
+def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int, processor: Processor) -> RegisterTile:
     """A vector of each of a few rows, which share what their windows have in common. A row of its own: some of its
     vectors, as many as divide it and registers take with the window's elements beside."""
     lanes = min(lanes, columns)
     if rows > 1 or columns % lanes:
-        sharing = _SHARING_ROWS if row_bytes <= _SHORT_ROW else _SHARING_LONG_ROWS
+        # Streams of `n` rows of results are `n`, and `n + 2` of data.
+        sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else (processor.prefetched_streams - 2) // 2
         return RegisterTile(min(sharing, rows), 1, lanes)
     return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
 

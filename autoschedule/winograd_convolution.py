@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
-from weft.autoschedule.convolution import producer_of
-from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.executor import execute
+from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import (
-    chosen,
-    chosen_size,
+    Sampled,
     extent_of,
     keep_in_registers,
     lanes_for,
@@ -22,12 +20,11 @@ from weft.autoschedule.rules import (
 )
 from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, strip_rows
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
+from weft.plans.tile_plan import Result, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-
-_PART_OF_CACHE: Final = 2
-"""Which part of the second cache the transformed data of a strip take."""
 
 
 def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -189,10 +186,10 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
     if vectors > target.vector_registers // 3:
         return None
     most = most_pixels(vectors, target.vector_registers)
-    rows = chosen_size(sch, _rows(stages, most, target), stages.rows)
+    rows = Sampled(sch).size(_rows(stages, most, target), stages.rows)
     tiles = rows * stages.columns
-    pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers)
-    return _Plan(filters, channels, rows, chosen(sch, range(1, min(most, tiles) + 1), pixels))
+    pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers, target.processor)
+    return _Plan(filters, channels, rows, Sampled(sch).choose(range(1, min(most, tiles) + 1), pixels))
 
 
 def _part(lanes: int, extent: int) -> int:
@@ -208,7 +205,7 @@ def _rows(stages: _Stages, pixels: int, target: Target) -> int:
     although their data, beyond it, too, are read for each block of filters."""
     tile = stages.size**2 * stages.all_channels * stages.element_bytes  # and so much for the kernels of a filter
     row, kernels = tile * stages.columns, tile * stages.blocks * stages.filters
-    most = max(target.l2_bytes // _PART_OF_CACHE // row, 1)
+    most = max(target.l2_bytes // fitted.L2_PER_TRANSFORMED // row, 1)
     if kernels > target.l2_bytes:
         is_less = kernels + row * stages.rows * stages.blocks <= kernels * -(-stages.rows // most)
         if most >= stages.rows or is_less:
@@ -250,8 +247,8 @@ class _Tiling:
         for part in (stages.rows_of_results, stages.result):
             keep_in_registers(sch, part, -3, plan.lanes)
         if is_apart:
-            share_among_threads(sch, stages.data, [stages.pattern], self.target)
-        share_among_threads(sch, stages.result, [stages.pattern], self.target)
+            share_among_threads(sch, stages.data, pays_threads([stages.pattern], self.target), self.target)
+        share_among_threads(sch, stages.result, pays_threads([stages.pattern], self.target), self.target)
 
     def _transform(self) -> None:
         """Tiles of the data, with their border, a block of channels after the other."""
@@ -270,15 +267,17 @@ class _Tiling:
 
     def _multiply(self) -> None:
         """Sums over channels for each element of the tiles, in registers."""
-        sch, block, lanes = self.sch, self.stages.products, self.plan.lanes
-        copy = sch.cache_write(block, 0, "local")
-        row, column, y, x, filters, channel_blocks, channels = sch.get_loops(block)[-7:]
-        tiles, pixels = sch.split(sch.fuse(y, x), [None, self.plan.pixels])
-        vectors, lane = sch.split(filters, [None, lanes])
-        sch.reorder(row, column, tiles, channel_blocks, channels, pixels, vectors, lane)
-        sch.reverse_compute_at(copy, tiles)
-        depth = len(sch.get_loops(block)) - 5
-        init = sch.decompose_reduction(block, channel_blocks)
-        keep_in_registers(sch, block, -3, lanes)
-        for part in (init, copy):
-            keep_in_registers(sch, part, depth, lanes)
+        pixels, filters = Split((_Y,), (None, self.plan.pixels)), Split((_FILTER,), (None, self.plan.lanes))
+        blocks, channels = (_FILTER + 1,), (_FILTER + 2,)
+        plan = TilePlan(
+            fused=(((_Y,), (_X,)),),
+            splits=(pixels, filters),
+            order=((_ROW,), (_COLUMN,), pixels.parts[0], blocks, channels, pixels.parts[1], *filters.parts),
+            result=Result(pixels.parts[0]),
+            start=blocks,
+            registers=3,
+            lanes=self.plan.lanes,
+            threads=(),
+        )
+        block = self.stages.products
+        execute(self.sch, block, plan, self.target, self.sch.get_loops(block)[-7:])

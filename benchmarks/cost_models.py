@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from weft.driver.candidates import build_candidate
 from weft.driver.programs import parse
@@ -110,19 +111,19 @@ def programs(path: Path) -> dict[str, list[Sample]]:
             for entry in database.records(workload.key):
                 if entry.seconds is None:
                     continue
-                features = features_of_record(workload.ir, entry)
+                features = features_of(scheduled_module(workload.ir, entry), Target.parse(entry.target))
                 default = default or (features, entry.seconds)
                 found.setdefault(name, []).append(Sample(features, default[0], entry.seconds / default[1]))
     return found
 
 
-def features_of_record(ir: str, entry: Record) -> tuple[float, ...]:
-    """The features of the program as it was scheduled."""
+def scheduled_module(ir: str, entry: Record) -> ModuleOp:
+    """The program as it was scheduled."""
     unit = parse(ir)
     state_parameter_accesses(unit)
     schedule = Schedule(unit)
     schedule.replay(trace_with_decisions(entry.trace, entry.decisions))
-    return features_of(schedule.mod, Target.parse(entry.target))
+    return schedule.mod
 
 
 def compare(path: Path) -> None:

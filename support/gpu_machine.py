@@ -32,6 +32,12 @@ class GpuMachine:
     warp_size: int = 32
     """Threads that run in step; shuffles move values among them."""
     registers_per_thread: int = 255
+    sector_bytes: int = 32
+    """Bytes of device memory that are fetched together."""
+    word_bytes: int = 4
+    """Size of a register, and of the access of a bank of shared memory in a cycle."""
+    banks: int = 32
+    """Banks of shared memory."""
     has_async_copy: bool = False
     """Whether copies from device memory to shared memory can run beside the threads."""
     tensor_cores: frozenset[str] = frozenset()

@@ -44,6 +44,7 @@ from weft.support.machine import (
     triple_of_cpu,
 )
 from weft.support.packages import installed_universe
+from weft.support.processors import Processor, processor
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -211,6 +212,11 @@ class Target:
     def has_feature(self, name: str) -> bool:
         """Whether the CPU has what LLVM calls `name`. Raises `CompileError` where LLVM knows no such feature."""
         return has_feature(self.triple, self.cpu, self.features, name)
+
+    @property
+    def processor(self) -> Processor:
+        """What is known of the family of the CPU."""
+        return processor(self.cpu)
 
     @property
     def has_kernels(self) -> bool:

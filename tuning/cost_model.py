@@ -20,7 +20,7 @@ from weft.support.errors import CompileError
 from weft.tuning.features import NAMES
 
 Features: TypeAlias = Sequence[float]
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of saved models; another number where features change their meaning."""
 _LEAST: Final = 16
 """Samples from which on trees are trained."""

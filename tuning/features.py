@@ -1,6 +1,6 @@
 """Features of a scheduled program for cost models: work by kind, bytes by level of the cache, loops by kind.
 
-Counts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
+OperationCounts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
 ragged loops are taken to hold.
 
 Kernels are counted as they are launched, after the passes that decide memories, barriers and widths of accesses. What a
@@ -9,10 +9,10 @@ warp accesses is that of the first one, in the first iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
-from math import ceil, gcd, log2, prod
+from math import ceil, log2, prod
 from typing import Final
 
 from xdsl.dialects import scf
@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.block_patterns import is_in_init
 from weft.analysis.index import Index
-from weft.autoschedule.rules import LINE_BYTES, is_expensive
+from weft.autoschedule.rules import is_expensive
 from weft.dialects.element_types import bytes_of
 from weft.dialects.intervals import Interval
 from weft.dialects.low_kernel import THREAD_AXES, BarrierOp, KernelAttr, LaunchOp, ThreadIdOp, kernel_of, space_of
@@ -34,32 +34,16 @@ from weft.dialects.traversal import ancestors, copy_of, operations_in
 from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
 from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
+from weft.plans.cost import Work, cost
+from weft.plans.traffic import LoopNest, Operand
 from weft.support.errors import CompileError, ScheduleError, Violation
+from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target
 
 _UNKNOWN: Final = 8
 """Iterations of a loop whose extent is known at run time only."""
 _IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
-_CYCLES: Final = {"operations": 0.5, "functions": 8.0, "loads": 0.5, "stores": 1.0}
-"""Of a core, for an instruction."""
-_ISSUED: Final = 6.0
-"""Instructions of a cycle."""
-_LATENCY: Final = 4.0
-"""Cycles until the next one can use a result."""
-_WINDOW: Final = 224.0
-"""Instructions that a processor has under way."""
-_BYTES_OF_A_CYCLE: Final = (32.0, 16.0, 6.0)
-"""From the second cache, the third, and memory."""
-_PAGE: Final = 4096
-_TRANSLATED: Final = 64
-"""Pages whose addresses the first translation buffer holds."""
-_LOOP_ENTRY: Final = 40.0
-"""Cycles that a loop costs when it begins and ends, with a branch that is mispredicted."""
-_PAGE_MISS: Final = 8.0
-"""Cycles of a page that the second translation buffer knows."""
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
-_CYCLES_OF_THREADS: Final = 2e4
-"""What waking other threads takes."""
 
 
 @dataclass
@@ -135,13 +119,13 @@ NAMES: Final = tuple(field.name for field in fields(OperationCounts))
 def counts_of(module: ModuleOp, target: Target) -> OperationCounts:
     """The counts of the functions of a module at tir level, for a target. Raises `ScheduleError` for kernels beyond the
     limits of the target; of those that cannot be lowered there are none."""
-    if target.has_kernels:
+    if target.gpu is not None:
         lowered = copy_of(module)
         try:
             outline_kernels(lowered, target)
         except CompileError:
             return OperationCounts()  # who builds it says why
-        return _kernel_counts(lowered)
+        return _kernel_counts(lowered, target.gpu)
     total = OperationCounts()
     sizes: dict[SSAValue, float] = {}
     by_block: dict[BlockOp, list[Access]] = {}
@@ -237,54 +221,45 @@ def _add_nest(total: OperationCounts, block: BlockOp, found: Sequence[Access], t
         live = max(live, in_body)
     total.registers = max(total.registers, live)
     total.largest_body = max(total.largest_body, body)
-    moved = issued, *(sum(nest_traffic(found, loops, cache).values()) for cache in caches(target))
-    names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
-    for name, amount in (*work.items(), *zip(names, moved, strict=True), ("loop_iterations", outer), ("nests", 1.0)):
-        setattr(total, name, getattr(total, name) + amount)
-    entries = outer / max(_extent(code[-1]) if code else 1, 1)
-    pages = sum(_moved(found, loops, _TRANSLATED, _Box.pages, _Box.pages).values())
-    total.prefetches += outer * (PREFETCH in block.attributes)
-    total.nontemporal_stores += outer * (NONTEMPORAL in block.attributes)
+    window = max(target.processor.reorder_window / max(body, 1.0), 1.0)
     parallel = _iterations([loop for loop in loops if loop.kind.data is LoopKind.PARALLEL])
     threads = min(parallel, target.num_threads)
     share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
-    total.parallel_iterations += parallel
-    total.idle_threads += 100.0 * (1.0 - share)
-    bounds = _bounds(work, outer, _chained(found, code, body))
-    transfer = sum(amount / rate for amount, rate in zip(moved[1:], _BYTES_OF_A_CYCLE, strict=True))
-    cycles = _cycles(bounds.values(), entries, pages, target.num_threads * share if threads > 1 else 1.0)
-    last = {"loop_entries": entries, "page_misses": pages, "transfer_cycles": transfer, "cycles": cycles}
-    for name, amount in {**bounds, **last}.items():
+    entries = outer / max(_extent(code[-1]) if code else 1, 1)
+    estimate = cost(
+        Work(
+            **{kind: sum(count for name, count in work.items() if name.endswith(kind)) for kind in _KINDS},
+            iterations=outer,
+            chained=_chained(found, code, window),
+            loop_entries=entries,
+            nest=nest_of(places_of(found), loops),
+            threads=target.num_threads * share if threads > 1 else 1.0,
+        ),
+        target,
+    )
+    amounts = {
+        **work,
+        **vars(estimate),
+        "first_cache_bytes": issued,
+        "loop_iterations": outer,
+        "loop_entries": entries,
+        "nests": 1.0,
+        "prefetches": outer * (PREFETCH in block.attributes),
+        "nontemporal_stores": outer * (NONTEMPORAL in block.attributes),
+        "parallel_iterations": parallel,
+        "idle_threads": 100.0 * (1.0 - share),
+    }
+    for name, amount in amounts.items():
         setattr(total, name, getattr(total, name) + amount)
 
 
-def _cycles(bounds: Iterable[float], loop_entries: float, page_misses: float, threads: float) -> float:
-    """The analytical model: half of what the parts of a core need one after the other, for they overlap by halves, and
-    what loops and pages cost; threads share them evenly. Bytes moved did not make it better, and neither did registers
-    beyond those that there are (docs/decisions/0088-what-the-cost-model-learns.md)."""
-    cycles = sum(bounds) / 2.0 + _LOOP_ENTRY * loop_entries + _PAGE_MISS * page_misses
-    return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
+_KINDS: Final = ("operations", "functions", "loads", "stores")
+"""Kinds of instructions that `Work` counts, each a suffix of fields of `OperationCounts`."""
 
 
-def _bounds(work: Mapping[str, float], iterations: float, chained: float) -> dict[str, float]:
-    """Cycles that each part of a core needs at least for the work of a nest."""
-
-    def instructions(kind: str) -> float:
-        return sum(count for name, count in work.items() if name.endswith(kind))
-
-    arithmetic = _CYCLES["operations"] * instructions("operations") + _CYCLES["functions"] * instructions("functions")
-    return {
-        "arithmetic_cycles": arithmetic,
-        "load_cycles": _CYCLES["loads"] * instructions("loads"),
-        "store_cycles": _CYCLES["stores"] * instructions("stores"),
-        "issue_cycles": (sum(work.values()) + 2.0 * iterations) / _ISSUED,
-        "chain_cycles": chained * _LATENCY,
-    }
-
-
-def _chained(found: Sequence[Access], code: Sequence[ForOp], body: float) -> float:
-    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, as
-    far as the processor looks ahead, in the iterations that follow."""
+def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
+    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, in
+    a `window` of iterations that follow."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
@@ -295,7 +270,7 @@ def _chained(found: Sequence[Access], code: Sequence[ForOp], body: float) -> flo
     while at and _depends(sums[0], code[at - 1]):
         at -= 1
         beside *= _extent(code[at])
-    return steps / min(beside, max(_WINDOW / max(body, 1.0), 1.0))
+    return steps / min(beside, window)
 
 
 def _computing(block: BlockOp) -> Iterator[Operation]:
@@ -339,122 +314,36 @@ def _is_consecutive(access: Access, loop: ForOp) -> bool:
     return last.coefficient(variable) == 1 and not any(index.depends_on([variable]) for index in outer)
 
 
-def nest_traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: Cache) -> dict[SSAValue, float]:
-    """Bytes of each buffer, in whole lines, that a nest moves from beyond a cache: what the largest inner part of the
-    nest that fits in it touches, as often as that part runs. What the next run touches again stays. Lines that share
-    few places of the cache, since their distance is a multiple of a large power of two, take the room of more."""
-    return _moved(found, loops, cache.bytes, _Box.bytes, lambda box: max(box.bytes(), box.room(cache.way_bytes)))
+def places_of(found: Sequence[Access]) -> list[Access]:
+    """One of the accesses to each place."""
+    return list({(access.buffer, access.indices): access for access in found}.values())
 
 
-def _moved(
-    found: Sequence[Access],
-    loops: Sequence[ForOp],
-    capacity: float,
-    amount: Callable[[_Box], float],
-    room: Callable[[_Box], float],
-) -> dict[SSAValue, float]:
-    """Amounts of each buffer that a nest moves from beyond something of a capacity."""
-    places = {(access.buffer, access.indices): access for access in found}
+def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
+    """A nest with an operand for each access."""
 
-    def touched(depth: int) -> list[_Box]:
-        return [_Box.of(access, loops[depth:]) for access in places.values()]
+    def operand(access: Access) -> Operand:
+        boxes = [_box(access, loops[depth:]) for depth in range(len(loops) + 1)]
+        return Operand(_shape(access.buffer), _element_bytes(access.buffer), boxes)
 
-    depth, boxes = 0, touched(0)
-    while depth < len(loops) and sum(map(room, boxes)) > capacity:
-        depth += 1
-        boxes = touched(depth)
-    if depth:  # what the runs of one loop around that part touch moves once, and again with each loop further out
-        depth -= 1
-        boxes = touched(depth)
-    moved: dict[SSAValue, float] = {}
-    for access, box in zip(places.values(), boxes, strict=True):
-        moved[access.buffer] = moved.get(access.buffer, 0.0) + amount(box) * _iterations(loops[:depth])
-    return moved
+    return LoopNest([_extent(loop) for loop in loops], [operand(access) for access in found])
 
 
-@dataclass(frozen=True)
-class _Box:
-    """The elements of a buffer that iterations of some loops access."""
-
-    extents: tuple[int, ...]
-    """In each dimension."""
-    shape: tuple[int, ...]
-    element_bytes: int
-
-    @staticmethod
-    def of(access: Access, inner: Sequence[ForOp]) -> _Box:
-        shape, size = _shape(access.buffer), _element_bytes(access.buffer)
-        if access.indices is None:
-            return _Box(shape, shape, size)
-        ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
-        extents: list[int] = []
-        for extent, index in zip(shape, access.indices, strict=True):
-            low, high = (0, 0) if not index.depends_on(ranges) else index.range(lambda at: ranges.get(at, (0, 0)))
-            span = extent if low is None or high is None else min(extent, high - low + 1)
-            extents.append(max(span, 1))
-        return _Box(tuple(extents), shape, size)
-
-    @property
-    def _run_bytes(self) -> int:
-        """Of what lies on end."""
-        run = self.element_bytes
-        for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
-            run *= extent
-            if extent != whole:
-                break
-        return run
-
-    @property
-    def _runs(self) -> float:
-        return prod(self.extents) * self.element_bytes / max(self._run_bytes, 1)
-
-    def bytes(self) -> float:
-        """In whole lines."""
-        whole = float(prod(self.shape) * self.element_bytes)
-        return min(self._runs * ceil(self._run_bytes / LINE_BYTES) * LINE_BYTES, max(whole, LINE_BYTES))
-
-    def pages(self) -> float:
-        """The pages that it has a part in."""
-        strides, last = self._strides(), self.element_bytes
-        span = last + sum((extent - 1) * stride for extent, stride in zip(self.extents, strides, strict=True))
-        return min(self._runs * ceil(self._run_bytes / _PAGE), span // _PAGE + 1)
-
-    def room(self, way: int) -> float:
-        """Bytes of a cache whose ways have so many bytes that its lines take, as some compete for the same places."""
-        ways = 1
-        for extent, stride in zip(self.extents, self._strides(), strict=True):
-            ways *= ceil(extent * gcd(stride, way) / way)
-        return float(ways * way) if ways > 1 else 0.0
-
-    def _strides(self) -> list[int]:
-        """Bytes from an element to the next one in each dimension."""
-        return [self.element_bytes * prod(self.shape[at + 1 :]) for at in range(len(self.shape))]
+def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
+    """Elements in each dimension that iterations of some loops access."""
+    shape = _shape(access.buffer)
+    if access.indices is None:
+        return shape
+    ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
+    extents: list[int] = []
+    for extent, index in zip(shape, access.indices, strict=True):
+        low, high = (0, 0) if not index.depends_on(ranges) else index.range(lambda at: ranges.get(at, (0, 0)))
+        span = extent if low is None or high is None else min(extent, high - low + 1)
+        extents.append(max(span, 1))
+    return tuple(extents)
 
 
-@dataclass(frozen=True)
-class Cache:
-    """The size of a cache, and of one of its ways: lines at that distance take the same place."""
-
-    bytes: int
-    way_bytes: int
-
-
-def caches(target: Target) -> tuple[Cache, Cache, Cache]:
-    """The first, second and third cache; without a third one the second counts as it."""
-    second = Cache(target.l2_bytes, target.l2_bytes // max(target.l2_ways, 1))
-    third = Cache(target.l3_bytes, target.l3_bytes) if target.l3_bytes > target.l2_bytes else second
-    return Cache(target.l1_bytes, min(_PAGE, target.l1_bytes)), second, third
-
-
-_WARP: Final = 32
-_SECTOR: Final = 32
-"""Bytes of device memory that come together."""
-_WORD: Final = 4
-_BANKS: Final = 32
-"""Words of shared memory that are accessed at a time, one in each."""
-
-
-def _kernel_counts(module: ModuleOp) -> OperationCounts:
+def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> OperationCounts:
     """The counts of a module of kernels (`outline_kernels`)."""
     total = OperationCounts()
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
@@ -470,30 +359,32 @@ def _kernel_counts(module: ModuleOp) -> OperationCounts:
                 times = _iterations([loop for loop in ancestors(op) if isinstance(loop, ForOp)])
                 grid = [Index.of(extent) for extent in op.grid]
                 blocks = prod(extent.constant if extent.is_constant else _UNKNOWN for extent in grid)
-                _add_kernel(total, *kernels[op.kernel.string_value()], blocks, times)
+                _add_kernel(total, *kernels[op.kernel.string_value()], blocks, times, gpu)
     total.distinct_bytes += total.temporary_bytes
     return total
 
 
-def _add_kernel(total: OperationCounts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float) -> None:
+def _add_kernel(
+    total: OperationCounts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float, gpu: GpuMachine
+) -> None:
     """Add what the launches of a kernel do."""
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
     shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
-    kept = sum(_words(buffer) for buffer in temporaries if space_of(buffer.type) == "local")
+    kept = sum(_words(buffer, gpu) for buffer in temporaries if space_of(buffer.type) == "local")
     threads = kernel.threads_per_block
     total.launches += launches
     total.block_threads = max(total.block_threads, float(threads))
     total.device_threads += blocks * threads * launches
     total.shared_bytes = max(total.shared_bytes, float(shared))
     total.registers = max(total.registers, kept)
-    lanes = _lanes(function, kernel.threads_per_axis)
+    lanes = _lanes(function, kernel.threads_per_axis, gpu.warp_size)
     for op, times in _executed(function.body.block, float(blocks * threads * launches)):
         if isinstance(op, BarrierOp):
             total.barriers += times
         elif isinstance(op, ForOp):
             total.loop_iterations += times
         elif isinstance(op, ACCESSES):
-            _add_access(total, op, times, lanes)
+            _add_access(total, op, times, lanes, gpu)
         elif op.name.startswith(_COMPUTING) and not op.name.startswith(_FREE) and op.results:
             type_ = op.results[0].type
             if type_ not in (IndexType(), i1):
@@ -520,9 +411,9 @@ def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
             yield op, times
 
 
-def _lanes(function: FuncOp, threads: tuple[int, int, int]) -> list[dict[SSAValue, int]]:
+def _lanes(function: FuncOp, threads: tuple[int, int, int], warp: int) -> list[dict[SSAValue, int]]:
     """The indices of each thread of the first warp."""
-    places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), _WARP)]
+    places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), warp)]
     axes = {op.result: op.axis.data for op in function.walk() if isinstance(op, ThreadIdOp)}
     own = {value: THREAD_AXES.index(axis) for value, axis in axes.items() if axis in THREAD_AXES}
     return [{value: place[at] for value, at in own.items()} for place in places]
@@ -537,7 +428,9 @@ def _place(op: Operation) -> tuple[SSAValue, Index, int]:
     return buffer, Index.of(place), max(counts, default=1)
 
 
-def _add_access(total: OperationCounts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]]) -> None:
+def _add_access(
+    total: OperationCounts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]], gpu: GpuMachine
+) -> None:
     buffer, index, count = _place(op)
     space, size = space_of(buffer.type), _element_bytes(buffer)
     if space == "local":
@@ -546,15 +439,18 @@ def _add_access(total: OperationCounts, op: Operation, times: float, lanes: Sequ
     setattr(total, name, getattr(total, name) + times)
     starts = {index.evaluate(lambda value, at=lane: at.get(value, 0)) * size for lane in lanes}
     if space == "shared":
-        words = {word for at in starts for word in range(at // _WORD, -(-(at + count * size) // _WORD))}
-        banks = [word % _BANKS for word in words]
+        banks = [word % gpu.banks for word in _pieces(starts, count * size, gpu.word_bytes)]
         total.shared_waves += times / len(lanes) * max(map(banks.count, set(banks)))
     else:
-        sectors = {at for start in starts for at in range(start // _SECTOR, (start + count * size - 1) // _SECTOR + 1)}
-        total.sectors += times / len(lanes) * len(sectors)
+        total.sectors += times / len(lanes) * len(_pieces(starts, count * size, gpu.sector_bytes))
 
 
-def _words(buffer: SSAValue) -> float:
+def _pieces(starts: Iterable[int], size: int, piece: int) -> set[int]:
+    """The pieces of memory, of `piece` bytes, that accesses of `size` bytes have a part in."""
+    return {at for start in starts for at in range(start // piece, (start + size - 1) // piece + 1)}
+
+
+def _words(buffer: SSAValue, gpu: GpuMachine) -> float:
     """The words of a buffer of a thread that registers have to hold; none where it stays in memory, since it is large
     or its indices are no constants in unrolled loops."""
     elements = prod(_shape(buffer))
@@ -572,4 +468,4 @@ def _words(buffer: SSAValue) -> float:
             if not unrolled.keys() >= values:
                 return 0.0
             picked[index] = max(picked.get(index, 0.0), count * _iterations([unrolled[value] for value in values]))
-    return min(sum(picked.values()), float(elements)) * max(_element_bytes(buffer) / _WORD, 1.0)
+    return min(sum(picked.values()), float(elements)) * max(_element_bytes(buffer) / gpu.word_bytes, 1.0)

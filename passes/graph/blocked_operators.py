@@ -27,6 +27,7 @@ from weft.passes.graph.operators import (
     type_of,
     windows_of,
 )
+from weft.plans.layouts import saved_by_blocks, saved_by_filtering
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
@@ -34,16 +35,6 @@ from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
 
 InBlocks: TypeAlias = Callable[[SSAValue], SSAValue]
 """The value in blocks that stands for one without."""
-
-_GAIN: Final = 1 / 24
-"""The share of a convolution that blocks save (measured, as all of these)."""
-_GAIN_OF_POINTS: Final = 1 / 6
-"""Likewise, of windows of one element."""
-_GAIN_OF_STRIDED_CHANNELS: Final = 4.0
-"""Likewise, of depthwise convolutions with a stride, whose lanes are gathered otherwise."""
-
-_GAIN_OF_INTEGERS: Final = 1.0
-"""Likewise, of int16, whose dot products are instructions, and whose lanes are extended otherwise."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +143,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     is_integer = group > 1
     if not has_dot_product(target, group, types[0] != "uint8", True):
         group = 1
-    tile, filtered = _tile_of(op, shape) if winograd and not is_depthwise else (0, 0)
+    tile, filtered = _filtering(op, shape) if winograd and not is_depthwise else (0, 0)
 
     def packed(kernel: NDArray[Any]) -> SSAValue:
         made_weight = made_constant(kernel, element).result
@@ -180,31 +171,21 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
             kernel = kernel.reshape(*kernel.shape[:4], inner // group, group, width).swapaxes(5, 6)
         return made("conv2d_blocked", [found, packed(kernel)], **moved)
 
+    is_strided = elements_of(data) > 2 * elements_of(result)
+    flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": is_integer}
+    saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
-        is_strided = elements_of(data) > 2 * elements_of(result)
-        share = _GAIN_OF_STRIDED_CHANNELS if is_strided else _GAIN_OF_INTEGERS if is_integer else 0
-        return Form(op, (data,), None, work, work * share, depthwise)
-    share = _GAIN_OF_POINTS if prod(shape[2:]) == 1 else _GAIN
-    gain = work * (_GAIN_OF_INTEGERS if is_integer else share)
-    return Form(op, (), data, work, gain + filtered, dense, filtered)
+        return Form(op, (data,), None, work, saved, depthwise)
+    return Form(op, (), data, work, saved + filtered, dense, filtered)
 
-
-# Minimal filtering
 
 _CHANNELS_OF_A_BLOCK: Final = 8
 """Channels that make a block of data on any machine."""
-_COST_OF_TRANSFORMS: Final = 6
-"""What it takes to transform an element of a tile of one channel or filter, in multiply-adds (measured, as all of
-these)."""
-_COST_OF_KERNELS: Final = 8
-"""What it takes that an element of a kernel arrives from memory, likewise."""
-_SHARE_THAT_PAYS: Final = 0.9
-"""Which share of a convolution may be left."""
 
 
-def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
-    """The size of the tiles that make a convolution fastest, and how many multiply-adds they save; 0 where windows have
-    other sizes, or nothing is gained."""
+def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
+    """The side of the tiles for which minimal filtering is fastest, and the multiply-adds that it saves; (0, 0) for
+    other windows, and if it saves nothing."""
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
@@ -212,17 +193,7 @@ def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
         return 0, 0
     batch, _, *extents = image
-    count = batch if isinstance(batch, int) else 1
-    kernels = _COST_OF_KERNELS * channels * filters
-    direct = WINDOW**2 * (elements_of(op.results[0]) * channels + kernels)
-
-    def cost(tile: int) -> float:
-        tiles = count * prod(-(-extent // tile) for extent in extents)
-        products = tiles * (channels * filters + _COST_OF_TRANSFORMS * (channels + filters))
-        return (tile + WINDOW - 1) ** 2 * (products + kernels)
-
-    tile = min(SQUARES, key=cost)
-    return (tile, direct - cost(tile)) if cost(tile) < _SHARE_THAT_PAYS * direct else (0, 0)
+    return saved_by_filtering(batch if isinstance(batch, int) else 1, extents, channels, filters, WINDOW, SQUARES)
 
 
 # Pools

@@ -29,28 +29,18 @@ from weft.passes.graph.blocked_operators import (
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.operators import detached_ops, extents_of
+from weft.plans import fitted
+from weft.plans.layouts import conversion, plain_data
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 
 _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "operators that work on blocks of channels")
 
-_VECTORS: Final = (2, 3, 5, 1)
-"""Vectors of channels that make a block, the best first: with two or three, weights and elements of the data arrive as
-fast as they are multiplied, and enough sums are in registers."""
-_LANES: Final = 8
-"""Lanes that a vector of channels has at least where not all channels fill whole vectors of the machine."""
-_COST_OF_AN_ELEMENT: Final = 22
-"""What it takes to convert an element, in multiply-adds (measured, as all of these)."""
-_COST_OF_PLAIN_DATA: Final = 1 / 10
-"""What it takes to read data without blocks, as a share of a convolution: elements of channels are far apart."""
-_FEW_CHANNELS: Final = 4
-"""Channels up to which this costs nothing."""
-
 
 def width_of(channels: int, lanes: int) -> int | None:
     """How many of a number of channels make a block: whole vectors. None where no vectors divide the number."""
-    for wide in dict.fromkeys((lanes, min(lanes, _LANES))):
-        for vectors in _VECTORS:
+    for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
+        for vectors in fitted.BLOCK_VECTORS:
             if channels % (vectors * wide) == 0:
                 return vectors * wide
     return None
@@ -122,23 +112,24 @@ class _Layouts:
         for value in group.images:
             is_inside = isinstance(value.owner, Operation) and value.owner in self.forms
             if not is_inside or self.has_plain_use(value):
-                gain -= conversion(value)
+                gain -= conversion_of(value)
         for form in group.forms:
             if form.data is not None and self.group_of(form.data) is None:
-                gain -= min(cost_of_reading(form), conversion(form.data))
+                gain -= min(cost_of_reading(form), conversion_of(form.data))
         return gain
 
 
 def cost_of_reading(form: Form) -> float:
-    """What it takes a convolution to read its data without blocks."""
+    """The cost of a convolution in blocks whose data are not, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
-    return 0 if image is None or image[1] <= _FEW_CHANNELS else _COST_OF_PLAIN_DATA * form.work + form.filtered
+    cost = 0 if image is None else plain_data(form.work, image[1])
+    return cost + form.filtered if cost else 0
 
 
-def conversion(value: SSAValue) -> float:
-    """What it takes to convert an image: nothing where each channel is one element."""
+def conversion_of(value: SSAValue) -> float:
+    """The cost of converting an image, in multiply-adds; 0 for images of one pixel, whose blocks are consecutive."""
     _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
-    return 0 if rows * columns == 1 else _COST_OF_AN_ELEMENT * elements_of(value)
+    return 0 if rows * columns == 1 else conversion(elements_of(value))
 
 
 class _Conversion:
@@ -172,7 +163,7 @@ class _Conversion:
         if value in self._in_blocks:
             return self._in_blocks[value]
         if value is form.data:
-            is_converted = conversion(value) < cost_of_reading(form)
+            is_converted = conversion_of(value) < cost_of_reading(form)
             width = (is_converted and self._layouts.width_for([value])) or 1
         if (value, width) not in self._converted:
             self._converted[value, width] = in_blocks(value, width)

@@ -14,13 +14,14 @@ from weft.autoschedule.tile_sizes import (
     register_tiles,
     utilization,
 )
+from weft.support.processors import Processor
 
 
 def register_tile(
     rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> RegisterTile:
     tiles = register_tiles(rows, columns, lanes, registers, fused=fused, packed_rows=packed_rows)
-    return best_tile(tiles, rows, columns)
+    return best_tile(tiles, rows, columns, Processor())
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,17 @@ from weft.autoschedule.tile_sizes import (
     tiles_for,
     utilization,
 )
+from weft.support.processors import Processor
 
 
 def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTile:
-    return best_tile_for(tiles_for(rows, columns, lanes, registers), rows, columns)
+    return best_tile_for(tiles_for(rows, columns, lanes, registers), rows, columns, Processor())
 
 
 def filter_tile(columns: int, filters: int, lanes: int, registers: int, step: int, window: list[int]) -> FilterTile:
-    return best_filter_tile(filter_tiles(columns, filters, lanes, registers, step, window), columns, step, window)
+    return best_filter_tile(
+        filter_tiles(columns, filters, lanes, registers, step, window), columns, step, window, Processor()
+    )
 
 
 @pytest.mark.parametrize("registers", [16, 32])
@@ -86,13 +89,13 @@ def test_tiles_of_filters_load_little() -> None:
 
 
 def test_tiles_of_rows() -> None:
-    assert row_tile(56, 56, 16, 32, 224) == RegisterTile(4, 1, 16)
-    assert row_tile(56, 56, 8, 16, 224) == RegisterTile(4, 1, 8)
-    assert row_tile(3, 7, 16, 32, 28) == RegisterTile(3, 1, 7)
-    assert row_tile(112, 112, 16, 32, 448) == RegisterTile(4, 1, 16)
-    assert row_tile(224, 224, 16, 32, 896) == RegisterTile(3, 1, 16)
-    assert row_tile(1, 112, 16, 32, 448) == RegisterTile(1, 7, 16)
-    assert row_tile(1, 150, 16, 32, 600) == RegisterTile(1, 1, 16)
+    assert row_tile(56, 56, 16, 32, 224, Processor()) == RegisterTile(4, 1, 16)
+    assert row_tile(56, 56, 8, 16, 224, Processor()) == RegisterTile(4, 1, 8)
+    assert row_tile(3, 7, 16, 32, 28, Processor()) == RegisterTile(3, 1, 7)
+    assert row_tile(112, 112, 16, 32, 448, Processor()) == RegisterTile(4, 1, 16)
+    assert row_tile(224, 224, 16, 32, 896, Processor()) == RegisterTile(3, 1, 16)
+    assert row_tile(1, 112, 16, 32, 448, Processor()) == RegisterTile(1, 7, 16)
+    assert row_tile(1, 150, 16, 32, 600, Processor()) == RegisterTile(1, 1, 16)
 
 
 def test_strips_of_rows() -> None:

@@ -19,8 +19,9 @@ from weft.dialects.low_kernel import space_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.traversal import operations_in
+from weft.plans.traffic import bytes_from_beyond, caches
 from weft.tools.show.report import BufferRow, MemoryRow
-from weft.tuning.features import caches, nest_traffic
+from weft.tuning.features import nest_of, places_of
 
 if TYPE_CHECKING:
     from weft.support.target import Target
@@ -38,9 +39,11 @@ def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
     if not target.has_kernels:
         for nest in by_block.values():
             loops = max((access.loops for access in nest), key=len)
+            places = places_of(nest)
             for level, cache in enumerate(caches(target)):
-                for buffer, amount in nest_traffic(nest, loops, cache).items():
-                    moved[buffer][level] += amount
+                amounts = bytes_from_beyond(nest_of(places, loops), cache, target.processor)
+                for access, amount in zip(places, amounts, strict=True):
+                    moved[access.buffer][level] += amount
     parameters = [argument for argument in function.body.block.args if argument in found]
     order = [*parameters, *(buffer for buffer in found if buffer not in parameters)]
     return tuple(

@@ -1,0 +1,547 @@
+"""The executor of tile plans: one order of schedule steps for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import Final, Protocol, TypeAlias
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.block_patterns import BlockPattern, pattern_of
+from weft.analysis.index import Index
+from weft.analysis.structure import buffers_read, buffers_written, function_of
+from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
+from weft.autoschedule.rules import (
+    Decisions,
+    Sampled,
+    extent_of,
+    fused,
+    keep_in_registers,
+    loop_of,
+    op_of,
+    own_loops,
+    pays_threads,
+    share_among_threads,
+    total_of,
+)
+from weft.dialects.element_types import bytes_of
+from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
+from weft.passes.schedule.annotate import Annotation
+from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+THREAD: Final = "threadIdx.x"
+"""The axis of the threads of a kernel's block."""
+
+
+class PlanOf(Protocol):
+    """A rule as a pure function: the plan for a block, None if the rule does not apply."""
+
+    @property
+    def __name__(self) -> str: ...
+    def __call__(self, pattern: BlockPattern, target: Target, decisions: Decisions, /) -> TilePlan | None: ...
+
+
+Normalize: TypeAlias = Callable[[Schedule, BlockHandle, BlockPattern], bool]
+"""Rewrites a block before a rule matches it; returns whether it did."""
+
+
+@dataclass(frozen=True)
+class PlannedRule:
+    """A rule that carries out the plan of a function on a block, which `normalize` rewrites before."""
+
+    plan: PlanOf
+    normalize: Normalize | None = None
+
+    @property
+    def __name__(self) -> str:
+        return self.plan.__name__
+
+    def __call__(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        return self.schedule(sch, block, pattern_of(op_of(sch, block)), target)
+
+    def schedule(self, sch: Schedule, block: BlockHandle, pattern: BlockPattern, target: Target) -> bool:
+        """Schedule a block whose pattern is known; returns whether the rule applies."""
+        if self.normalize is not None and self.normalize(sch, block, pattern):
+            pattern = pattern_of(op_of(sch, block))
+        plan = self.plan(pattern, target, Sampled(sch))
+        if plan is not None:
+            execute(sch, block, plan, target)
+        return plan is not None
+
+
+def planned(normalize: Normalize | None = None) -> Callable[[PlanOf], PlannedRule]:
+    """Make a rule of a function that computes plans."""
+    return lambda plan: PlannedRule(plan, normalize)
+
+
+def execute(
+    sch: Schedule,
+    block: BlockHandle,
+    plan: TilePlan,
+    target: Target,
+    loops: Sequence[LoopHandle] | None = None,
+    pays: bool | None = None,
+) -> None:
+    """Schedule a block and its staged operands by a plan. Its loops are those around it unless others are given;
+    threads share them if the work of the block `pays`.
+
+    Blocks are made first, then loops are cut, blocks are moved, and their own loops are cut; loops are vectorized last,
+    because a step on a vectorized nest is tried on a copy first.
+    """
+    _Execution(sch, block, plan, target, loops, pays).run()
+
+
+@dataclass(frozen=True)
+class RowMember:
+    """A nest that shares rows with others: its plan for the loops inside of them, if it has any."""
+
+    pattern: BlockPattern
+    plan: TilePlan | None
+    prefetches: tuple[Prefetch, ...] = ()
+
+
+def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows: int, target: Target) -> None:
+    """Schedule nests that follow each other as one over the `shared` outermost loops, of which each nest computes so
+    many `rows` before the next one does."""
+    function = function_of(members[0].pattern.block).sym_name.data
+    blocks = [sch.get_block(member.pattern.block.label, function) for member in members]
+    pays = pays_threads([member.pattern for member in members], target)
+    loops = [sch.get_loops(block) for block in blocks]
+    for block, member in zip(blocks, members, strict=True):
+        if member.prefetches:
+            annotate_prefetches(sch, block, member.prefetches)
+    shared_loops = [around[shared - 1] for around in loops]
+    if rows > 1:
+        shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
+    sch.merge(*shared_loops)
+    for block, member in zip(blocks, members, strict=True):
+        if member.plan is not None:
+            around = [loop for at, loop in enumerate(sch.get_loops(block)) if at != shared - 1 or rows == 1]
+            execute(sch, block, member.plan, target, around)
+    share_among_threads(sch, blocks[0], pays, target)
+
+
+def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[Prefetch]) -> None:
+    """Annotate a block with prefetches."""
+    entries: list[Annotation] = []
+    for prefetch in prefetches:
+        kind = "write" if prefetch.write else "read"
+        accessed = range(len(buffers_read(op_of(sch, block)))) if prefetch.position is None else [prefetch.position]
+        label = [prefetch.block] if prefetch.block else []
+        entries += [[kind, at, [*prefetch.shifts], *label] for at in accessed]
+    sch.annotate(block, PREFETCH, entries)
+
+
+def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
+    """Nested loops shared among the threads of a block, neighbours next to each other, `lanes` of them for each."""
+    _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
+    sch.bind(thread, THREAD)
+    for loop in vector:
+        sch.vectorize(loop)
+
+
+def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
+    """The map that makes one index of those of the `flat` iterators, among the indices of the iterators at `places`."""
+
+    def joined(*indices: int) -> tuple[int, ...]:
+        result: list[int] = []
+        whole = 0
+        for at, index in zip(places, indices, strict=True):
+            extent = extents[at]
+            if at in flat:
+                whole = index if at == flat[0] else whole * (extent if isinstance(extent, int) else 1) + index
+            if at not in flat:
+                result.append(index)
+            elif at == flat[-1]:
+                result.append(whole)
+        return tuple(result)
+
+    return joined
+
+
+class _Execution:
+    """The execution of one plan."""
+
+    def __init__(
+        self,
+        sch: Schedule,
+        block: BlockHandle,
+        plan: TilePlan,
+        target: Target,
+        loops: Sequence[LoopHandle] | None,
+        pays: bool | None,
+    ) -> None:
+        self.sch, self.block, self.plan, self.target = sch, block, plan, target
+        self.kinds = op_of(sch, block).kinds
+        self.pays = pays
+        self.given = loops
+        self.axes = [at for at in range(len(self.kinds)) if at not in plan.flat[1:]]
+        self.loops: dict[Loop, LoopHandle] = {}
+        self.copies: list[tuple[Staged, BlockHandle]] = []
+        self.result: BlockHandle | None = None
+        """The block that copies results out."""
+        self.sums: BlockHandle | None = None
+        """The block that adds the sums of parts to the results."""
+        self.source: BlockHandle | None = None
+        """The block that recodes or pads what is packed."""
+        self.extents = op_of(sch, block).extents
+        self.unit: LoopHandle | None = None
+        self.corrected: BlockHandle | None = None
+        """The block that corrects the results of recoded operands."""
+
+    def run(self) -> None:
+        self._make_copies()
+        self._cut()
+        self._place()
+        self._keep_in_registers()
+        self._share()
+
+    def _make_copies(self) -> None:
+        """Make the blocks that pad and copy operands and results, and inline their elementwise neighbours."""
+        sch, block, plan = self.sch, self.block, self.plan
+        self._recode()
+        if plan.padding and not plan.flat:
+            sch.pad_einsum(block, [*plan.padding])
+        if plan.result is not None and plan.result.is_first:
+            self.result = self._result(plan.result)
+        for staged in plan.staged:
+            self._stage(staged)
+        if plan.result is not None and not plan.result.is_first:
+            self.result = self._result(plan.result)
+        if self.pays is None:
+            self.pays = pays_threads([pattern_of(op_of(sch, block))], self.target)
+        for staged, copy in self.copies:
+            if staged.fuses_producer and (staged.source is None or self.source is None):
+                fuse_producer(sch, copy)
+        self._flatten()
+        for staged, copy in self.copies:
+            if staged.layout and (staged.produced or staged.reindexed):
+                self._lay_out_before(staged, copy)
+            if staged.align:
+                sch.storage_align(copy, 0, -2, staged.align, 0)
+        if plan.parts is not None:
+            self._sum_in_parts(plan.parts)
+
+    def _place(self) -> None:
+        """Move copies to the loops in which they are needed, and cut their own loops."""
+        sch, plan = self.sch, self.plan
+        if plan.parts is not None and self.sums is not None:
+            sch.reverse_compute_at(self.sums, self.loops[plan.parts.at])
+        if plan.result is not None and self.result is not None:
+            if plan.result.layout:
+                sch.transform_layout(self.block, ("write", 0), index_map(plan.result.layout))
+            if plan.result.prefetch is not None:
+                annotate_prefetches(sch, self.result, [plan.result.prefetch])
+            sch.reverse_compute_at(self.result, self.loops[plan.result.at])
+        for loop, axis in plan.bound:
+            sch.bind(self.loops[loop], axis)
+        if self.unit is not None:
+            sch.bind(self.unit, plan.unit)
+        # After threads are bound: what is in shared memory is computed for all threads of a block.
+        for staged, copy in self.copies:
+            if staged.at is not None:
+                sch.compute_at(copy, self.loops[staged.at])
+        for staged, copy in self.copies:
+            self._lay_out(staged, copy)
+
+    def _keep_in_registers(self) -> None:
+        """Start accumulators, and keep them in registers until they are copied out."""
+        sch, block, plan = self.sch, self.block, self.plan
+        if plan.reassociated:
+            sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
+        init = None if plan.start is None else sch.decompose_reduction(block, self.loops[plan.start])
+        if plan.prefetches:
+            annotate_prefetches(sch, block, plan.prefetches)
+        if plan.nontemporal:
+            sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
+        # Before dot products take the place of the block.
+        own = {part: len(own_loops(sch, part, block)) for part in (init, self.sums, self.result) if part is not None}
+        self._registers()
+        if init is not None and plan.registers:
+            self._initialise(init, own[init])
+        if self.sums is not None:
+            self._keep(self.sums, own[self.sums])
+        if plan.result is not None and self.result is not None:
+            self._store(plan.result, self.result, own[self.result])
+        for loop in plan.unrolled:
+            sch.unroll(self.loops[loop])
+
+    def _share(self) -> None:
+        """Share loops among threads."""
+        sch, plan = self.sch, self.plan
+        if plan.threads is None:
+            outermost = self.sums or self.result or self.block
+            share_among_threads(sch, outermost, self.pays or False, self.target, plan.most_shared)
+        elif plan.threads:
+            sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
+
+    def _recode(self) -> None:
+        """Recode operands; what corrects the results of that computes them from then on."""
+        for staged in self.plan.staged:
+            if staged.recoded:
+                source, *corrections = self.sch.recode(self.block, staged.operand, staged.recoded)
+                if staged.source is not None:
+                    fuse_producer(self.sch, source)
+                    self.corrected = corrections[1] if corrections else None
+
+    def _stage(self, staged: Staged) -> None:
+        """Make the block that computes or copies an operand."""
+        sch, block = self.sch, self.block
+        if not staged.copied:
+            return
+        buffer = buffers_read(op_of(sch, block))[staged.operand]
+        producer = producer_of(sch, block, buffer) if staged.produced else None
+        if producer is None and staged.optional:
+            return
+        if staged.padded:
+            copy = self._writer(buffer)
+        elif staged.reindexed:
+            copy = sch.reindex(block, ("read", staged.operand))
+        elif producer is None:
+            if staged.source is not None and (staged.recoded or self.plan.padding):
+                self.source = self._writer(buffer)
+                if self.plan.padding:
+                    fuse_producer(sch, self.source)
+            copy = sch.cache_read(block, staged.operand, staged.scope)
+        elif staged.inlined:
+            sch.compute_inline(producer)
+            return
+        else:
+            copy = producer
+        self.copies.append((staged, copy))
+
+    def _writer(self, buffer: SSAValue) -> BlockHandle:
+        """The block that writes an operand."""
+        return next(p for p in self.sch.get_producers(self.block) if buffer in buffers_written(op_of(self.sch, p)))
+
+    def _result(self, result: Result) -> BlockHandle:
+        """Make the block that copies results out, with its elementwise consumers."""
+        sch, block = self.sch, self.block
+        if result.padded or self.corrected is not None:
+            copy = self.corrected
+            if result.padded or copy is None:
+                (copy,) = sch.get_consumers(block)
+            if result.scope != "global":
+                sch.set_scope(block, 0, result.scope)
+        elif result.reindexed:
+            copy = sch.reindex(block, ("write", 0))
+            if result.scope != "global":
+                sch.set_scope(block, 0, result.scope)
+        else:
+            copy = sch.cache_write(block, 0, result.scope)
+        if result.align:
+            # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
+            sch.storage_align(block, 0, -2, result.align, 0)
+        fuse_consumers(sch, copy)
+        return copy
+
+    def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
+        """Give a copy its layout, and its block the loops that follow from it."""
+        sch, layout = self.sch, index_map(staged.layout)
+        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.produced else None)
+        # Padding gives the block a loop for each dimension of the layout.
+        if len(sch.get_loops(copy)) < len(staged.layout):
+            sch.transform_block_layout(copy, layout)
+
+    def _flatten(self) -> None:
+        """Make one iterator of `flat` ones, and pad it."""
+        sch, block, plan = self.sch, self.block, self.plan
+        if not plan.flat:
+            return
+        spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
+        if len(plan.flat) > 1:
+            extents = self.extents
+            every = joined_map(range(len(extents)), plan.flat, extents)
+            for staged, copy in self.copies:
+                if staged.reindexed:
+                    sch.transform_layout(
+                        block, ("read", staged.operand), joined_map(staged.reindexed, plan.flat, extents)
+                    )
+                    sch.transform_block_layout(copy, joined_map(staged.reindexed, plan.flat, extents))
+            if self.result is not None:
+                sch.transform_layout(block, ("write", 0), joined_map(spatial, plan.flat, extents))
+                sch.transform_block_layout(self.result, joined_map(spatial, plan.flat, extents))
+            sch.transform_block_layout(block, every)
+        if plan.padding:
+            before = {op_of(sch, producer) for producer in sch.get_producers(block)}
+            sch.pad_einsum(block, [*plan.padding])
+            (padded,) = (copy for copy in sch.get_producers(block) if op_of(sch, copy) not in before)
+            ((staged, copy),) = self.copies
+            sch.compute_inline(copy)
+            (whole,) = sch.get_consumers(block)
+            sch.compute_inline(whole)
+            self.copies = [(staged, padded)]
+
+    def _sum_in_parts(self, parts: Parts) -> None:
+        """Let the block sum a part of the reduction at a time, and another one add the sums to the results."""
+        sch, plan = self.sch, self.plan
+        self.sums = self.block
+        first, *reduced = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
+        loops = dict(zip(self.axes, sch.get_loops(self.sums), strict=True))
+        part, _ = sch.split(loops[first], [None, parts.steps])
+        self.block = sch.rfactor(part, 0)
+        sch.set_scope(self.block, 0, "local")
+        if parts.dimensions:
+            flat = joined_map(parts.dimensions, plan.flat, self.extents)
+
+            def of_parts(part: int, *indices: int) -> tuple[int, ...]:
+                return (part, *flat(*indices))
+
+            sch.transform_layout(self.block, ("write", 0), of_parts)
+        spatial: list[Loop] = [(at,) for at in self.axes if self.kinds[at] is IterKind.SPATIAL]
+        names = [*spatial, (first, 0), (first, 1), *((at,) for at in reduced)]
+        self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
+
+    def _cut(self) -> None:
+        """Fuse and split the loops, and put them into order."""
+        sch, plan = self.sch, self.plan
+        if plan.parts is None:
+            loops = sch.get_loops(self.block) if self.given is None else self.given
+            # Outer loops that are not given have no name.
+            self.loops = {(at,): loop for at, loop in zip(self.axes[-len(loops) :], loops, strict=True)}
+        self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
+        if plan.outermost:
+            sch.reorder(*(self.loops[loop] for loop in plan.outermost))
+        for group in plan.fused:
+            self._fuse(group)
+        for split in plan.splits:
+            parts = sch.split(self.loops[split.loop], [*split.factors])
+            self.loops.update(zip(split.parts, parts, strict=True))
+        if len(plan.order) > 1:
+            sch.reorder(*(self.loops[loop] for loop in plan.order))
+        for group in plan.joined:
+            self._fuse(group)
+
+    def _fuse(self, group: Sequence[Loop]) -> None:
+        self.loops[group[0]] = fused(self.sch, [self.loops[loop] for loop in group])
+
+    def _lay_out(self, staged: Staged, copy: BlockHandle) -> None:
+        """Give a copy its layout, and cut its own loops."""
+        sch = self.sch
+        pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
+        if staged.layout and not (staged.produced or staged.reindexed):
+            sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
+        if staged.prefetches:
+            # Padding gives the block an iterator for each dimension of the layout.
+            follows = len(op_of(sch, copy).iter_vars) == len(staged.layout)
+            packed = [replace(p, shifts=packed_shifts(p.shifts, staged.layout)) for p in staged.prefetches]
+            annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
+        order = self._cut_copy(copy, staged.nest)
+        if self.source is not None and staged.source is not None and order:
+            # Outside of the two parts that each of both loops has.
+            sch.compute_at(self.source, order[-4])
+            self._cut_copy(self.source, staged.source)
+        if staged.parallel:
+            sch.parallel(sch.get_loops(copy)[0])
+        if staged.shared and staged.at is None:
+            share_among_threads(sch, copy, pays, self.target)
+
+    def _cut_copy(self, copy: BlockHandle, nest: Nest) -> list[LoopHandle]:
+        """Cut the own loops of a copy. Returns them in order, none if they stay as they are."""
+        sch, own = self.sch, own_loops(self.sch, copy, self.block)
+        if nest.threads:
+            to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
+            return own
+        loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
+        if not nest.factors or loop is None:
+            return []
+        factors = nest.factors
+        if nest.exact:
+            extent = extent_of(sch, loop) or 1
+            lanes = [lanes for lanes in nest.exact if extent % lanes == 0]
+            if not lanes:
+                return []
+            factors = (*factors[:-1], lanes[0])
+        parts = sch.split(loop, [*factors])
+        order = [other for other in own if other is not loop]
+        stepped = order[-1] if order else None
+        if nest.stepped is not None:
+            stepped = self._loop_of(copy, nest.stepped, order)
+        if nest.steps and stepped is not None:
+            order.remove(stepped)
+            order += self._pieces(stepped, nest)
+        if nest.inside is not None:
+            others = len(order)
+            for part, inside in zip(parts, nest.inside, strict=True):
+                order.insert(max(len(order) - inside, len(order) - others, 0), part)
+            sch.reorder(*order)
+        else:
+            order += parts
+        if nest.intrinsic:
+            sch.tensorize(order[-2], nest.intrinsic)
+        elif nest.vector:
+            sch.vectorize(order[-1])
+        else:
+            sch.unroll(order[-1])
+        for unrolled in order[-1 - nest.unrolled : -1]:
+            sch.unroll(unrolled)
+        return order
+
+    def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
+        """The number of neighbours in memory that a thread of a kernel moves at once, with which all threads are
+        busy; 1 if rows are not known to start at multiples of it."""
+        (write,) = pattern_of(op_of(self.sch, copy)).writes
+        row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
+        if row < 0 or inner is None or work is None:
+            return 1
+        widest = min(nest.thread_bytes // bytes_of(write.element_type), work // nest.threads)
+        lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
+        return Sampled(self.sch).size(lanes, lanes)
+
+    def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
+        """The two parts of a loop that is cut into pieces."""
+        extent = extent_of(self.sch, loop) if nest.divides else None
+        steps = [size for size in range(nest.steps, nest.steps // 4, -1) if extent is not None and extent % size == 0]
+        return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
+
+    def _loop_of(self, copy: BlockHandle, dimension: int, own: Sequence[LoopHandle]) -> LoopHandle | None:
+        """The loop among `own` that the iterator of a dimension is computed from."""
+        op = op_of(self.sch, copy)
+        index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
+        return next((loop for loop in own if index.depends_on([loop_of(self.sch, loop).induction_variable])), None)
+
+    def _registers(self) -> None:
+        """Keep accumulators in registers: vectors along the last loop, the other ones unrolled."""
+        sch, plan = self.sch, self.plan
+        if not plan.registers:
+            return
+        *unrolled, last = (self.loops[loop] for loop in plan.order[-plan.registers :])
+        if plan.lanes and not plan.intrinsic and extent_of(sch, last) != plan.lanes:
+            vectors, last = sch.split(last, [None, plan.lanes])
+            unrolled.append(vectors)
+        if plan.intrinsic:
+            sch.tensorize(unrolled.pop(), plan.intrinsic)
+        else:
+            sch.vectorize(last)
+        for loop in unrolled:
+            sch.unroll(loop)
+
+    def _initialise(self, init: BlockHandle, own: int) -> None:
+        """The `own` loops of the block that initialises accumulators."""
+        plan = self.plan
+        if plan.reassociated:
+            for loop in self.sch.get_loops(init)[len(self.sch.get_loops(init)) - own :]:
+                self.sch.unroll(loop)
+            return
+        spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
+        self._keep(init, min(own, spatial))
+
+    def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
+        """The `own` loops of the copy of results: like the accumulators in registers."""
+        sch = self.sch
+        if result.nest is None:
+            self._keep(copy, own if result.kept is None else result.kept)
+        elif pattern_of(op_of(sch, copy)).computing:
+            self._cut_copy(copy, result.nest)
+        else:
+            sch.unroll(sch.get_loops(copy)[-1])
+
+    def _keep(self, part: BlockHandle, count: int) -> None:
+        """Keep the innermost loops of an initialisation or a copy in registers."""
+        if count:
+            keep_in_registers(self.sch, part, -count, self.plan.lanes)

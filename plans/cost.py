@@ -1,0 +1,111 @@
+"""The cost of a plan on a machine: cycles of a core, and bytes that move between levels of memory.
+
+`cost(work, target)` is the estimate by which default schedules, layouts of graphs and the tuner compare alternatives.
+`Work` counts instructions and describes operands; it refers to no IR, so that any pass can fill it in. What a machine
+does is in `support.processors`, and how instructions overlap in `fitted.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from weft.plans import fitted
+from weft.plans.traffic import LoopNest, bytes_from_beyond, caches, pages_from_beyond
+
+if TYPE_CHECKING:
+    from weft.support.processors import Processor
+    from weft.support.target import Target
+
+
+@dataclass(frozen=True)
+class Work:
+    """Instructions that a nest of loops executes on all threads together, and its operands."""
+
+    operations: float = 0.0
+    """Additions, multiplications, comparisons and the like; a vector of several registers counts once for each."""
+    functions: float = 0.0
+    """Divisions and elementary functions."""
+    loads: float = 0.0
+    stores: float = 0.0
+    iterations: float = 0.0
+    """Iterations of loops that remain loops in the code, each with a comparison and a branch."""
+    chained: float = 0.0
+    """Length of the longest chain of dependent operations, such as the updates of one sum."""
+    loop_entries: float = 0.0
+    """Executions of innermost loops."""
+    nest: LoopNest = field(default_factory=LoopNest)
+    threads: float = 1.0
+    """Busy threads, on average."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate: `cycles` of wall time, bytes by level, and the bounds that the cycles are composed of.
+
+    A bound is the time of one core in which one of its parts does its share of the work, if it waits for no other.
+    """
+
+    cycles: float
+    second_cache_bytes: float
+    """Bytes from beyond L1."""
+    third_cache_bytes: float
+    """Bytes from beyond L2."""
+    memory_bytes: float
+    """Bytes from beyond the last cache."""
+    page_misses: float
+    """Pages whose translation comes from beyond the first-level TLB."""
+    arithmetic_cycles: float
+    load_cycles: float
+    store_cycles: float
+    issue_cycles: float
+    chain_cycles: float
+    """The longest chain of dependent operations."""
+    transfer_cycles: float
+    """Arrival of the bytes from beyond L1, one level after the other."""
+
+
+def cost(work: Work, target: Target) -> Cost:
+    """The cost of `work` on the CPU of `target`.
+
+    Cycles are a share of the sum of the bounds, because the units of a core overlap, plus entries of loops and misses
+    of pages. Adding the transfers did not improve the order of measured schedules, because prefetching hides them
+    (docs/decisions/0088-what-the-cost-model-learns.md).
+    """
+    cpu = target.processor
+    second, third, memory = moved = [sum(bytes_from_beyond(work.nest, cache, cpu)) for cache in caches(target)]
+    pages = pages_from_beyond(work.nest, cpu)
+    instructions = work.operations + work.functions + work.loads + work.stores
+    bounds = (
+        work.operations / cpu.fma_ports + fitted.FUNCTION * work.functions,
+        work.loads / cpu.load_ports,
+        work.stores / cpu.store_ports,
+        (instructions + 2.0 * work.iterations) / cpu.issue_width,
+        cpu.fma_latency * work.chained,
+    )
+    cycles = fitted.OVERLAP * sum(bounds) + fitted.LOOP_ENTRY * work.loop_entries + cpu.tlb_cycles * pages
+    if work.threads > 1:
+        cycles = cycles / work.threads + cpu.waking_cycles
+    transfer = sum(count / rate for count, rate in zip(moved, cpu.bytes_per_cycle, strict=True))
+    return Cost(cycles, second, third, memory, pages, *bounds, transfer)
+
+
+def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
+    """The cost of one step of a reduction over a register tile, in multiply-adds of vectors.
+
+    The step does `products` multiply-adds, and loads `vectors` vectors and `elements` elements. Fewer multiply-adds
+    than the ports have in flight wait for each other.
+    """
+    wait = max(1.0, processor.fmas_in_flight / products)
+    loads = costs.vector * vectors + costs.element * elements
+    return costs.product * max(products, processor.fmas_in_flight) + (loads * wait if costs.loads_wait else loads)
+
+
+def threads_pay_from(processor: Processor) -> int:
+    """The least number of scalar multiply-adds for which it pays to wake other threads. Cores do them at the peak rate
+    of vectors of 32 bytes."""
+    return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
+
+
+_LANES: Final = 8
+"""Elements of 4 bytes in a vector of 32."""

@@ -1,0 +1,173 @@
+"""Constants of cost estimates that are fitted to measurements.
+
+Unlike the facts of `support.processors` they belong to no family of processors: they state how instructions overlap,
+and how fast the code is that weft and LLVM generate. `benchmarks/fit_costs.py` fits them to records of schedules.
+Unless a line says otherwise, a cost is in multiply-adds of vectors at the peak rate, so that it holds at any clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+# Nests: cycles of a core (docs/decisions/0088-what-the-cost-model-learns.md).
+
+FUNCTION: Final = 8
+"""Cycles per division or elementary function of a vector."""
+LOOP_ENTRY: Final = 40.0
+"""Cycles per execution of an innermost loop: its last branch is mispredicted, and its first loads wait."""
+OVERLAP: Final = 0.5
+"""Share of the sum of the bounds of a core's parts that remains when they overlap."""
+
+ACCUMULATORS: Final = 4
+"""Vectors of results, or of partial results, of a nest side by side."""
+FUNCTION_REGISTERS: Final = 8
+"""Registers per vector of results if functions, which are long chains of operations, are computed side by side."""
+SWEPT_STEPS: Final = 64
+"""Steps of a reduction from which memory is read in order, and results are loaded and stored for it."""
+SWEPT_ROWS: Final = 4
+"""Rows that are added to results for one load and store of them."""
+ROWS_AT_A_TIME: Final = 4
+"""Rows, at most, that a nest computes before the next nest reads them."""
+PADDED_STEPS: Final = 4
+"""Least steps of a piece of an image that is padded at a time: pieces share rows of their windows."""
+UNROLLED_WINDOW: Final = 16
+"""Elements of a window, at most, whose loops are unrolled."""
+UNROLLED_PRODUCTS: Final = 160
+"""Multiply-adds of a register tile, at most, in one unrolled body."""
+UNROLLED_SHARED_ROWS: Final = 200
+"""`UNROLLED_PRODUCTS` of tiles whose rows share data, which they do in unrolled windows only."""
+SHORT_STREAM: Final = 16 << 10
+"""Bytes of a stream up to which it is not prefetched."""
+FAR_CACHES: Final = 8
+"""Bytes, per byte of L2, from which arrays are read at the bandwidth of memory."""
+SHORT_ROW: Final = 448
+"""Bytes of a row of an image up to which the prefetchers treat it and its neighbours as one stream."""
+LONG_ROW: Final = 32
+"""Pixels of a row from which its remainder is a small part."""
+
+# Threads.
+
+THREADS_PAY: Final = 8
+"""Cycles of work on one core, per cycle of waking other threads, from which waking them pays."""
+ELEMENT: Final = 16
+"""Scalar multiply-adds that take as long as an operation on an element in memory: 8 bytes at 6 bytes per
+cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""
+DOT_PRODUCTS: Final = 4
+"""Products of narrow integers that take as long as a scalar multiply-add."""
+BUSY_PANELS: Final = 0.8
+"""Least share of busy threads for which they share panels, and not rows."""
+BUSY_STRIPS: Final = 0.9
+"""Least share of busy threads for which they share strips of rows, and not filters."""
+
+# Shares of caches. L2_PER_STRIP = 4: one strip takes at most a quarter of L2.
+
+L2_PER_STRIP: Final = 4
+"""A strip of data in blocks of channels, with its halo; weights are streamed."""
+L2_PER_TILES: Final = 2
+"""A strip of register tiles that continue from row to row."""
+L2_PER_PADDED_ROWS: Final = 8
+"""A strip of rows with its halo; the first-level TLB lacks pages of a larger one."""
+L2_PER_TRANSFORMED: Final = 2
+"""Transformed data of a strip, of minimal filtering."""
+L1_PER_PADDED_ROWS: Final = 4
+"""Padded rows of a pool; their source and the results are in L1 as well."""
+L1_OF_ROWS: Final = 0.3
+"""Share of L1 for rows that a nest computes before the next nest reads them; the next rows arrive there."""
+L1_OF_ROWS_AHEAD: Final = 0.8
+"""`L1_OF_ROWS` if the processor prefetches across pages."""
+STREAMED_WEIGHT: Final = 2
+"""Bytes of data that take as long as a byte of weights, which are farther away."""
+
+# Packing.
+
+PACKED_ROWS: Final = 12
+"""Rows of a product from which panels of its right factor are packed."""
+PACKED_ROWS_TRANSPOSED: Final = 8
+"""Rows from which panels are packed that are read column by column otherwise, or in groups by dot products."""
+PACKED_PRODUCTS: Final = 1 << 12
+"""Products of narrow integers from which packing pays."""
+LOADED_ELEMENT: Final = 4
+"""Rows of a product for which its multiply-adds take as long as loading a packed element from beyond L2."""
+LAID_OUT_RESULTS: Final = 16
+"""Results of a window from which its elements are laid out."""
+FULL_LANES: Final = 0.9
+"""Least share of full lanes for which windows are read in place."""
+ROWS_IN_TURN: Final = 16
+"""Rows of a factor that are packed together, so that their lines stay in L1."""
+PIECE_STEPS: Final = 64
+"""Steps of a panel that are packed for all of its columns before the next ones."""
+PACKED_STEPS_AHEAD: Final = 8
+"""Distance of prefetches of the source of packed panels, in steps of the reduction."""
+PANEL_STEPS_AHEAD: Final = 4
+"""Distance of prefetches in a packed panel, in steps: about 50 cycles, the latency of L2."""
+ELEMENTS_AHEAD: Final = 64
+"""Distance of prefetches of the source of packed panels, in elements along its rows."""
+WINDOW_VECTOR: Final = 16
+"""Per vector of windows that is laid out."""
+GATHERED_WINDOW_VECTOR: Final = 200
+"""Per vector of windows that is laid out, if neighbours are not consecutive."""
+PACKED_WEIGHT: Final = 10
+"""Per weight that is packed; those of a tile are in distant lines."""
+TRANSPOSED_RESULT: Final = 3
+"""Per result that is transposed when it is stored."""
+TRANSPOSED_RESULT_STEPS: Final = 10
+"""Steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is a small part."""
+
+# Steps of a reduction over a register tile.
+
+
+@dataclass(frozen=True)
+class TileCosts:
+    """Costs of one step of a reduction over a register tile."""
+
+    vector: float
+    """Per load of a vector."""
+    element: float
+    """Per load of an element into all lanes."""
+    product: float = 1.0
+    """Per multiply-add."""
+    remainder: float = 1.0
+    """Factor if the last tile of an extent is smaller, or has masked lanes, besides those."""
+    loads_wait: bool = False
+    """Whether loads take as much longer as multiply-adds while too few of these are in flight."""
+
+
+PRODUCTS: Final = TileCosts(vector=1.0, element=1.0, product=0.0, loads_wait=True)
+"""Matrix products: bound by their loads."""
+WINDOWS: Final = TileCosts(vector=0.5, element=0.5, remainder=1 / 0.96)
+"""Convolutions whose lanes are pixels: one load starts per multiply-add, and L2 answers some of them late."""
+FILTERS: Final = TileCosts(vector=1.5, element=0.75)
+"""Convolutions whose lanes are filters: vectors of weights come from L2, elements of the data from anywhere in L1."""
+BLOCKS: Final = TileCosts(vector=0.25, element=0.25, remainder=1.05)
+"""Convolutions in blocks of channels: data and weights are read in the order in which they are stored."""
+FLAT_ROWS: Final = 1.03
+"""Factor of `BLOCKS` if a tile continues from row to row, so that its pixels are not one stride apart."""
+
+# Layouts of images (docs/decisions/0086-minimal-filtering.md).
+
+BLOCK_VECTORS: Final = (2, 3, 5, 1)
+"""Vectors of channels in a block, the best first: for two or three, weights and data arrive as fast as they are
+multiplied, and enough sums are in registers."""
+BLOCK_LANES: Final = 8
+"""Least lanes of a vector of channels if not all channels fill vectors of the machine."""
+PLAIN_WINDOWS: Final = 1 / 24
+"""Multiply-adds lost, per multiply-add of a convolution, if channels are not in blocks."""
+PLAIN_POINTS: Final = 1 / 6
+"""The same for windows of one element."""
+PLAIN_STRIDED_CHANNELS: Final = 4.0
+"""The same for depthwise convolutions with a stride, whose lanes are gathered."""
+PLAIN_INTEGERS: Final = 1.0
+"""The same for integers with dot-product instructions, whose lanes are extended otherwise."""
+PLAIN_DATA: Final = 1 / 10
+"""Multiply-adds lost, per multiply-add of a convolution in blocks, if its data are not."""
+FEW_CHANNELS: Final = 4
+"""Channels of data up to which `PLAIN_DATA` is 0."""
+CONVERSION: Final = 22.0
+"""Multiply-adds per element of an image whose layout is changed."""
+TRANSFORM: Final = 6.0
+"""Multiply-adds per element of a transformed tile and channel, of data or results, of minimal filtering."""
+KERNEL_ELEMENT: Final = 8.0
+"""Multiply-adds per element of a kernel, which comes from memory."""
+FILTERING_PAYS: Final = 0.9
+"""Largest share of the direct convolution that minimal filtering may take."""

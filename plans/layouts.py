@@ -1,0 +1,52 @@
+"""Costs of layouts of images and of algorithms of convolutions, in multiply-adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from weft.plans import fitted
+
+
+def conversion(elements: int) -> float:
+    """Cost of a change of the layout of an image."""
+    return fitted.CONVERSION * elements
+
+
+def plain_data(work: int, channels: int) -> float:
+    """Cost of data that are not in blocks, for a convolution in blocks with `work` multiply-adds."""
+    return fitted.PLAIN_DATA * work if channels > fitted.FEW_CHANNELS else 0.0
+
+
+def saved_by_blocks(
+    work: int, window: Sequence[int], *, is_depthwise: bool = False, is_strided: bool = False, is_integer: bool = False
+) -> float:
+    """Multiply-adds that blocks of channels save of a convolution with `work` multiply-adds."""
+    if is_depthwise and is_strided:
+        return fitted.PLAIN_STRIDED_CHANNELS * work
+    if is_integer:
+        return fitted.PLAIN_INTEGERS * work
+    if is_depthwise:
+        return 0.0
+    return (fitted.PLAIN_POINTS if prod(window) == 1 else fitted.PLAIN_WINDOWS) * work
+
+
+def saved_by_filtering(
+    images: int, extents: Sequence[int], channels: int, filters: int, window: int, tiles: Iterable[int]
+) -> tuple[int, float]:
+    """The tile of minimal filtering with the least cost, and the multiply-adds that it saves of a convolution with
+    square windows; (0, 0) if it saves too little.
+
+    `extents` are rows and columns of the results, `tiles` the sides of tiles of results to choose from. A tile of side
+    `t` needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
+    """
+    kernels = fitted.KERNEL_ELEMENT * channels * filters
+    direct = window**2 * (images * prod(extents) * filters * channels + kernels)
+
+    def cost(tile: int) -> float:
+        count = images * prod(-(-extent // tile) for extent in extents)
+        products = count * (channels * filters + fitted.TRANSFORM * (channels + filters))
+        return (tile + window - 1) ** 2 * (products + kernels)
+
+    tile = min(tiles, key=cost)
+    return (tile, direct - cost(tile)) if cost(tile) < fitted.FILTERING_PAYS * direct else (0, 0.0)

@@ -1,0 +1,282 @@
+"""Roles of the iterators of products and convolutions, by which rules plan them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Attribute, BlockArgument
+
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, slides
+from weft.analysis.constants import is_constant
+from weft.analysis.index import Quotient
+from weft.analysis.structure import buffers_read
+from weft.dialects.element_types import bytes_of
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One of the two things multiplied: where it is among the buffers that the block reads, the dimension that the
+    row or column indexes, and whether the next row or column is the next element."""
+
+    position: int
+    dimension: int
+    rank: int
+    contiguous: bool
+    element_bytes: int
+    constant: bool
+    """Whether it is known when the program is built, so that any layout of it costs nothing."""
+
+
+@dataclass(frozen=True)
+class ContractionRoles:
+    """`out[batch, rows, row, column] += left[batch, rows, row, reduced] * right[batch, reduced, column]`, with the
+    dimensions of each in any order. Iterators are positions among those of the block; extents that are known at run
+    time only are None.
+
+    The column is the iterator along which results are consecutive. The right factor is the one it indexes.
+    """
+
+    batch: tuple[int, ...]
+    """Spatial iterators that choose a matrix of the right factor."""
+    rows: tuple[int, ...]
+    """Other spatial iterators that do not index the right factor."""
+    row: int | None
+    """The longest of those, if there are any."""
+    column: int
+    reduced: tuple[int, ...]
+    left: Factor
+    """Its dimension and `contiguous` speak of the row."""
+    right: Factor
+    extents: tuple[int | None, ...]
+    element: Attribute
+    """The type of the results."""
+    same_buffer: bool
+
+    @property
+    def columns(self) -> int | None:
+        return self.extents[self.column]
+
+    @property
+    def row_count(self) -> int | None:
+        return 1 if self.row is None else self.extents[self.row]
+
+
+def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
+    """The roles of the iterators of a contraction; None when it is none, or when its results are not consecutive along
+    an iterator of just one factor."""
+    if pattern.kind is not PatternKind.CONTRACTION or pattern.factors is None or len(pattern.writes) != 1:
+        return None
+    (write,) = pattern.writes
+    columns = [v for v in pattern.spatial if write.stride_of(v) == 1 and len(write.dimensions_of(v)) == 1]
+    if not columns:
+        return None
+    column = max(columns, key=lambda v: _length(pattern, v))
+    users = [factor for factor in pattern.factors if column in factor.iterators]
+    if len(users) != 1:
+        return None
+    (right,) = users
+    (left,) = (factor for factor in pattern.factors if factor is not right)
+    outer = [v for v in pattern.spatial if v is not column]
+    rows = [v for v in outer if v not in right.iterators]
+    row = max((v for v in rows if v in left.iterators), key=lambda v: _length(pattern, v), default=None)
+    at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
+    left_factor = _factor(pattern, left, row)
+    right_factor = _factor(pattern, right, column)
+    if left_factor is None or right_factor is None:
+        return None
+    return ContractionRoles(
+        batch=tuple(at[v] for v in outer if v in right.iterators),
+        rows=tuple(at[v] for v in rows if v is not row),
+        row=None if row is None else at[row],
+        column=at[column],
+        reduced=tuple(at[v] for v in pattern.reduced),
+        left=left_factor,
+        right=right_factor,
+        extents=tuple(pattern.extent_of(v) for v in pattern.block.iter_vars),
+        element=write.element_type,
+        same_buffer=left.buffer is right.buffer,
+    )
+
+
+def _length(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, int, int]:
+    extent = pattern.extent_of(iterator)
+    return extent is None, extent or 0, iterator.index
+
+
+def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
+    """The facts of a factor; None if its row or column indexes several dimensions."""
+    dimensions = () if iterator is None else operand.dimensions_of(iterator)
+    if iterator is not None and len(dimensions) != 1:
+        return None
+    buffers = buffers_read(pattern.block)
+    if operand.buffer not in buffers:
+        return None
+    return Factor(
+        position=buffers.index(operand.buffer),
+        dimension=dimensions[0] if dimensions else 0,
+        rank=len(operand.indices),
+        contiguous=iterator is not None and operand.stride_of(iterator) == 1,
+        element_bytes=bytes_of(operand.element_type),
+        constant=is_constant(operand.buffer),
+    )
+
+
+@dataclass(frozen=True)
+class ConvolutionRoles:
+    """`out[shared, pixels, channels] += data[shared, pixels + window, reduced] * kernel[shared, channels, reduced]`,
+    with the dimensions of each in any order. Iterators are positions among those of the block.
+    """
+
+    data: Operand
+    kernel: Operand
+    result: Operand
+    kernel_is_constant: bool
+    """Whether the kernel is known when the program is built, so that any layout of it costs nothing."""
+    data_position: int
+    """Of the data among the buffers that the block reads."""
+    column: int
+    """The spatial iterator along which results are consecutive."""
+    pixels: tuple[int, ...]
+    """Spatial iterators of the data alone, batches among them."""
+    channels: tuple[int, ...]
+    """Spatial iterators of the kernel alone."""
+    shared: tuple[int, ...]
+    """Spatial iterators of both: groups, the channels of depthwise convolutions; and those of neither."""
+    reduced: tuple[int, ...]
+    extents: tuple[int, ...]
+    """0 for those that are known at run time only."""
+    iterators: tuple[BlockArgument, ...]
+
+    def stride(self, operand: Operand, at: int) -> int | None:
+        """The distance of the elements of consecutive values of an iterator; None if it varies."""
+        return operand.stride_of(self.iterators[at])
+
+    def size(self, places: tuple[int, ...]) -> int:
+        """The number of instances of some iterators together; an extent that is known at run time only counts as 1."""
+        return prod(self.extents[at] or 1 for at in places)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all extents are known, except those of batches."""
+        return all(
+            extent or (at in self.pixels and at != self.column and not self.is_windowed(at))
+            for at, extent in enumerate(self.extents)
+        )
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a dimension of the results is indexed by groups and channels of a group."""
+        spatial = (*self.pixels, *self.channels, *self.shared)
+        return any(sum(index.depends_on([self.iterators[at]]) for at in spatial) > 1 for index in self.result.indices)
+
+    def is_windowed(self, at: int) -> bool:
+        """Whether windows overlap along an iterator."""
+        value = self.iterators[at]
+        reduced = [self.iterators[r] for r in self.reduced]
+        return any(index.depends_on([value]) and index.depends_on(reduced) for index in self.data.indices)
+
+    @property
+    def windowed(self) -> tuple[int, ...]:
+        """The pixels other than the column along which windows overlap."""
+        return tuple(at for at in self.pixels if at != self.column and self.is_windowed(at))
+
+    @property
+    def flat_pixels(self) -> tuple[int, ...]:
+        """The pixels along which results are consecutive in memory: the column last, those around it before it."""
+        run = [self.column]
+        step = self.extents[self.column]
+        while True:
+            following = [at for at in self.pixels if at not in run and self.stride(self.result, at) == step]
+            if len(following) != 1 or following[0] != run[0] - 1 or not self.extents[following[0]]:
+                return tuple(run)
+            run.insert(0, following[0])
+            step *= self.extents[following[0]]
+
+    @property
+    def sums_one_window(self) -> bool:
+        """Whether each result sums one window of one channel, and lanes are columns."""
+        reduced = [self.iterators[at] for at in self.reduced if self.extents[at] > 1]
+        pixels = [self.iterators[at] for at in self.pixels]
+        sums_channels = any(index.depends_on(reduced) and not index.depends_on(pixels) for index in self.data.indices)
+        return self.column in self.pixels and not sums_channels and not self.channels
+
+    def rows_of_data(self, row: int, around: tuple[int, ...]) -> RowsOfData:
+        """The rows of the data for rows of results along an iterator, inside of the iterators `around`."""
+        value, others = self.iterators[row], [self.iterators[at] for at in around]
+        size, step, span = bytes_of(self.data.element_type), 1, 1
+        for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
+            if index.depends_on([value]):
+                step = index.coefficient(value)
+                span += sum((self.extents[at] - 1) * index.coefficient(self.iterators[at]) for at in self.reduced)
+            elif not index.depends_on(others):
+                size *= max(extent, 1)
+        return RowsOfData(size, step, span)
+
+
+@dataclass(frozen=True)
+class RowsOfData:
+    """The part of the data from which a row of results is computed."""
+
+    bytes: int
+    """Of a row of the data, with all channels."""
+    step: int
+    """Rows of the data from one row of results to the next."""
+    span: int
+    """Rows of the data for one row of results, from the first to the last."""
+
+    def results(self, size: int) -> int:
+        """The rows of results that are computed from `size` bytes of data."""
+        return (size // self.bytes - self.span) // max(self.step, 1) + 1
+
+
+def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
+    """The roles of the iterators of a convolution; None when it is none, or when its results are not consecutive along
+    any iterator."""
+    if pattern.kind is not PatternKind.CONVOLUTION or pattern.factors is None or len(pattern.writes) != 1:
+        return None
+    sliding = [factor for factor in pattern.factors if slides(pattern.block, factor)]
+    extents = [pattern.extent_of(v) for v in pattern.block.iter_vars]
+    (result,) = pattern.writes
+    columns = [v for v in pattern.spatial if result.stride_of(v) == 1 and pattern.extent_of(v) != 1]
+    if len(sliding) != 1 or not columns or any(f.is_gather for f in pattern.factors):
+        return None
+    (data,) = sliding
+    (kernel,) = (factor for factor in pattern.factors if factor is not data)
+    buffers = buffers_read(pattern.block)
+    if data.buffer is kernel.buffer or data.buffer not in buffers or kernel.is_diagonal or result.is_diagonal:
+        return None
+    at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
+
+    def places(in_data: bool, in_kernel: bool) -> tuple[int, ...]:
+        return tuple(
+            at[v] for v in pattern.spatial if (v in data.iterators) is in_data and (v in kernel.iterators) is in_kernel
+        )
+
+    return ConvolutionRoles(
+        data=data,
+        kernel=kernel,
+        result=result,
+        kernel_is_constant=is_constant(kernel.buffer),
+        data_position=buffers.index(data.buffer),
+        column=at[columns[-1]],
+        pixels=places(True, False),
+        channels=places(False, True),
+        shared=tuple(sorted((*places(True, True), *places(False, False)))),
+        reduced=tuple(at[v] for v in pattern.reduced),
+        extents=tuple(extent or 0 for extent in extents),
+        iterators=tuple(pattern.block.iter_vars),
+    )
+
+
+def group_of(pattern: BlockPattern) -> tuple[int, int] | None:
+    """An iterator, by its position, whose quotient by a number chooses a group of channels, and that number."""
+    for factor in pattern.factors or ():
+        for index in factor.indices:
+            for atom in index.terms:
+                numerator = atom.numerator.single_value if isinstance(atom, Quotient) else None
+                for at, iterator in enumerate(pattern.block.iter_vars):
+                    extent = pattern.extent_of(iterator)
+                    if iterator is numerator and isinstance(atom, Quotient) and extent and extent % atom.divisor == 0:
+                        return at, atom.divisor
+    return None

@@ -1,0 +1,262 @@
+"""Tile plans: a schedule of a nest as data, which rules compute and `autoschedule.executor` carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+Loop: TypeAlias = tuple[int, ...]
+"""A loop of a plan: the position of an iterator of the block, then the position of a part for each split of its loop,
+where 0 is the outermost part. `(2,)` is the loop of the third iterator; after a split `(2, 0)` and `(2, 1)` are its
+parts."""
+
+Factors: TypeAlias = tuple[int | None, ...]
+"""Iterations of the parts of a loop, outermost first; None is computed from the others and the extent."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The split of a loop into parts."""
+
+    loop: Loop
+    factors: Factors
+
+    @property
+    def parts(self) -> tuple[Loop, ...]:
+        return tuple((*self.loop, at) for at in range(len(self.factors)))
+
+
+@dataclass(frozen=True)
+class Digit:
+    """One dimension of a packed layout: `index // divisor % modulus` of a dimension of the unpacked one. A modulus of 0
+    leaves the quotient as it is."""
+
+    dimension: int
+    divisor: int = 1
+    modulus: int = 0
+
+
+Layout: TypeAlias = tuple[Digit, ...]
+"""The dimensions of a packed buffer. `(Digit(1, 16), Digit(0), Digit(1, 1, 16))` are panels of 16 columns of a
+matrix."""
+
+
+def digits_of(dimensions: Sequence[int]) -> Layout:
+    """Dimensions in another order."""
+    return tuple(Digit(dimension) for dimension in dimensions)
+
+
+def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout:
+    """Panels of `width` elements of a dimension: the panel in the place of the dimension, or before all others, and the
+    place in the panel last."""
+    rest = digits_of([dimension for dimension in range(rank) if dimension != at])
+    panel = 0 if outermost else at
+    return (*rest[:panel], Digit(at, width), *rest[panel:], Digit(at, 1, width))
+
+
+def moved_last(rank: int, at: int) -> Layout:
+    """The dimension `at` after the others."""
+    return digits_of([*(dimension for dimension in range(rank) if dimension != at), at])
+
+
+def parted(rank: int, step: int) -> Layout:
+    """The elements of the last dimension that are a multiple of `step` apart side by side."""
+    return (*digits_of(range(rank - 1)), Digit(rank - 1, 1, step), Digit(rank - 1, step))
+
+
+def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
+    """The map from indices of the unpacked buffer to those of the packed one."""
+
+    def mapped(*indices: int) -> tuple[int, ...]:
+        result: list[int] = []
+        for digit in layout:
+            index = indices[digit.dimension]
+            index = index // digit.divisor if digit.divisor > 1 else index
+            result.append(index % digit.modulus if digit.modulus else index)
+        return tuple(result)
+
+    return mapped
+
+
+def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
+    """The distances along the dimensions of a layout of the element that is at distances `shifts` before packing."""
+    return tuple(
+        shifts[digit.dimension] // digit.divisor % digit.modulus
+        if digit.modulus
+        else shifts[digit.dimension] // digit.divisor
+        for digit in layout
+    )
+
+
+ALL: Final = 1 << 10
+"""More loops than a nest has."""
+
+
+@dataclass(frozen=True)
+class Nest:
+    """How the own loops of a copy are cut: those that are not around the block that it is copied for.
+
+    The loop of one dimension is split into `factors`, and each part put outside of `inside` of the loops of the other
+    dimensions; the innermost of those may be split before. The innermost loop of all becomes a vector, or is unrolled.
+    A nest without factors stays as it is.
+    """
+
+    factors: Factors = ()
+    dimension: int | None = None
+    """The dimension whose loop is split; None is the innermost loop. A dimension of a single element has no loop: the
+    nest then stays as it is."""
+    inside: tuple[int, ...] | None = None
+    """For each part, the number of loops of other dimensions inside of it; None keeps all loops in order."""
+    steps: int = 0
+    """Iterations of a piece of the innermost loop of the other dimensions; 0 does not split it."""
+    divides: bool = False
+    """Replace `steps` by a divisor of the extent if there is one that is not much smaller."""
+    vector: bool = True
+    """Vectorize the innermost loop; otherwise it is unrolled."""
+    unrolled: int = 0
+    """Loops around the innermost one that are unrolled."""
+    exact: tuple[int, ...] = ()
+    """Vectorize by the first of these numbers of lanes, instead of the last factor, that divides the extent; if none
+    does, the nest stays as it is."""
+    stepped: int | None = None
+    """The dimension whose loop is cut into pieces of `steps`, if it is not the innermost of the others."""
+    intrinsic: str = ""
+    """The tensor intrinsic that computes the innermost two loops."""
+    threads: int = 0
+    """Threads of a kernel's block that share all own loops, which become one; factors are not used then."""
+    thread_bytes: int = 0
+    """Bytes that a thread moves at once, at most, if rows of known length are aligned."""
+
+
+@dataclass(frozen=True)
+class Prefetch:
+    """A prefetch of buffers that a block reads or writes, at a distance along iterators."""
+
+    write: bool
+    shifts: tuple[int, ...]
+    position: int | None = None
+    """Position among the buffers that are read, or written; None are all that are read."""
+    block: str = ""
+    """The label of the block whose buffers and iterators are meant, if it is another one."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """An operand that is computed or copied before the block reads it."""
+
+    operand: int
+    """Position among the buffers that the block reads."""
+    at: Loop | None = None
+    """The loop in whose iterations the part that they read is copied; None copies all of it before the nest."""
+    produced: bool = False
+    """The elementwise producer of the operand, if it has one and no other consumer, takes the place of the copy."""
+    optional: bool = False
+    """Without such a producer the operand is read where it is."""
+    reindexed: tuple[int, ...] = ()
+    """The copy has a dimension for each of these iterators of the block."""
+    copied: bool = True
+    """Without a copy the operand is only recoded."""
+    recoded: str = ""
+    """The encoding that the operand is recoded to before it is copied."""
+    source: Nest | None = None
+    """The block that recodes or pads the operand is computed for each piece of the copy, by this nest."""
+    padded: bool = False
+    """The copy that pads the operand takes the place of another one."""
+    inlined: bool = False
+    """The producer is computed where the block reads it."""
+    scope: str = "global"
+    fuses_producer: bool = False
+    """Compute the elementwise producer of the operand while it is copied."""
+    layout: Layout = ()
+    align: int = 0
+    """The number of elements at multiples of which rows of the copy begin."""
+    nest: Nest = Nest()
+    prefetches: tuple[Prefetch, ...] = ()
+    """Of the buffers that the copy accesses, along its dimensions."""
+    parallel: bool = False
+    """Threads share the outermost loop of the copy."""
+    shared: bool = False
+    """Threads share the copy if that pays; otherwise each thread copies what it reads, or one copies all."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The copy of results out of the buffer in which they are accumulated, with the elementwise consumers."""
+
+    at: Loop
+    """The loop in whose iterations results are copied."""
+    scope: str = "local"
+    padded: bool = False
+    """The copy that omits the padding takes the place of another one."""
+    reindexed: bool = False
+    """The accumulator has a dimension for each iterator of the block."""
+    align: int = 0
+    layout: Layout = ()
+    """Of the accumulator."""
+    kept: int | None = None
+    """Innermost loops of the copy that are kept in registers; None are its own ones."""
+    nest: Nest | None = None
+    """The loops of the copy if they are not kept in registers, and something is computed on the way out."""
+    prefetch: Prefetch | None = None
+    is_first: bool = False
+    """Made before the copies of operands, which is the order of their allocations."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A reduction in parts, whose sums are added to the results one after the other."""
+
+    steps: int
+    """Iterations of the first reduced iterator in a part; its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
+    at: Loop
+    """The loop in whose iterations the sums of a part are added to the results."""
+    dimensions: tuple[int, ...] = ()
+    """The iterators of the dimensions of the results, if sums are added to them where they are."""
+
+
+@dataclass(frozen=True)
+class TilePlan:
+    """The schedule of a block with the operands that are staged for it. Loops are those of the block."""
+
+    order: tuple[Loop, ...] = ()
+    """The loops after all splits, outermost first; loops that are not named stay where they are."""
+    outermost: tuple[Loop, ...] = ()
+    """Loops that are put into this order before all else."""
+    fused: tuple[tuple[Loop, ...], ...] = ()
+    """Adjacent loops that become one before the splits; it has the name of the first."""
+    splits: tuple[Split, ...] = ()
+    joined: tuple[tuple[Loop, ...], ...] = ()
+    """Adjacent loops that become one once all loops are in order."""
+    flat: tuple[int, ...] = ()
+    """Adjacent iterators that become one, in the block, in the dimensions of its accumulator, and in reindexed copies
+    of operands."""
+    padding: tuple[int, ...] = ()
+    """For each iterator, after some are flat, the number that divides its extent after padding by zeros."""
+    staged: tuple[Staged, ...] = ()
+    result: Result | None = None
+    parts: Parts | None = None
+    start: Loop | None = None
+    """The loop before which accumulators are initialised."""
+    registers: int = 1
+    """Innermost loops that are kept in registers: the last is the vector axis, the others are unrolled."""
+    lanes: int = 0
+    """Lanes of the vector axis; 0 are all iterations of its loop."""
+    intrinsic: str = ""
+    """The dot-product intrinsic that computes the innermost two loops: lanes, and the group that each lane sums."""
+    reassociated: bool = False
+    """The vector axis is that of the reduction: lanes are combined at the end of it."""
+    prefetches: tuple[Prefetch, ...] = ()
+    """Of the buffers that the block accesses."""
+    nontemporal: tuple[int, ...] = ()
+    """Positions of written buffers that are stored past the caches."""
+    unrolled: tuple[Loop, ...] = ()
+    """Other loops that are unrolled."""
+    bound: tuple[tuple[Loop, str], ...] = ()
+    """Loops whose iterations are threads, or blocks of threads, of a kernel along an axis."""
+    unit: str = ""
+    """The axis of a single thread, or block of threads, around the nest."""
+    threads: tuple[Loop, ...] | None = None
+    """Adjacent loops whose iterations threads share; None are the outermost ones, if that is profitable."""
+    most_shared: int | None = None
+    """Loops that threads share at most."""
