@@ -109,9 +109,9 @@ def _attribute(name: str, base: type[AttrT]) -> type[AttrT]:
 
 
 GatherDimensionNumbersAttr = _attribute("gather", KeyedAttr)
-"""How the indices and the result of a gather lie in its operand."""
+"""The dimensions of the operand of a gather that its indices and its result refer to."""
 ScatterDimensionNumbersAttr = _attribute("scatter", KeyedAttr)
-"""How the indices and updates of a scatter lie in its operand."""
+"""The dimensions of the operand of a scatter that its indices and its updates refer to."""
 DotDimensionNumbersAttr = _attribute("dot", KeyedAttr)
 """The batch and contracting dimensions of a dot_general."""
 DOT_KEYS: Final = (
@@ -274,7 +274,7 @@ def _parse_end(
     at: int,
     types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = _parse_function_type,
 ) -> OpT:
-    """The end of the text of an op, from its dictionary on: the op."""
+    """Parse the end of the text of an op, from its dictionary on, and create the op."""
     more, attributes = _parse_dictionary(parser, cls)
     operand_types, result_types = types(parser)
     return cls.create(
@@ -286,7 +286,7 @@ def _parse_end(
 
 
 def _print_end(printer: Printer, op: Operation, *shown: str, types: bool = True) -> None:
-    """What the text has not shown of the properties, the attributes, and the types."""
+    """Print the properties that the text has not shown, the attributes, and the types."""
     rest = {name: value for name, value in op.properties.items() if name not in shown}
     if rest or op.attributes:
         printer.print_string(" ")

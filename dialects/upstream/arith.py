@@ -61,7 +61,7 @@ class _OnTensors(IRDLOperation):
 
     @classmethod
     def build(cls, **parts: Any) -> Any:
-        """What an assembly format builds, by `create`."""
+        """Build the op of an assembly format, by `create`."""
         properties: dict[str, Any] = dict(parts["properties"])
         for name, given in cls.get_irdl_definition().properties.items():
             if given.default_value is not None:
@@ -116,7 +116,7 @@ _T: Final = VarConstraint("T", AnyAttr())
 
 @dataclass(frozen=True)
 class _Truths(AttrConstraint[Attribute]):
-    """A truth value for each element of what is compared."""
+    """The type of a comparison: a truth value for each element of the operands."""
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
         pass

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]) -> type[Operation]:
-    """Reads and, for those who ask, prints `op` by a declarative format, which may use `directives`."""
+    """A class that reads and prints `op` by a declarative format, which may use `directives`."""
 
     @cache
     def program() -> FormatProgram:
@@ -95,9 +95,9 @@ def word_directive(name: str, words: Sequence[str], unknown: str, type_: int = 6
 # Parts of syntax
 
 
-def parse_indices(parser: Parser, delimiter: Parser.Delimiter = Parser.Delimiter.PAREN) -> list[SSAValue]:
+def parse_indices(parser: Parser) -> list[SSAValue]:
     """`(%i, %j)`: operands of type `index`."""
-    return parser.parse_comma_separated_list(delimiter, lambda: parser.parse_operand(IndexType()))
+    return parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType()))
 
 
 def parse_variables(parser: Parser) -> list[Parser.Argument]:

@@ -369,10 +369,7 @@ class MapOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> MapOp:
-        at = parser.pos
         inputs, outputs, _, attributes, body = _parse_with_payload(parser, None, lambda arguments: arguments[:-1])
-        if len(outputs) != 1:
-            parser.raise_error("linalg.map has one output", at, parser.pos)
         if len(body.block.args) == len(inputs):  # before MLIR 22
             body.block.insert_arg(element_type(outputs[0]), len(inputs))
         op = cls(inputs, outputs[0], body)
@@ -398,6 +395,8 @@ def _parse_with_payload(
     inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
     numbers = None if listed is None else _parse_integers(parser, listed)
     attributes = parser.parse_optional_attr_dict()
+    if listed is None and len(outputs) != 1:
+        parser.raise_error("linalg.map has one output", at, parser.pos)
     if payload is None:
         body = parser.parse_region(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument))
     else:

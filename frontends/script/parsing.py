@@ -86,7 +86,7 @@ class _ModuleReader(Evaluator):
                 self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
 
     def constant(self, node: ast.Assign) -> None:
-        """`N = 128` and `H, W = 8, 8` are constants of what comes after."""
+        """`N = 128` and `H, W = 8, 8` define constants of the statements that follow."""
         if len(node.targets) != 1:
             raise self.meaningless(node)
         value, target = self.evaluate(node.value), node.targets[0]

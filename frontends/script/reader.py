@@ -1,4 +1,4 @@
-"""What readers of Python source share: the names in scope, and tables from the constructs of Python to handlers.
+"""The base of readers of Python source: the names in scope, and tables from the constructs of Python to handlers.
 
 Block loops (`parsing`, `function`, `statements`, `evaluate`) and functions of graphs (`weft.tvm.script`) are read by
 subclasses of `Reader`. A statement or expression without a handler has no meaning there.
@@ -16,7 +16,7 @@ from typing import Any, Final
 from weft.frontends.script.source import Positioned, Source
 from weft.support.errors import CompileError
 
-_FAILURES: Final = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
+_FAILURES: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """The exceptions by which Python's operators and functions reject values."""
 Handler = Callable[[Any, Any], Any]
 """(reader, node) -> None for a statement, the value of an expression."""
