@@ -1,4 +1,4 @@
-"""The table of spellings: functions of `te.ops` that exist, their parameters, and attributes that the languages have."""
+"""The table of spellings: its operators, their parameters, and the attributes of the languages."""
 
 from __future__ import annotations
 
