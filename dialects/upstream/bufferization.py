@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType, UnitAttr
+from typing import Final
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, TensorType, UnitAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -14,6 +17,17 @@ from xdsl.irdl import (
     result_def,
 )
 from xdsl.utils.exceptions import VerifyException
+
+WRITABLE: Final = "bufferization.writable"
+"""Attribute of a tensor argument: the function may write its buffer."""
+
+
+def is_writable(function: FuncOp, at: int) -> bool:
+    """Whether an argument of a function may be written."""
+    if function.arg_attrs is None:
+        return False
+    attribute = function.arg_attrs.data[at].data.get(WRITABLE)
+    return isinstance(attribute, UnitAttr) or (isinstance(attribute, IntegerAttr) and attribute.value.data != 0)
 
 
 def _check_same(op: IRDLOperation, left: Attribute, right: Attribute) -> None:

@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 
 from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.upstream.bufferization import is_writable
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
 from weft.passes.convert.tensor_places import (
     INSERTS,
@@ -53,7 +54,6 @@ from weft.passes.convert.tensor_places import (
     is_inside,
     is_pointwise,
     is_tensor,
-    is_writable,
     offsets_sizes_strides,
     reads_destination,
     reassociation_of,

@@ -39,11 +39,11 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.upstream.arith import element_form
+from weft.dialects.upstream.bufferization import WRITABLE
 from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
 from weft.dialects.upstream.slices import kept_dimensions, mixed_lists, static_numbers
 from weft.passes.convert.assertions import is_known_at_calls
 from weft.passes.convert.tensor_places import (
-    WRITABLE,
     Extent,
     Placement,
     destinations,

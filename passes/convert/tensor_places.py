@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from xdsl.dialects import func, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
     IntegerAttr,
     TensorType,
-    UnitAttr,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr
@@ -21,8 +20,6 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.linalg_forms import Structure
 from weft.dialects.upstream.slices import mixed_lists
 
-WRITABLE: Final = "bufferization.writable"
-"""Attribute of a tensor argument: the function may write its buffer."""
 Extent: TypeAlias = "int | SSAValue | tuple[SSAValue, int]"
 """A number, a value of type index, or the extent of a tensor in a dimension."""
 Mixed: TypeAlias = "tuple[int | SSAValue, ...]"
@@ -176,14 +173,6 @@ NO_READS: Final = frozenset(("tensor.dim", "tensor.rank", "bufferization.dealloc
 REPEATED: Final = frozenset(("scf.for", "scf.while"))
 ONCE: Final = frozenset(("scf.if", "scf.execute_region", "scf.index_switch"))
 INSERTS: Final = frozenset(("tensor.insert_slice", "tensor.parallel_insert_slice"))
-
-
-def is_writable(function: func.FuncOp, at: int) -> bool:
-    """Whether an argument of a function may be written."""
-    if function.arg_attrs is None:
-        return False
-    attribute = function.arg_attrs.data[at].data.get(WRITABLE)
-    return isinstance(attribute, UnitAttr) or (isinstance(attribute, IntegerAttr) and attribute.value.data != 0)
 
 
 def dynamic_sizes(op: Operation) -> Sequence[SSAValue]:

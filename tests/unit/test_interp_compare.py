@@ -448,3 +448,112 @@ def test_tiles_are_copied_from_shared_memory_outside_of_kernels_too() -> None:
     module = parse(TILE)
     LowerTirToLowPass("llvm").apply(Context(), module)
     assert 'memref.alloc() {alignment = 64 : i64} : memref<256xf16, "shared">' in str(module)
+
+
+def test_private_functions_are_compared_through_their_callers() -> None:
+    """A pass may change what a private function takes, together with its calls."""
+    program = """
+        func.func @main(%A: memref<4xf32>, %B: memref<4xf32>) {{
+          tir.for %i in 4 {{
+            tir.block "B" iters(%v: spatial<4>) = [%i] {{
+              %a = memref.load %A[%v] : memref<4xf32>
+              %b = arith.addf %a, %a : f32
+              %r = func.call @half({argument}) : (f32) -> f32
+              memref.store %r, %B[%v] : memref<4xf32>
+            }}
+          }}
+          func.return
+        }}
+        func.func private @half(%x: f32) -> f32 {{
+          %h = arith.constant {factor} : f32
+          %r = arith.mulf %x, %h : f32
+          func.return %r : f32
+        }}
+    """
+    before, after = (parse(program.format(argument=a, factor=f)) for a, f in (("%a", "0.5"), ("%b", "0.25")))
+    assert compare_modules(before, after) is None
+    wrong = parse(program.format(argument="%b", factor="0.5"))
+    found = compare_modules(before, wrong)
+    assert isinstance(found, Mismatch) and found.function == "main"
+    for module in (before, after):
+        main = function(module)
+        main.detach()
+        main.erase()
+    found = compare_modules(before, after)  # nothing calls it
+    assert isinstance(found, Mismatch) and found.function == "half"
+
+
+def test_writable_tensors_may_be_overwritten() -> None:
+    program = """
+        func.func @f(%A: tensor<4xf32> {{bufferization.writable = {writable}}}) -> tensor<4xf32> {{
+          %r = linalg.exp ins(%A : tensor<4xf32>) outs(%A : tensor<4xf32>) -> tensor<4xf32>
+          func.return %r : tensor<4xf32>
+        }}
+    """
+    overwriting = parse("""
+        func.func @f(%A: memref<4xf32>, %r: memref<4xf32>) {
+          linalg.exp ins(%A : memref<4xf32>) outs(%A : memref<4xf32>)
+          linalg.copy ins(%A : memref<4xf32>) outs(%r : memref<4xf32>)
+          func.return
+        }
+    """)
+    assert compare_modules(parse(program.format(writable="true")), overwriting) is None
+    found = compare_modules(parse(program.format(writable="false")), overwriting)
+    assert isinstance(found, Mismatch) and found.output == "A"
+
+
+ENDLESS = """
+  %r = scf.while (%v = %x) : (f32) -> f32 {
+    scf.condition(%yes) %v : f32
+  } do {
+  ^bb0(%u: f32):
+    scf.yield %u : f32
+  }
+"""
+LONG = "%r = scf.for %i = %zero to %many step %one iter_args(%v = %x) -> (f32) { scf.yield %v : f32 }"
+NESTED = """
+  %some = arith.minsi %many, %thousands : index
+  %r = scf.for %i = %zero to %some step %one iter_args(%v = %x) -> (f32) {
+    %s = scf.for %j = %zero to %some step %one iter_args(%w = %v) -> (f32) {
+      scf.yield %w : f32
+    }
+    scf.yield %s : f32
+  }
+"""
+
+
+@pytest.mark.parametrize("loops", [ENDLESS, LONG, NESTED], ids=["endless", "long", "nested"])
+def test_programs_that_run_too_long_are_not_compared(loops: str) -> None:
+    module = parse(f"""
+        func.func @f(%x: f32, %m: memref<1xi64>) -> f32 {{
+          %yes = arith.constant true
+          %zero = arith.constant 0 : index
+          %one = arith.constant 1 : index
+          %thousands = arith.constant 2000 : index
+          %most = arith.constant 9223372036854775807 : index
+          %loaded = memref.load %m[%zero] : memref<1xi64>
+          %n = arith.index_cast %loaded : i64 to index
+          %many = arith.maxsi %most, %n : index
+          {loops}
+          func.return %r : f32
+        }}
+    """)
+    found = compare_modules(module, module, max_work=1_000_000)
+    assert isinstance(found, Skipped)
+    assert "a call runs more than 1,000,000 iterations, the limit" in str(found)
+
+
+def test_stablehlo_programs_that_run_too_long_are_not_compared() -> None:
+    module = parse("""
+        func.func @loop(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %0 = stablehlo.while(%v = %x) : tensor<4xf32>
+          cond {
+            %p = stablehlo.constant dense<true> : tensor<i1>
+            stablehlo.return %p : tensor<i1>
+          } do {
+            stablehlo.return %v : tensor<4xf32>
+          }
+          return %0 : tensor<4xf32>
+        }
+    """)
+    assert "more than 1,000 iterations" in str(compare_modules(module, module, max_work=1_000))
