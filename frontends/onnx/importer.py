@@ -390,7 +390,7 @@ def _not_defined(operator: str) -> str:
 
 
 def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | None:
-    """The outputs that a converter gives, None where it leaves the node to the operators that define it."""
+    """The outputs of a converter, None if it leaves the node to the operators that define it."""
     found = convert(node)
     if found is None:
         return None

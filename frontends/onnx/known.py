@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.constant_data import dense_attribute, elements_of
 from weft.dialects.element_types import TYPES, element_name
-from weft.dialects.graph import ConstantOp, Tensor
+from weft.dialects.graph import ConstantOp, Tensor, dense_value
 from weft.dialects.graph_shapes import Expression, KnownExtent
 from weft.frontends.graph_builder import Value, operator
-from weft.interp.interpreter import Interpreter
+from weft.interp.graph import operator as computed
+from weft.interp.values import array_of_dense
 from weft.texpr.graph_operators import Operator
-from weft.texpr.shapes import items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,42 +120,32 @@ def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None
 
 def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[SSAValue, Known | None]:
     """The elements of a value, and of those that it is computed from; of none where `evaluated` finds None."""
-    order: dict[Operation, None] = {}
-    mapping: dict[SSAValue, SSAValue] = {}
-    constants: list[Operation] = []
+    arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:
         current, is_ready = pending.pop()
-        op = current.owner
-        known = found.get(current)
+        op, known = current.owner, found.get(current)
+        if current in arrays:
+            continue
         if known is not None:
-            if current not in mapping:
-                mapping[current] = known.constant().ssa
-                constants.append(cast("Operation", mapping[current].owner))
+            arrays[current] = known.array.astype("float32") if known.dtype == "bfloat16" else known.array
             continue
         is_unknown = current in found and current is not value.ssa
         if is_unknown or not isinstance(op, Operator | ConstantOp) or _is_large(op):
             return {}
-        if is_ready:
-            order[op] = None
-        elif op not in order:
-            pending.append((current, True))
-            pending += [(operand, False) for operand in op.operands]
-    copies = [op.clone(mapping) for op in order]
-    results = [result for op in order for result in op.results]
-    returned = [mapping[result] for result in results]
-    body = Block([*constants, *copies, ReturnOp(*returned)])
-    function = FuncOp("evaluated", ([], [result.type for result in returned]), Region(body))
-    arrays = items(Interpreter(ModuleOp([function])).call("evaluated"))
-    return {result: _known(result, cast("NDArray[Any]", array)) for result, array in zip(results, arrays, strict=True)}
+        if isinstance(op, ConstantOp):
+            arrays[current] = cast("NDArray[Any]", array_of_dense(dense_value(op)))
+        elif is_ready:
+            arrays.update(zip(op.results, computed(op, {}, *(arrays[operand] for operand in op.operands)), strict=True))
+        else:
+            pending += [(current, True), *((operand, False) for operand in op.operands)]
+    return {result: _known(result, array) for result, array in arrays.items() if found.get(result) is None}
 
 
 def _known(value: SSAValue, array: NDArray[Any]) -> Known | None:
-    """A value as the interpreter gives it."""
+    """A value as the interpreter computes it, with float32 for bfloat16."""
     element = element_name(cast("Tensor", value.type).element_type)
-    if element == "bfloat16":  # the interpreter has its bits
-        array = array.view(np.dtype(element))
-    return None if element is None else Known(array, element)
+    return None if element is None else Known(array.astype(np.dtype(element), copy=False), element)
 
 
 def _is_large(op: Operation) -> bool:

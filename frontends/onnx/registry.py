@@ -1,9 +1,9 @@
 """The table of converters: (domain, operator, version) -> the function that writes it as operators of graphs.
 
-A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`), and gives the
-outputs: a value, or a sequence of them (None for one that the node does not ask for); None in the place of all leaves
-the node to the operators that ONNX defines it by. It reads all attributes and inputs that it honours; what a node gives
-and nothing reads is refused. Operators that are other names of functions of `te.ops` have none (`spelled.py`).
+A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`), and returns the
+outputs: a value, or a sequence of them, with None for an output that the node does not name. None for all leaves the
+node to the operators that ONNX defines it by. The converter reads all attributes and inputs that it honours: a node
+with others is refused. Operators that are other names of functions of `te.ops` are converted by `spelled.py`.
 
     @converts("LpPool", since=18)
     def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item:

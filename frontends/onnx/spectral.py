@@ -19,35 +19,12 @@ def _dft(
     if not -data.ndim <= stated < data.ndim - 1 or stated == -1:
         raise node.refuse(f"axis {stated} must be one of a signal of rank {data.ndim}, before the last one")
     axis, wide = stated % data.ndim, _wide(data)
-    if inverse and onesided:
-        return ops.cast(_real_inverse(node, wide, axis, length), data.dtype)
     return ops.cast(ops.dft(wide, axis, length, inverse, onesided), data.dtype)
 
 
 def _wide(data: Value) -> Value:
     """The data as float64: in a sum over a signal, what cancels would leave errors of the largest elements' size."""
     return data if data.dtype == "float64" else ops.cast(data, "float64")
-
-
-def _real_inverse(node: Node, data: Value, axis: int, length: int | None) -> Value:
-    """The real signal of which the first half of the frequencies is given: the others are their conjugates."""
-    extent = data.shape[axis]
-    if not isinstance(extent, int) or data.shape[-1] != 2:
-        raise node.refuse("attributes 'inverse' and 'onesided' need complex frequencies of known number")
-    length = 2 * (extent - 1) if length is None else length
-    if length < 1:
-        raise node.refuse(f"input 'dft_length' must be at least 1, got {length}")
-    half = length // 2 + 1
-    if extent < half:
-        data = ops.pad(data, [(0, half - extent if at == axis else 0) for at in range(data.ndim)])
-    first = ops.strided_slice(data, [0], [half], [1], [axis])
-    rest = ops.flip(ops.strided_slice(data, [1], [(length + 1) // 2], [1], [axis]), axis)
-    conjugate = Known(np.array([1, -1], data.dtype), data.dtype).constant()
-    whole = ops.concatenate([first, ops.multiply(rest, conjugate)], axis) if length > 2 else first
-    if length == 1:
-        whole = ops.strided_slice(first, [0], [1], [1], [axis])
-    found = ops.dft(whole, axis, None, True, False)
-    return ops.strided_slice(found, [0], [1], [1], [data.ndim - 1])
 
 
 @converts("STFT", since=17)

@@ -69,19 +69,10 @@ def _var_mean(
     return _var(cx, x, dim, correction=correction, keepdim=keepdim), mean
 
 
-@register("aten.sort.default")
-def _sort(cx: Conversion, x: Value, dim: int = -1, descending: bool = False) -> tuple[Value, Value]:
-    return _sorted(x, dim, descending)
-
-
-@register("aten.sort.stable")
-def _sort_stable(
-    cx: Conversion, x: Value, *, stable: bool | None, dim: int = -1, descending: bool = False
+@register("aten.sort.default", "aten.sort.stable")
+def _sort(
+    cx: Conversion, x: Value, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Value, Value]:
-    return _sorted(x, dim, descending)
-
-
-def _sorted(x: Value, dim: int, descending: bool) -> tuple[Value, Value]:
     source = cast_to(x, "uint8") if x.dtype == "bool" else x
     if not x.ndim:
         return x, const(0, "int64")

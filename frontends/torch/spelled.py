@@ -14,7 +14,7 @@ from weft.frontends.torch.symbols import dtype_name, torch_dtype
 from weft.texpr.spellings import Spelling, spellings
 
 NARROW: Final = ("float16", "bfloat16")
-"""Elements beside which PyTorch computes with numbers in float32."""
+"""Element types that PyTorch converts to float32 if the other operand is a number."""
 _ROUNDED: Final = ("copysign", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod")
 """Operators before which PyTorch rounds numbers to the elements, of 16 bits too."""
 _ORDERED: Final = ("greater", "greater_equal", "less", "less_equal")
@@ -47,8 +47,8 @@ def _kind(value: Value | Scalar) -> tuple[str, bool] | type:
 
 
 def applied(cx: Conversion, name: str, *values: Value | Scalar | None, **options: object) -> Any:
-    """An operator of graphs on operands of the element type that PyTorch computes in: for most the one of the result,
-    float32 for narrow floats beside numbers."""
+    """An operator of graphs on operands of the element type that PyTorch computes in: that of the result for most, and
+    float32 for narrow floats if an operand is a number."""
     dtype = cx.dtype
     if name in _COMPARISONS:
         dtype = _promoted(*(_kind(value) for value in values if value is not None))
@@ -74,13 +74,13 @@ def axes_of(x: Value, dim: Sequence[int] | int | None) -> list[int] | None:
 def _spelled(operator: str, spelling: Spelling) -> Converter:
     kind = operator_type(operator)
     annotations = {name: str(kind.SIGNATURE.parameters[name].annotation) for name in spelling.parameters}
-    takes_an_axis = any(name.startswith("axis") and kind != "Axes" for name, kind in annotations.items())
+    takes_an_axis = any(name.startswith("axis") and text != "Axes" for name, text in annotations.items())
 
     def convert(cx: Conversion, *args: Any, **keywords: Any) -> Any:
         given: dict[str, Any] = {**dict(zip(cx.parameters, args, strict=False)), **keywords}
         options: dict[str, Any] = {p: given.pop(a, None) for p, a in spelling.parameters.items()}
         x, *others = list(given.values())[: len(kind.ROLES)]
-        if isinstance(x, Value) and x.dtype.startswith(_UNCHANGED.get(operator, "none")):
+        if isinstance(x, Value) and x.dtype.startswith(_UNCHANGED.get(operator, ())):
             return x
         is_scalar = takes_an_axis and not x.ndim
         x = apply("reshape", x, (1,)) if is_scalar else x

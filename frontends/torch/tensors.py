@@ -31,6 +31,7 @@ def _same(cx: Conversion, x: Value, *_: object) -> Value:
 
 
 @register("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
+@register("aten.squeeze.dim", "aten.squeeze.dims", "aten.squeeze.default")
 def _view(cx: Conversion, x: Value, *_: object) -> Value:
     shape = [-1 if extent is None else extent for extent in cx.shape]
     return x if list(x.shape) == shape else apply("reshape", x, shape)
@@ -39,11 +40,6 @@ def _view(cx: Conversion, x: Value, *_: object) -> Value:
 @register("aten.unsqueeze.default")
 def _unsqueeze(cx: Conversion, x: Value, dim: int) -> Value:
     return apply("expand_dims", x, dim % (x.ndim + 1))
-
-
-@register("aten.squeeze.dim", "aten.squeeze.dims", "aten.squeeze.default")
-def _squeeze(cx: Conversion, x: Value, *_: object) -> Value:
-    return _view(cx, x)
 
 
 @register("aten.permute.default")

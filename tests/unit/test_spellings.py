@@ -1,4 +1,4 @@
-"""The table of spellings: functions of `te.ops`, their parameters, and attributes of the languages."""
+"""The table of spellings: its operators, their parameters, and the attributes of the languages."""
 
 from __future__ import annotations
 

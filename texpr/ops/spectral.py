@@ -54,12 +54,13 @@ def dft(
     the real part alone; the last axis of the result holds both.
 
     The axis is cut off or filled with zeros to `length`, its extent unless given. The inverse is divided by it. Of
-    `onesided` frequencies there are length // 2 + 1. A product with the matrix `<name>_roots`: length^2 multiplications
-    a transform. Floats of 16 bits are computed in float32. Raises CompileError for the last axis as `axis`, and for
-    other extents of it.
+    `onesided` frequencies there are length // 2 + 1; their inverse is real, a last axis of extent 1, with the length
+    2 * (extent - 1) unless given. A product with the matrix `<name>_roots`: length^2 multiplications a transform.
+    Floats of 16 bits are computed in float32. Raises CompileError for the last axis as `axis`, and for other extents of
+    it.
 
     Dtypes: floats.
-    Equals: `np.fft.fft(data, length, axis)`, its parts apart; ONNX DFT.
+    Equals: `np.fft.fft(data, length, axis)`, its parts apart, and `ifft`, `rfft`, `irfft`; ONNX DFT.
     """
     source = floating(data, "dft: data")
     parts = _parts("dft", source)
@@ -67,23 +68,28 @@ def dft(
     if along == source.ndim - 1:
         raise error(f"dft: axis {axis} of {source.name} is that of real and imaginary parts")
     extent = source.shape[along]
-    period: Extent = extent if length is None else integers(length, "dft: length", 1, least=1)[0]
+    is_real = inverse and onesided
+    whole = simplified((extent - 1) * 2) if is_real else extent
+    (period,) = (whole,) if length is None else integers(length, "dft: length", 1, least=1)
     taps = extent
     if length is not None:
         if not isinstance(extent, int):
             raise error(f"dft: an axis of symbolic extent {extent} takes no length")
-        taps = min(extent, length)
+        taps = min(extent, length // 2 + 1 if is_real else length)
     wide = sum_dtype(source.dtype)
-    rows = simplified(period // 2 + 1) if onesided else period
+    rows = simplified(period // 2 + 1) if onesided and not inverse else period
     roots = _roots(rows, period, taps, inverse, wide, f"{name}_roots")
     n, p = reduce_axis((0, taps), "n"), reduce_axis((0, parts), "p")
 
     def element(*i: Expr) -> Expr:
         value = source(*i[:along], n, *i[along + 1 : -1], p).astype(wide)
+        if is_real:  # the other half of the frequencies are conjugates of these
+            value = select((n > 0) & (n * 2 < period), value * 2.0, value)
         total = sum_over(value * roots(i[along], n, p, i[-1]), axis=[n, p])
         return (total / float_of(period, wide) if inverse else total).astype(source.dtype)
 
-    return compute((*source.shape[:along], rows, *source.shape[along + 1 : -1], 2), element, name)
+    shape = (*source.shape[:along], rows, *source.shape[along + 1 : -1], 1 if is_real else 2)
+    return compute(shape, element, name)
 
 
 def stft(

@@ -13,6 +13,8 @@ def _complex(data: Array) -> Array:
 
 def dft(data: Array, axis: int = -2, length: int | None = None, inverse: bool = False, onesided: bool = False) -> Array:
     along = axis % data.ndim
+    if inverse and onesided:
+        return np.fft.irfft(_complex(data), length, along)[..., None]
     found = (np.fft.ifft if inverse else np.fft.fft)(_complex(data), length, along)
     if onesided:
         found = np.split(found, [found.shape[along] // 2 + 1], along)[0]
