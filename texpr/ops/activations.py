@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.dialects.graph_traits import Elementwise, Idempotent, with_traits
+from weft.dialects.graph_traits import Elementwise, Idempotent, declare
 from weft.support.argument_types import shown
 from weft.texpr import math
 from weft.texpr.expr import Expr, ExprLike, error
@@ -34,9 +34,7 @@ def _relu6(x: Expr) -> Expr:
     return lesser_of(greater_of(x, 0.0), 6.0)
 
 
-relu = unary_operator(
-    "relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers", traits=[Idempotent()]
-)
+relu = unary_operator("relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers")
 silu = _activation("silu", "x * sigmoid(x), also called swish.", lambda x: x / (math.exp(-x) + 1.0))
 hardsigmoid = _activation("hardsigmoid", "(x + 3) / 6, from 0 to 1.", lambda x: _relu6(x + 3.0) / 6.0)
 hardswish = _activation("hardswish", "x times `hardsigmoid` of x.", lambda x: x * _relu6(x + 3.0) / 6.0)
@@ -57,7 +55,6 @@ _ROOT_TWO_BY_PI = 0.7978845608028654
 """sqrt(2 / pi)"""
 
 
-@with_traits(Elementwise())
 def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
     """x where it is positive, else alpha * x.
 
@@ -67,7 +64,6 @@ def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -
     return mapped(floating(data, "leaky_relu: data"), lambda x: math.select(x > 0.0, x, x * alpha), name)
 
 
-@with_traits(Elementwise())
 def elu(data: Tensor, alpha: float = 1.0, *, name: str = "elu") -> Tensor:
     """x where it is positive, else alpha * (exp(x) - 1).
 
@@ -77,7 +73,6 @@ def elu(data: Tensor, alpha: float = 1.0, *, name: str = "elu") -> Tensor:
     return mapped(floating(data, "elu: data"), lambda x: math.select(x > 0.0, x, math.expm1(x) * alpha), name)
 
 
-@with_traits(Elementwise())
 def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
     """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))), or its form by tanh.
 
@@ -98,7 +93,6 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
     return mapped(floating(data, "gelu: data"), exact if approximate == "none" else by_tanh, name)
 
 
-@with_traits(Elementwise())
 def celu(data: Tensor, alpha: float = 1.0, *, name: str = "celu") -> Tensor:
     """x where it is positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
 
@@ -115,7 +109,6 @@ _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
-@with_traits(Elementwise())
 def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *, name: str = "selu") -> Tensor:
     """gamma times `elu`, by default with the constants of Klambauer et al. 2017, which keep mean and variance.
 
@@ -129,7 +122,6 @@ def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *
     return mapped(floating(data, "selu: data"), scalar, name)
 
 
-@with_traits(Elementwise())
 def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "thresholded_relu") -> Tensor:
     """x where it is greater than alpha, else 0.
 
@@ -139,7 +131,6 @@ def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "threshold
     return mapped(floating(data, "thresholded_relu: data"), lambda x: math.select(x > alpha, x, 0.0), name)
 
 
-@with_traits(Elementwise())
 def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "shrink") -> Tensor:
     """x + bias below -lambd, x - bias above lambd, else 0; softshrink where the bias is lambd.
 
@@ -153,7 +144,6 @@ def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "
     return mapped(floating(data, "shrink: data"), scalar, name)
 
 
-@with_traits(Elementwise())
 def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
     """x where it is positive, else slope * x; the slope broadcasts: (c, 1, 1) has one for each channel of (n, c, h, w).
 
@@ -166,3 +156,7 @@ def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
         return math.select(x > 0.0, x, x * factor)
 
     return elementwise("prelu", element, (data, slope), name)
+
+
+declare(Elementwise(), *map(globals().__getitem__, __all__))
+declare(Idempotent(), relu)
