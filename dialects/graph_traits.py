@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import cast
 
 from xdsl.traits import OpTrait
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Elementwise(OpTrait):
@@ -44,14 +42,10 @@ class RightNeutral(OpTrait):
     """Whether that is exact for all floats."""
 
 
-def with_traits(*traits: OpTrait) -> Callable[[Function], Function]:
-    """Declare traits of the operator that a function defines."""
-
-    def declare(function: Function) -> Function:
-        vars(function)["traits"] = (*traits_of(function), *traits)
-        return function
-
-    return declare
+def declare(trait: OpTrait, *functions: Callable[..., object]) -> None:
+    """Declare a trait of the operators that functions define."""
+    for function in functions:
+        vars(function)["traits"] = (*traits_of(function), trait)
 
 
 def traits_of(function: Callable[..., object]) -> Sequence[OpTrait]:

@@ -23,6 +23,7 @@ from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
 from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
 from weft.texpr.references import reference_of
+from weft.texpr.references.convolution import convolved
 from weft.texpr.stablehlo import OPERATORS, comparison, converted, dot_subscripts, elementwise
 
 if TYPE_CHECKING:
@@ -270,10 +271,6 @@ def scatter(op: stablehlo.ScatterOp, operands: Sequence[Array], region: Region) 
 # Products
 
 
-_einsum = cast("Callable[..., Array]", np.einsum)  # whose stubs know subscripts as text only
-_windows = cast("Callable[..., Array]", np.lib.stride_tricks.sliding_window_view)
-
-
 @evaluates(stablehlo.DotGeneralOp)
 def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
     wide = "float64" if x.dtype.kind == "f" else "int64"
@@ -292,18 +289,10 @@ def convolution(op: stablehlo.ConvolutionOp, x: Array, kernel: Array) -> Array:
     strides, inner, gaps = (numbers(p) or ones for p in (op.window_strides, op.lhs_dilation, op.rhs_dilation))
     mirrored = numbers(op.window_reversal) or (0,) * rank
     weight = np.flip(weight, tuple(2 + d for d in range(rank) if mirrored[d]))
-    zero = np.asarray(0.0)
-    data = padded(data, zero, (0, 0, *flat[::2]), (0, 0, *flat[1::2]), (0, 0, *(step - 1 for step in inner)))
-    weight = padded(weight, zero, (0,) * (2 + rank), (0,) * (2 + rank), (0, 0, *(gap - 1 for gap in gaps)))
+    data = padded(data, np.asarray(0.0), (0, 0, *flat[::2]), (0, 0, *flat[1::2]), (0, 0, *(step - 1 for step in inner)))
     features, batches = (cast("Any", group).value.data for group in (op.feature_group_count, op.batch_group_count))
-    parts: list[Array] = []
-    for group in range(features * batches):
-        source = np.split(data, features, 1)[group] if batches == 1 else np.split(data, batches, 0)[group]
-        part = np.split(weight, features * batches, 0)[group]
-        views = _windows(source, part.shape[2:], axis=tuple(range(2, 2 + rank)))
-        views = views[(slice(None), slice(None), *(slice(None, None, step) for step in strides))]
-        space, window = [10 + d for d in range(rank)], [20 + d for d in range(rank)]
-        parts.append(_einsum(views, [0, 1, *space, *window], part, [2, 1, *window], [0, 2, *space]))
+    groups = zip(np.split(data, batches, 0), np.split(weight, batches, 0), strict=True)
+    parts = [convolved(source, part, strides, 0, gaps, features) for source, part in groups]
     found = np.concatenate(parts, 1)
     return _finished(op, found.transpose([("b", "f", *letters).index(letter) for letter in output]))
 

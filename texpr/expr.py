@@ -174,10 +174,6 @@ class BinaryKind(StrEnum):
     SHR = "shr", ">>", None, arith.ShRSIOp, False
     """Ops on integers are those on signed ones, see `UNSIGNED_OPS`."""
 
-    @property
-    def is_commutative(self) -> bool:
-        return self.value in ("add", "mul", "min", "max", "and", "or", "xor")
-
     symbol: str
     float_op: OpClass | None
     integer_op: OpClass | None
@@ -226,10 +222,6 @@ class Predicate(StrEnum):
         predicate._value_ = label
         predicate.symbol, predicate.of_integers, predicate.of_floats = symbol, of_integers, of_floats
         return predicate
-
-    @property
-    def is_commutative(self) -> bool:
-        return self.value in ("eq", "ne")
 
     def of(self, *, signed: bool) -> str:
         """The predicate of `arith.cmpi` on signed or unsigned integers."""

@@ -179,12 +179,12 @@ PRODUCTS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
         ),
         (1, 4, 5, 5),
     ),
-    "transposed": (lambda x: G.conv2d_transpose(x, weights(4, 6, 3, 3, axis=1)[0], strides=2), (1, 4, 5, 5)),
     "matmul": (lambda x: G.matmul(x, weights(8, 5, axis=1)[0]), (2, 3, 8)),
     "matmul of a transposed matrix": (lambda x: G.matmul(x, G.transpose(weights(5, 8)[0])), (3, 8)),
     "dense": (lambda x: G.dense(x, weights(5, 8)[0], G.const(np.ones(5, "float32"))), (3, 8)),
     "activations": (lambda x: G.matmul(x, through(G.softmax(x), 0.004, 3), transpose_b=True), (2, 3, 8)),
     "a mean": (lambda x: G.mean(x, axis=[1]), (3, 4, 5)),
+    "transposed": (lambda x: G.conv2d_transpose(x, weights(4, 6, 3, 3, axis=1)[0], strides=2), (1, 4, 5, 5)),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from weft.dialects.graph_traits import Elementwise, Idempotent, with_traits
+from weft.dialects.graph_traits import Elementwise, Idempotent, declare
 from weft.support.argument_types import shown
 from weft.texpr import math
 from weft.texpr.expr import Expr, ExprLike, error
@@ -35,9 +35,7 @@ def _relu6(x: Expr) -> Expr:
     return lesser_of(greater_of(x, 0.0), 6.0)
 
 
-relu = unary_operator(
-    "relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers", traits=[Idempotent()]
-)
+relu = unary_operator("relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers")
 hardswish = _activation(
     "hardswish", "x times `hardsigmoid` of x: x * (x + 3) / 6 between -3 and 3.", lambda x: x * _relu6(x + 3.0) / 6.0
 )
@@ -61,7 +59,6 @@ def _scaled(x: Expr, factor: float) -> Expr:
     return x if factor == 1 else x * factor
 
 
-@with_traits(Elementwise())
 def silu(data: Tensor, alpha: float = 1.0, *, name: str = "silu") -> Tensor:
     """x * sigmoid(alpha * x), also called swish.
 
@@ -71,7 +68,6 @@ def silu(data: Tensor, alpha: float = 1.0, *, name: str = "silu") -> Tensor:
     return mapped(floating(data, "silu: data"), lambda x: x / (math.exp(-_scaled(x, alpha)) + 1.0), name)
 
 
-@with_traits(Elementwise())
 def hardsigmoid(data: Tensor, alpha: float = 1 / 6, beta: float = 0.5, *, name: str = "hardsigmoid") -> Tensor:
     """alpha * x + beta, from 0 to 1.
 
@@ -85,7 +81,6 @@ def hardsigmoid(data: Tensor, alpha: float = 1 / 6, beta: float = 0.5, *, name: 
     return mapped(floating(data, "hardsigmoid: data"), scalar, name)
 
 
-@with_traits(Elementwise())
 def softplus(data: Tensor, beta: float = 1.0, threshold: float = inf, *, name: str = "softplus") -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x exceeds the threshold.
 
@@ -101,7 +96,6 @@ def softplus(data: Tensor, beta: float = 1.0, threshold: float = inf, *, name: s
     return mapped(floating(data, "softplus: data"), scalar, name)
 
 
-@with_traits(Elementwise())
 def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
     """x where it is positive, else alpha * x.
 
@@ -111,7 +105,6 @@ def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -
     return mapped(floating(data, "leaky_relu: data"), lambda x: math.select(x > 0.0, x, x * alpha), name)
 
 
-@with_traits(Elementwise())
 def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0, *, name: str = "elu") -> Tensor:
     """x where it is positive, else alpha * (exp(input_scale * x) - 1); times `scale`.
 
@@ -125,7 +118,6 @@ def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float
     return mapped(floating(data, "elu: data"), scalar, name)
 
 
-@with_traits(Elementwise())
 def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
     """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))), or its form by tanh.
 
@@ -146,7 +138,6 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
     return mapped(floating(data, "gelu: data"), exact if approximate == "none" else by_tanh, name)
 
 
-@with_traits(Elementwise())
 def celu(data: Tensor, alpha: float = 1.0, *, name: str = "celu") -> Tensor:
     """x where it is positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
 
@@ -163,7 +154,6 @@ _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
-@with_traits(Elementwise())
 def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *, name: str = "selu") -> Tensor:
     """gamma times `elu`, by default with the constants of Klambauer et al. 2017, which keep mean and variance.
 
@@ -173,7 +163,6 @@ def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *
     return elu(data, alpha, gamma, name=name)
 
 
-@with_traits(Elementwise())
 def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "thresholded_relu") -> Tensor:
     """x where it is greater than alpha, else 0.
 
@@ -183,7 +172,6 @@ def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "threshold
     return mapped(floating(data, "thresholded_relu: data"), lambda x: math.select(x > alpha, x, 0.0), name)
 
 
-@with_traits(Elementwise())
 def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "shrink") -> Tensor:
     """x + bias below -lambd, x - bias above lambd, else 0; softshrink where the bias is lambd.
 
@@ -197,7 +185,6 @@ def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "
     return mapped(floating(data, "shrink: data"), scalar, name)
 
 
-@with_traits(Elementwise())
 def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
     """x where it is positive, else slope * x; the slope broadcasts: (c, 1, 1) has one for each channel of (n, c, h, w).
 
@@ -210,3 +197,7 @@ def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
         return math.select(x > 0.0, x, x * factor)
 
     return elementwise("prelu", element, (data, slope), name)
+
+
+declare(Elementwise(), *map(globals().__getitem__, __all__))
+declare(Idempotent(), relu)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Protocol, TypeAlias
 
-from xdsl.traits import Commutative, OpTrait
+from xdsl.traits import Commutative
 
-from weft.dialects.graph_traits import Elementwise, Idempotent, Involution, RightNeutral, with_traits
+from weft.dialects.graph_traits import Elementwise, Idempotent, Involution, RightNeutral, declare
 from weft.texpr import math
 from weft.texpr.expr import (
     BinaryKind,
@@ -58,7 +58,6 @@ def unary_operator(
     dtypes: str = "floats",
     *,
     wide: bool = False,
-    traits: Sequence[OpTrait] = (),
 ) -> UnaryOperator:
     """`scalar` of each element; computed `wide`, floats of 16 bits are float32."""
     checked = {"floats": floating, "numbers": numeric}.get(dtypes, checked_tensor)
@@ -70,7 +69,7 @@ def unary_operator(
 
     apply.__name__ = apply.__qualname__ = label
     apply.__doc__ = f"{doc}\n\nDtypes: {dtypes}.\nEquals: `{equals or f'np.{label}(data)'}`."
-    return with_traits(Elementwise(), *traits)(apply)
+    return apply
 
 
 def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide: bool = True) -> Tensor:
@@ -113,28 +112,19 @@ acosh = unary_operator("acosh", "The inverse hyperbolic cosine.", "np.arccosh(da
 atanh = unary_operator("atanh", "The inverse hyperbolic tangent.", "np.arctanh(data)")
 erf = unary_operator("erf", "The error function.", "torch.erf(data)")
 sigmoid = unary_operator("sigmoid", "1 / (1 + exp(-x)).", "torch.sigmoid(data)")
-floor = unary_operator("floor", "Rounded down.", traits=[Idempotent()])
-ceil = unary_operator("ceil", "Rounded up.", traits=[Idempotent()])
-trunc = unary_operator("trunc", "Rounded towards zero.", traits=[Idempotent()])
+floor = unary_operator("floor", "Rounded down.")
+ceil = unary_operator("ceil", "Rounded up.")
+trunc = unary_operator("trunc", "Rounded towards zero.")
 reciprocal = unary_operator("reciprocal", "1 / x.", scalar=lambda x: 1.0 / x)
 isnan = unary_operator("isnan", "Whether x is not a number.")
 isfinite = unary_operator("isfinite", "Whether x is neither infinite nor NaN.")
-abs = unary_operator(
-    "abs", "The absolute value; that of the least integer wraps to itself.", dtypes="numbers", traits=[Idempotent()]
-)
-negative = unary_operator(
-    "negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers", traits=[Involution()]
-)
+abs = unary_operator("abs", "The absolute value; that of the least integer wraps to itself.", dtypes="numbers")
+negative = unary_operator("negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers")
 square = unary_operator("square", "x * x; integers wrap.", scalar=lambda x: x * x, dtypes="numbers")
-logical_not = unary_operator(
-    "logical_not", "Whether a bool is false.", scalar=math.logical_not, dtypes="bool", traits=[Involution()]
-)
-bitwise_not = unary_operator(
-    "bitwise_not", "The other bits.", scalar=lambda x: ~x, dtypes="integers, bool", traits=[Involution()]
-)
+logical_not = unary_operator("logical_not", "Whether a bool is false.", scalar=math.logical_not, dtypes="bool")
+bitwise_not = unary_operator("bitwise_not", "The other bits.", scalar=lambda x: ~x, dtypes="integers, bool")
 
 
-@with_traits(Elementwise(), Idempotent())
 def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
     """-1, 0 or 1 by the sign. NaN stays, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
 
@@ -152,7 +142,6 @@ def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
     return mapped(numeric(data, "sign: data"), element, name, wide=False)
 
 
-@with_traits(Elementwise(), Idempotent())
 def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
     """Rounded to the nearest multiple of 10^-decimals, halves to the even one.
 
@@ -171,7 +160,6 @@ def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
     return mapped(source, element, name, wide=bool(decimals))
 
 
-@with_traits(Elementwise())
 def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = True, *, name: str = "isinf") -> Tensor:
     """Whether x is infinite, of the signs to be detected.
 
@@ -187,7 +175,6 @@ def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = Tr
     return mapped(floating(data, "isinf: data"), element, name, wide=False)
 
 
-@with_traits(Elementwise())
 def nan_to_num(
     data: Tensor, nan: float = 0.0, posinf: float = inf, neginf: float = -inf, *, name: str = "nan_to_num"
 ) -> Tensor:
@@ -206,7 +193,6 @@ def nan_to_num(
     return mapped(floating(data, "nan_to_num: data"), element, name, wide=False)
 
 
-@with_traits(Elementwise())
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
     """Each element, but not less than `a_min` and not more than `a_max`, where they are given; NaN stays.
 
@@ -228,7 +214,6 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
     return compute(source.shape, element, name)
 
 
-@with_traits(Elementwise())
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
     """Each element as another dtype: floats become integers by truncation, integers keep their low bits, numbers become
     bool by comparison with zero. The page of the low dialect states what NaN and floats beyond the integers become.
@@ -252,27 +237,26 @@ class BinaryOperator(Protocol):
 
 def _binary(
     label: str,
-    of: BinaryKind | Predicate | Callable[[object, object], Expr],
+    scalar: Callable[[object, object], Expr],
     doc: str,
     dtypes: str,
+    *,
     equals: str | None = None,
-    *traits: OpTrait,
+    only_bool: bool = False,
 ) -> BinaryOperator:
-    """The operator that applies a scalar operator, a comparison or a function to two elements."""
-    symmetry = [Commutative()] if isinstance(of, BinaryKind | Predicate) and of.is_commutative else []
-    scalar = (
-        partial(binary, of) if isinstance(of, BinaryKind) else partial(compare, of) if isinstance(of, Predicate) else of
-    )
-
     def apply(lhs: Operand, rhs: Operand, *, name: str | None = None) -> Tensor:
         for operand in (lhs, rhs):
-            if dtypes == "bool" and isinstance(operand, Tensor) and operand.dtype != "bool":
+            if only_bool and isinstance(operand, Tensor) and operand.dtype != "bool":
                 raise error(f"{label} takes bools, {operand.name} is {operand.dtype}: compare it")
         return elementwise(label, scalar, (lhs, rhs), name)
 
     apply.__name__ = apply.__qualname__ = label
     apply.__doc__ = f"{doc}\n\nDtypes: {dtypes}.\nEquals: `{equals or f'np.{label}(lhs, rhs)'}`."
-    return with_traits(Elementwise(), *symmetry, *traits)(apply)
+    return apply
+
+
+def _arithmetic(label: str, kind: BinaryKind, doc: str, dtypes: str, equals: str | None = None) -> BinaryOperator:
+    return _binary(label, partial(binary, kind), doc, dtypes, equals=equals)
 
 
 def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> BinaryOperator:
@@ -280,7 +264,7 @@ def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> B
         is_bool = any(isinstance(side, Expr) and side.dtype == "bool" for side in (lhs, rhs))
         return binary(of_bools if is_bool else kind, lhs, rhs)
 
-    return _binary(label, scalar, doc, "all", None, Commutative())
+    return _binary(label, scalar, doc, "all")
 
 
 def shifted_left(data: object, amount: object) -> Expr:
@@ -324,23 +308,31 @@ def _remainder(lhs: object, rhs: object) -> Expr:
     return math.copysign(found, y) if is_float(x.dtype) else found
 
 
+def _comparison(label: str, predicate: Predicate, doc: str, dtypes: str) -> BinaryOperator:
+    return _binary(label, partial(compare, predicate), doc, dtypes)
+
+
+def _logic(label: str, kind: BinaryKind, doc: str) -> BinaryOperator:
+    return _binary(label, partial(binary, kind), doc, "bool", only_bool=True)
+
+
 __all__ += ["add", "atan2", "copysign", "divide", "logaddexp", "maximum", "minimum", "multiply", "power", "subtract"]
 __all__ += ["floor_divide", "floor_mod", "left_shift", "remainder", "right_shift", "trunc_divide", "trunc_mod"]
 __all__ += ["bitwise_and", "bitwise_or", "bitwise_xor"]
 __all__ += ["logical_and", "logical_or", "logical_xor"]
 __all__ += ["equal", "fma", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
 
-add = _binary("add", BinaryKind.ADD, "lhs + rhs; integers wrap.", "numbers", None, RightNeutral(0, False))
-subtract = _binary("subtract", BinaryKind.SUB, "lhs - rhs; integers wrap.", "numbers", None, RightNeutral(0))
-multiply = _binary("multiply", BinaryKind.MUL, "lhs * rhs; integers wrap.", "numbers", None, RightNeutral(1))
-divide = _binary("divide", BinaryKind.DIV, "lhs / rhs.", "floats", None, RightNeutral(1))
-floor_divide = _binary(
+add = _arithmetic("add", BinaryKind.ADD, "lhs + rhs; integers wrap.", "numbers")
+subtract = _arithmetic("subtract", BinaryKind.SUB, "lhs - rhs; integers wrap.", "numbers")
+multiply = _arithmetic("multiply", BinaryKind.MUL, "lhs * rhs; integers wrap.", "numbers")
+divide = _arithmetic("divide", BinaryKind.DIV, "lhs / rhs.", "floats")
+floor_divide = _arithmetic(
     "floor_divide",
     BinaryKind.FLOORDIV,
     "The quotient, rounded down; of an integer and zero it is zero.",
     "numbers",
 )
-floor_mod = _binary(
+floor_mod = _arithmetic(
     "floor_mod",
     BinaryKind.FLOORMOD,
     "The remainder of `floor_divide`, exact, with the sign of rhs; zeros of floats have the sign of lhs.",
@@ -353,36 +345,36 @@ remainder = _binary(
     "The remainder of `floor_divide`, exact, with the sign of rhs, which zeros of floats have too.",
     "numbers",
 )
-trunc_divide = _binary(
+trunc_divide = _arithmetic(
     "trunc_divide",
     BinaryKind.TRUNCDIV,
     "The quotient, rounded toward zero; of an integer and zero it is zero.",
     "numbers",
     "torch.div(lhs, rhs, rounding_mode='trunc')",
 )
-trunc_mod = _binary(
+trunc_mod = _arithmetic(
     "trunc_mod",
     BinaryKind.TRUNCMOD,
     "The remainder of a quotient that is rounded toward zero, exact, with the sign of lhs.",
     "numbers",
     "np.fmod(lhs, rhs)",
 )
-power = _binary(
+power = _arithmetic(
     "power",
     BinaryKind.POW,
     "lhs to the power of rhs. Exponents of integers are not negative, and results wrap.",
     "numbers",
 )
-atan2 = _binary(
+atan2 = _arithmetic(
     "atan2", BinaryKind.ATAN2, "The angle of the point (rhs, lhs), in radians.", "floats", "np.arctan2(lhs, rhs)"
 )
-copysign = _binary("copysign", BinaryKind.COPYSIGN, "The absolute value of lhs with the sign of rhs.", "floats")
+copysign = _arithmetic("copysign", BinaryKind.COPYSIGN, "The absolute value of lhs with the sign of rhs.", "floats")
 logaddexp = _binary("logaddexp", _log_of_sum, "log(exp(lhs) + exp(rhs)), without overflow.", "floats")
 maximum = _extremum("maximum", BinaryKind.MAX, BinaryKind.OR, "The greater of two; NaN wins; of bools, or.")
 minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The lesser of two; NaN wins; of bools, and.")
-bitwise_and = _binary("bitwise_and", BinaryKind.AND, "The bits set in both.", "integers, bool")
-bitwise_or = _binary("bitwise_or", BinaryKind.OR, "The bits set in one of both.", "integers, bool")
-bitwise_xor = _binary("bitwise_xor", BinaryKind.XOR, "The bits that differ.", "integers, bool")
+bitwise_and = _arithmetic("bitwise_and", BinaryKind.AND, "The bits set in both.", "integers, bool")
+bitwise_or = _arithmetic("bitwise_or", BinaryKind.OR, "The bits set in one of both.", "integers, bool")
+bitwise_xor = _arithmetic("bitwise_xor", BinaryKind.XOR, "The bits that differ.", "integers, bool")
 left_shift = _binary(
     "left_shift",
     shifted_left,
@@ -396,18 +388,17 @@ right_shift = _binary(
     "negative, or the width or more.",
     "integers",
 )
-logical_and = _binary("logical_and", BinaryKind.AND, "Whether both hold.", "bool")
-logical_or = _binary("logical_or", BinaryKind.OR, "Whether one of both holds.", "bool")
-logical_xor = _binary("logical_xor", BinaryKind.XOR, "Whether just one of both holds.", "bool")
-equal = _binary("equal", Predicate.EQ, "Whether two values are equal; NaN equals nothing.", "all")
-not_equal = _binary("not_equal", Predicate.NE, "Whether two values differ; NaN differs from all.", "all")
-less = _binary("less", Predicate.LT, "Whether lhs < rhs.", "numbers")
-less_equal = _binary("less_equal", Predicate.LE, "Whether lhs <= rhs.", "numbers")
-greater = _binary("greater", Predicate.GT, "Whether lhs > rhs.", "numbers")
-greater_equal = _binary("greater_equal", Predicate.GE, "Whether lhs >= rhs.", "numbers")
+logical_and = _logic("logical_and", BinaryKind.AND, "Whether both hold.")
+logical_or = _logic("logical_or", BinaryKind.OR, "Whether one of both holds.")
+logical_xor = _logic("logical_xor", BinaryKind.XOR, "Whether just one of both holds.")
+equal = _comparison("equal", Predicate.EQ, "Whether two values are equal; NaN equals nothing.", "all")
+not_equal = _comparison("not_equal", Predicate.NE, "Whether two values differ; NaN differs from all.", "all")
+less = _comparison("less", Predicate.LT, "Whether lhs < rhs.", "numbers")
+less_equal = _comparison("less_equal", Predicate.LE, "Whether lhs <= rhs.", "numbers")
+greater = _comparison("greater", Predicate.GT, "Whether lhs > rhs.", "numbers")
+greater_equal = _comparison("greater_equal", Predicate.GE, "Whether lhs >= rhs.", "numbers")
 
 
-@with_traits(Elementwise())
 def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> Tensor:
     """x where the condition holds, else y; all three broadcast together.
 
@@ -424,7 +415,6 @@ def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> 
     return elementwise("where", choose, (test, x, y), name)
 
 
-@with_traits(Elementwise())
 def fma(x: Operand, y: Operand, z: Operand, *, name: str = "fma") -> Tensor:
     """x * y + z; all three broadcast together. Integers wrap, floats may be rounded once or twice.
 
@@ -436,3 +426,13 @@ def fma(x: Operand, y: Operand, z: Operand, *, name: str = "fma") -> Tensor:
         return as_expr(one) * other + third
 
     return elementwise("fma", element, (x, y, z), name)
+
+
+declare(Elementwise(), *map(globals().__getitem__, __all__))
+declare(Commutative(), add, multiply, maximum, minimum, equal, not_equal)
+declare(Commutative(), bitwise_and, bitwise_or, bitwise_xor, logical_and, logical_or, logical_xor)
+declare(Idempotent(), abs, ceil, floor, round, sign, trunc)
+declare(Involution(), bitwise_not, logical_not, negative)
+declare(RightNeutral(0), subtract)
+declare(RightNeutral(0, of_floats=False), add)
+declare(RightNeutral(1), divide, multiply)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias, cast
 
-from weft.dialects.graph_traits import Repeating, ViewLike, with_traits
+from weft.dialects.graph_traits import Repeating, ViewLike, declare
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, ExprLike, Number, error
 from weft.texpr.math import if_then_else
@@ -82,7 +82,6 @@ def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "
     return moved(source, source.shape, lambda d, i: source.shape[d] - 1 - i if d in axes else i, name)
 
 
-@with_traits(Repeating())
 def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> Tensor:
     """The tensor repeated along axes of extent 1, and along new ones before the others, to a shape.
 
@@ -99,7 +98,6 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
     return compute(result, lambda *i: read_broadcast(source, result, i), name)
 
 
-@with_traits(ViewLike())
 def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_dims") -> Tensor:
     """The tensor with axes of extent 1 where `axis` says, counted in the result.
 
@@ -114,7 +112,6 @@ def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_
     return compute(shape, lambda *i: source(*(index for d, index in enumerate(i) if d not in new)), name)
 
 
-@with_traits(ViewLike())
 def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "squeeze") -> Tensor:
     """The tensor without some axes of extent 1, or without all of them. Raises CompileError for other extents.
 
@@ -135,7 +132,6 @@ def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str 
     return compute([extent for d, extent in enumerate(source.shape) if d not in gone], element, name)
 
 
-@with_traits(ViewLike())
 def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
     """The elements, in row-major order, in another shape; one extent may be -1, which is what remains.
 
@@ -227,7 +223,6 @@ def _positions(position: ExprLike, shape: Sequence[Extent]) -> list[ExprLike]:
     return found
 
 
-@with_traits(ViewLike())
 def flatten(data: Tensor, start_axis: int = 0, end_axis: int = -1, *, name: str = "flatten") -> Tensor:
     """The tensor with the axes from `start_axis` to `end_axis`, both counted, as one.
 
@@ -353,7 +348,6 @@ def _part(source: Tensor, along: int, start: Extent, end: Extent, name: str) -> 
     return moved(source, shape, lambda d, i: i + start if d == along else i, name)
 
 
-@with_traits(Repeating())
 def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tensor:
     """The whole tensor repeated along its axes, the last repetition for the last axis; more of them make new axes.
 
@@ -378,7 +372,6 @@ def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tens
     return compute(result, element, name)
 
 
-@with_traits(Repeating())
 def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -> Tensor:
     """Each element along an axis, `repeats` times.
 
@@ -489,3 +482,7 @@ def constant_border(source: Tensor, borders: Sequence[Border], value: Number, na
         return if_then_else(all_of(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
 
     return compute(_padded_shape(source, borders), element, name)
+
+
+declare(ViewLike(), expand_dims, flatten, reshape, squeeze)
+declare(Repeating(), broadcast_to, repeat, tile)

@@ -79,7 +79,7 @@ def convolved(x: Array, w: Array, strides: Ints, padding: Any, dilation: Ints, g
     rank = x.ndim - 2
     steps, gaps, sizes = each(strides, rank), each(dilation, rank), w.shape[2:]
     view = windows(bordered(x, borders(padding, x.shape[2:], sizes, steps, gaps)), sizes, steps, gaps)
-    letters, offsets = "hwd"[:rank], "rst"[:rank]
+    letters, offsets = "hwdefg"[:rank], "rstuvx"[:rank]
     parts = [
         np.einsum(f"nc{letters}{offsets},oc{offsets}->no{letters}", data, kernel)
         for data, kernel in zip(np.split(view, groups, 1), np.split(w, groups, 0), strict=True)
