@@ -39,29 +39,29 @@ class Work:
     """Busy threads, on average."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cost:
     """An estimate: `cycles` of wall time, bytes by level, and the bounds that the cycles are composed of.
 
     A bound is the time of one core in which one of its parts does its share of the work, if it waits for no other.
     """
 
-    cycles: float
-    second_cache_bytes: float
+    cycles: float = 0.0
+    second_cache_bytes: float = 0.0
     """Bytes from beyond L1."""
-    third_cache_bytes: float
+    third_cache_bytes: float = 0.0
     """Bytes from beyond L2."""
-    memory_bytes: float
+    memory_bytes: float = 0.0
     """Bytes from beyond the last cache."""
-    page_misses: float
+    page_misses: float = 0.0
     """Pages whose translation comes from beyond the first-level TLB."""
-    arithmetic_cycles: float
-    load_cycles: float
-    store_cycles: float
-    issue_cycles: float
-    chain_cycles: float
+    arithmetic_cycles: float = 0.0
+    load_cycles: float = 0.0
+    store_cycles: float = 0.0
+    issue_cycles: float = 0.0
+    chain_cycles: float = 0.0
     """The longest chain of dependent operations."""
-    transfer_cycles: float
+    transfer_cycles: float = 0.0
     """Arrival of the bytes from beyond L1, one level after the other."""
 
 
