@@ -199,7 +199,9 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if roles.same_buffer:
         plan, pack_right = replace(plan, depth=None), False
     prefetched = pack_right and decisions.decide(_streams(plan.panel_bytes, target))
-    loops = PanelLoops(plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, 2 if _fuses(target) else 1))
+    loops = PanelLoops(
+        plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, _STEPS_AT_ONCE if _fuses(target) else 1)
+    )
     padded = pack_right and ragged
     staged: list[Staged] = []
     ways = target.processor.l1_ways

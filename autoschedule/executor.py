@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
 from xdsl.ir import SSAValue
 
@@ -29,15 +29,21 @@ from weft.autoschedule.rules import (
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
-from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map
+from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 THREAD: Final = "threadIdx.x"
 """The axis of the threads of a kernel's block."""
-PlanOf: TypeAlias = Callable[[BlockPattern, Target, Decisions], TilePlan | None]
-"""A rule as a pure function: the plan for a block, None if the rule does not apply."""
+
+
+class PlanOf(Protocol):
+    """A rule as a pure function: the plan for a block, None if the rule does not apply."""
+
+    @property
+    def __name__(self) -> str: ...
+    def __call__(self, pattern: BlockPattern, target: Target, decisions: Decisions, /) -> TilePlan | None: ...
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,10 @@ class PlannedRule:
 
     plan: PlanOf
     normalize: Callable[[Schedule, BlockHandle], object] | None = None
+
+    @property
+    def __name__(self) -> str:
+        return self.plan.__name__
 
     def __call__(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
         if self.normalize is not None:
@@ -165,6 +175,10 @@ class _Execution:
         self.axes = [at for at in range(len(self.kinds)) if at not in plan.flat[1:]]
         self.loops: dict[Loop, LoopHandle] = {}
         self.copies: list[tuple[Staged, BlockHandle]] = []
+        self.result: BlockHandle | None = None
+        """The block that copies results out."""
+        self.sums: BlockHandle | None = None
+        """The block that adds the sums of parts to the results."""
         self.source: BlockHandle | None = None
         """The block that recodes or pads what is packed."""
         self.extents = op_of(sch, block).extents
@@ -173,37 +187,49 @@ class _Execution:
         """The block that corrects the results of recoded operands."""
 
     def run(self) -> None:
+        self._make_copies()
+        self._cut()
+        self._place()
+        self._keep_in_registers()
+        self._share()
+
+    def _make_copies(self) -> None:
+        """Make the blocks that pad and copy operands and results, with what is computed on the way."""
         sch, block, plan = self.sch, self.block, self.plan
         self._recode()
         if plan.padding and not plan.flat:
             sch.pad_einsum(block, [*plan.padding])
-        result = self._result(plan.result) if plan.result is not None and plan.result.is_first else None
+        if plan.result is not None and plan.result.is_first:
+            self.result = self._result(plan.result)
         for staged in plan.staged:
             self._stage(staged)
         if plan.result is not None and not plan.result.is_first:
-            result = self._result(plan.result)
+            self.result = self._result(plan.result)
         if self.pays is None:
             self.pays = pays_threads([pattern_of(op_of(sch, block))], self.target)
         for staged, copy in self.copies:
             if staged.fuses_producer and (staged.source is None or self.source is None):
                 fuse_producer(sch, copy)
-        self._flatten(result)
+        self._flatten()
         for staged, copy in self.copies:
             if staged.layout and (staged.produced or staged.reindexed):
                 self._lay_out_before(staged, copy)
             if staged.align:
                 sch.storage_align(copy, 0, -2, staged.align, 0)
-        sums = None if plan.parts is None else self._sum_in_parts(plan.parts)
-        block = self.block
-        self._cut()
-        if plan.parts is not None and sums is not None:
-            sch.reverse_compute_at(sums, self.loops[plan.parts.at])
-        if plan.result is not None and result is not None:
+        if plan.parts is not None:
+            self._sum_in_parts(plan.parts)
+
+    def _place(self) -> None:
+        """Move copies to the loops in which they are needed, and cut their own loops."""
+        sch, plan = self.sch, self.plan
+        if plan.parts is not None and self.sums is not None:
+            sch.reverse_compute_at(self.sums, self.loops[plan.parts.at])
+        if plan.result is not None and self.result is not None:
             if plan.result.layout:
-                sch.transform_layout(block, ("write", 0), index_map(plan.result.layout))
+                sch.transform_layout(self.block, ("write", 0), index_map(plan.result.layout))
             if plan.result.prefetch is not None:
-                annotate_prefetches(sch, result, [plan.result.prefetch])
-            sch.reverse_compute_at(result, self.loops[plan.result.at])
+                annotate_prefetches(sch, self.result, [plan.result.prefetch])
+            sch.reverse_compute_at(self.result, self.loops[plan.result.at])
         for loop, axis in plan.bound:
             sch.bind(self.loops[loop], axis)
         if self.unit is not None:
@@ -214,6 +240,10 @@ class _Execution:
                 sch.compute_at(copy, self.loops[staged.at])
         for staged, copy in self.copies:
             self._lay_out(staged, copy)
+
+    def _keep_in_registers(self) -> None:
+        """Start accumulators, and keep them in registers until they are copied out."""
+        sch, block, plan = self.sch, self.block, self.plan
         if plan.reassociated:
             sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
         init = None if plan.start is None else sch.decompose_reduction(block, self.loops[plan.start])
@@ -222,18 +252,23 @@ class _Execution:
         if plan.nontemporal:
             sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
         # Before dot products take the place of the block.
-        own = {part: len(own_loops(sch, part, block)) for part in (init, sums, result) if part is not None}
+        own = {part: len(own_loops(sch, part, block)) for part in (init, self.sums, self.result) if part is not None}
         self._registers()
         if init is not None and plan.registers:
             self._initialise(init, own[init])
-        if sums is not None:
-            self._keep(sums, own[sums])
-        if plan.result is not None and result is not None:
-            self._store(plan.result, result, own[result])
+        if self.sums is not None:
+            self._keep(self.sums, own[self.sums])
+        if plan.result is not None and self.result is not None:
+            self._store(plan.result, self.result, own[self.result])
         for loop in plan.unrolled:
             sch.unroll(self.loops[loop])
+
+    def _share(self) -> None:
+        """Share loops among threads."""
+        sch, plan = self.sch, self.plan
         if plan.threads is None:
-            share_among_threads(sch, sums or result or block, self.pays or False, self.target, plan.most_shared)
+            outermost = self.sums or self.result or self.block
+            share_among_threads(sch, outermost, self.pays or False, self.target, plan.most_shared)
         elif plan.threads:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
@@ -305,7 +340,7 @@ class _Execution:
         if len(sch.get_loops(copy)) < len(staged.layout):
             sch.transform_block_layout(copy, layout)
 
-    def _flatten(self, result: BlockHandle | None) -> None:
+    def _flatten(self) -> None:
         """Make one iterator of `flat` ones, and pad it."""
         sch, block, plan = self.sch, self.block, self.plan
         if not plan.flat:
@@ -320,9 +355,9 @@ class _Execution:
                         block, ("read", staged.operand), joined_map(staged.reindexed, plan.flat, extents)
                     )
                     sch.transform_block_layout(copy, joined_map(staged.reindexed, plan.flat, extents))
-            if result is not None:
+            if self.result is not None:
                 sch.transform_layout(block, ("write", 0), joined_map(spatial, plan.flat, extents))
-                sch.transform_block_layout(result, joined_map(spatial, plan.flat, extents))
+                sch.transform_block_layout(self.result, joined_map(spatial, plan.flat, extents))
             sch.transform_block_layout(block, every)
         if plan.padding:
             before = {op_of(sch, producer) for producer in sch.get_producers(block)}
@@ -334,28 +369,33 @@ class _Execution:
             sch.compute_inline(whole)
             self.copies = [(staged, padded)]
 
-    def _sum_in_parts(self, parts: Parts) -> BlockHandle:
-        """Let the block sum a part of the reduction at a time. Returns the block that adds the sums to the results."""
-        sch, sums, plan = self.sch, self.block, self.plan
-        (first, *reduced) = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
-        loops = dict(zip(self.axes, sch.get_loops(sums), strict=True))
+    def _sum_in_parts(self, parts: Parts) -> None:
+        """Let the block sum a part of the reduction at a time, and another one add the sums to the results."""
+        sch, plan = self.sch, self.plan
+        self.sums = self.block
+        first, *reduced = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
+        loops = dict(zip(self.axes, sch.get_loops(self.sums), strict=True))
         part, _ = sch.split(loops[first], [None, parts.steps])
         self.block = sch.rfactor(part, 0)
         sch.set_scope(self.block, 0, "local")
         if parts.dimensions:
             flat = joined_map(parts.dimensions, plan.flat, self.extents)
-            sch.transform_layout(self.block, ("write", 0), lambda part, *indices: (part, *flat(*indices)))
+
+            def of_parts(part: int, *indices: int) -> tuple[int, ...]:
+                return (part, *flat(*indices))
+
+            sch.transform_layout(self.block, ("write", 0), of_parts)
         spatial: list[Loop] = [(at,) for at in self.axes if self.kinds[at] is IterKind.SPATIAL]
         names = [*spatial, (first, 0), (first, 1), *((at,) for at in reduced)]
         self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
-        return sums
 
     def _cut(self) -> None:
         """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
         if plan.parts is None:
             loops = sch.get_loops(self.block) if self.given is None else self.given
-            self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
+            # Outer loops that are not given have no name.
+            self.loops = {(at,): loop for at, loop in zip(self.axes[-len(loops) :], loops, strict=True)}
         self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
         if plan.outermost:
             sch.reorder(*(self.loops[loop] for loop in plan.outermost))
@@ -379,7 +419,10 @@ class _Execution:
         if staged.layout and not (staged.produced or staged.reindexed):
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
-            annotate_prefetches(sch, copy, staged.prefetches)
+            # Padding gives the block an iterator for each dimension of the layout.
+            follows = len(op_of(sch, copy).iter_vars) == len(staged.layout)
+            packed = [replace(p, shifts=packed_shifts(p.shifts, staged.layout)) for p in staged.prefetches]
+            annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
         order = self._cut_copy(copy, staged.nest)
         if self.source is not None and staged.source is not None and order:
             # Outside of the two parts that each of both loops has.

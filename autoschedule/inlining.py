@@ -84,17 +84,6 @@ def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
             return
 
 
-def inline_factor(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> None:
-    """Inline the elementwise block that computes `buffer` for this block alone, which reads each element once."""
-    for producer in sch.get_producers(block):
-        op = op_of(sch, producer)
-        if buffers_written(op) != [buffer] or pattern_of(op).kind is not PatternKind.INJECTIVE:
-            continue
-        if len(sch.get_consumers(producer)) == 1:
-            sch.compute_inline(producer)
-            return
-
-
 def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
     """The block that computes a buffer element by element for `block` alone."""
     for producer in producers_of(block):

@@ -49,9 +49,9 @@ def _total(pattern: BlockPattern, loops: Sequence[Loop]) -> int | None:
     return product(pattern.extent_of(pattern.block.iter_vars[at]) for (at, *_) in loops)
 
 
-def _loops(pattern: BlockPattern) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
+def _loops(pattern: BlockPattern) -> tuple[list[Loop], list[Loop]]:
     """The spatial loops of a plain block, and those of its reduction."""
-    return tuple((v.index,) for v in pattern.spatial), tuple((v.index,) for v in pattern.reduced)
+    return [(v.index,) for v in pattern.spatial], [(v.index,) for v in pattern.reduced]
 
 
 @planned()
@@ -75,7 +75,7 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
     in_register = len(reduced) > 0 and len(pattern.writes) == 1
     return TilePlan(
         outermost=(*spatial, *reduced) if IterKind.REDUCE in pattern.block.kinds[: len(spatial)] else (),
-        fused=(spatial,),
+        fused=(tuple(spatial),),
         splits=(split,),
         result=Result(thread) if in_register else None,
         start=reduced[0] if in_register else None,
@@ -144,7 +144,7 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
     blocks = rows[:1] if results is not None else rows[::-1]
     split = Split(steps[0], (None, threads_for(work, target, decisions)))
     return TilePlan(
-        fused=(*((rows,) if rows and results is not None else ()), steps),
+        fused=(*([tuple(rows)] if rows and results is not None else []), tuple(steps)),
         splits=(split,),
         registers=0,
         bound=((split.parts[1], THREAD), *zip(blocks, BLOCK_AXES, strict=False)),

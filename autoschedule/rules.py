@@ -157,24 +157,6 @@ def _reducing(block: BlockOp) -> set[object]:
     return {value for kind, binding in pairs if kind is IterKind.REDUCE for value in binding.sources()}
 
 
-def panels(at: int, width: int) -> Callable[..., tuple[int, ...]]:
-    """A map that makes two indices of the one at `at`: the panel, and last the place in it."""
-
-    def split(*indices: int) -> tuple[int, ...]:
-        return (*indices[:at], indices[at] // width, *indices[at + 1 :], indices[at] % width)
-
-    return split
-
-
-def moved_last(at: int) -> Callable[..., tuple[int, ...]]:
-    """A map that puts an index behind the others."""
-
-    def moved(*indices: int) -> tuple[int, ...]:
-        return (*indices[:at], *indices[at + 1 :], indices[at])
-
-    return moved
-
-
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
     """How many lanes of the widest type that a block computes with fill a register, at least 2.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
+from weft.autoschedule.executor import execute
 from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import (
     Sampled,
@@ -20,6 +21,7 @@ from weft.autoschedule.rules import (
 from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
+from weft.plans.tile_plan import Result, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -265,15 +267,17 @@ class _Tiling:
 
     def _multiply(self) -> None:
         """Sums over channels for each element of the tiles, in registers."""
-        sch, block, lanes = self.sch, self.stages.products, self.plan.lanes
-        copy = sch.cache_write(block, 0, "local")
-        row, column, y, x, filters, channel_blocks, channels = sch.get_loops(block)[-7:]
-        tiles, pixels = sch.split(sch.fuse(y, x), [None, self.plan.pixels])
-        vectors, lane = sch.split(filters, [None, lanes])
-        sch.reorder(row, column, tiles, channel_blocks, channels, pixels, vectors, lane)
-        sch.reverse_compute_at(copy, tiles)
-        depth = len(sch.get_loops(block)) - 5
-        init = sch.decompose_reduction(block, channel_blocks)
-        keep_in_registers(sch, block, -3, lanes)
-        for part in (init, copy):
-            keep_in_registers(sch, part, depth, lanes)
+        pixels, filters = Split((_Y,), (None, self.plan.pixels)), Split((_FILTER,), (None, self.plan.lanes))
+        blocks, channels = (_FILTER + 1,), (_FILTER + 2,)
+        plan = TilePlan(
+            fused=(((_Y,), (_X,)),),
+            splits=(pixels, filters),
+            order=((_ROW,), (_COLUMN,), pixels.parts[0], blocks, channels, pixels.parts[1], *filters.parts),
+            result=Result(pixels.parts[0]),
+            start=blocks,
+            registers=3,
+            lanes=self.plan.lanes,
+            threads=(),
+        )
+        block = self.stages.products
+        execute(self.sch, block, plan, self.target, self.sch.get_loops(block)[-7:])

@@ -207,7 +207,7 @@ class Reference:
         self._allowed = allowed_liberties(module) if edges else Liberties(frozenset(), False)
         self._max_work = max_work
         takes_edges = edges and takes_edge_values(module)
-        interpreter_of = cache(partial(_interpreter, module))
+        interpreter_of = cache(partial(_interpreter, module, max_work))
         functions = {function.sym_name.data: function for function in _functions(module)}
         reached: set[str] = set()
         for function in sorted(functions.values(), key=_is_private):
@@ -307,7 +307,7 @@ class Reference:
         """
         functions = {function.sym_name.data: function for function in _functions(module)}
         skipped = dict(self.skipped)
-        interpreter_of = cache(partial(_interpreter, module))
+        interpreter_of = cache(partial(_interpreter, module, self._max_work))
         for order in orders:
             for case in self.cases:
                 function = functions.get(case.name)
@@ -565,8 +565,8 @@ def _output(name: str, value: Any, element_type: Attribute) -> Output:
     return Output(name, widen(value, element_type) if is_bfloat16 else value, is_bfloat16)
 
 
-def _interpreter(module: ModuleOp, order: str) -> Interpreter:
-    return Interpreter(module, order=order)
+def _interpreter(module: ModuleOp, max_work: int, order: str) -> Interpreter:
+    return Interpreter(module, order=order, max_iterations=max_work)
 
 
 def _run_case(interpreter_of: InterpreterOf, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:

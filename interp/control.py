@@ -146,7 +146,7 @@ def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
     for name, start in zip(carried, op.arguments, strict=True):
         emitter.line(f"{name} = {emitter.value(start)}", op)
     results = [emitter.define(result) for result in op.res]
-    with emitter.nested("while True:", op, loop=True):
+    with emitter.endless_loop(op):
         emitter.region(before)
         test = before.last_op
         if not isinstance(test, scf.ConditionOp):

@@ -20,7 +20,7 @@ from xdsl.ir import Block
 from weft.dialects.effects import op_name
 from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.dialects.tir_assume import affine_text
-from weft.interp.errors import InterpreterError, fail
+from weft.interp.errors import InterpreterError, IterationLimit, fail
 from weft.interp.registry import call_rule, elementwise_rule, emit_rule
 from weft.interp.values import BufferStorage
 from weft.support.errors import CompileError, did_you_mean
@@ -49,11 +49,13 @@ class Options:
     "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised" (so too,
     and each iteration has its own copy of every temporary that its loop alone uses, kept when the loop runs again).
     `check_uninitialised`: reads of memory that was never written raise; else such memory reads as zero.
+    `limit`: the iterations that a call may run.
     """
 
     order: str = "forward"
     seed: int = 0
     check_uninitialised: bool = True
+    limit: IterationLimit | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.order, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -347,6 +349,8 @@ class Emitter:
 
         The caller states what it knows about the variable with `bind` on the name it gets.
         """
+        if self.options.limit is not None:
+            iterable = self.call(self.options.limit.counted, op, iterable)
         if self.scope.loops < _MAX_NESTED_LOOPS:
             name = self.define(variable)
             with self.nested(f"for {name} in {iterable}:", op, loop=True) as inner:
@@ -368,6 +372,12 @@ class Emitter:
         if self.interleaved:
             # Makes a generator of the function even when nothing in it pauses.
             function.head.append(("if False: yield", None))
+
+    def endless_loop(self, op: Operation) -> AbstractContextManager[Scope]:
+        """A Python `while` that `break` ends."""
+        limit = self.options.limit
+        condition = "True" if limit is None else self.call(limit.spend, op, 1)
+        return self.nested(f"while {condition}:", op, loop=True)
 
     def iterations(self, extent: int | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
         """The number of iterations of a loop, the interval of its variable, and the extent that this is less than."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from weft.support.errors import CompileError
@@ -33,6 +34,37 @@ class InterpreterError(CompileError):
         self.buffer = buffer
         self.index = tuple(index)
         self.shape = tuple(shape)
+
+
+class IterationLimitError(CompileError):
+    """A call has run more iterations of loops than it may."""
+
+
+@dataclass
+class IterationLimit:
+    """The number of iterations of loops that a call may run, all loops together."""
+
+    most: int
+    left: int = 0
+
+    def begin(self) -> None:
+        """Start counting: a call begins."""
+        self.left = self.most
+
+    def spend(self, operation: Operation, iterations: int) -> bool:
+        """Count `iterations` of a loop; true. Raises `IterationLimitError` if the call has run more than it may."""
+        self.left -= iterations
+        if self.left < 0:
+            message = f"a call runs more than {self.most:,} iterations, the limit"
+            raise IterationLimitError(message, location=location_of(operation))
+        return True
+
+    def counted(self, operation: Operation, iterable: Sequence[int]) -> Sequence[int]:
+        """`iterable`, with its elements counted as iterations of a loop."""
+        is_range = isinstance(iterable, range)  # `len` refuses the long ones
+        count = max(-((iterable.start - iterable.stop) // iterable.step), 0) if is_range else len(iterable)
+        self.spend(operation, count)
+        return iterable
 
 
 def fail(operation: Operation, message: str, *values: object) -> NoReturn:

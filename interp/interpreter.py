@@ -23,7 +23,7 @@ from xdsl.dialects.vector import LoadOp as VectorLoadOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir_kinds import IN_STEP
 from weft.interp.emitter import Emitter, Options
-from weft.interp.errors import InterpreterError
+from weft.interp.errors import InterpreterError, IterationLimit
 from weft.interp.registry import meaning_of
 from weft.interp.signature import Binding, Place, call_signature, written_parameters
 from weft.support.call_arguments import returned
@@ -229,7 +229,8 @@ class Interpreter:
 
     `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved", ...: see `Options`) is how `parallel` and
     `vectorized` loops run: a program is right only when all orders give the same. `check_uninitialised` makes reads of
-    temporaries that were never written an error; without it they read as zero.
+    temporaries that were never written an error; without it they read as zero. `max_iterations` limits the iterations
+    of all loops of a call together, which otherwise runs as long as the program does.
     """
 
     def __init__(
@@ -239,9 +240,11 @@ class Interpreter:
         order: str = "forward",
         seed: int = 0,
         check_uninitialised: bool = True,
+        max_iterations: int | None = None,
     ) -> None:
         self.module = module
-        self.options = Options(order, seed, check_uninitialised)
+        limit = None if max_iterations is None else IterationLimit(max_iterations)
+        self.options = Options(order, seed, check_uninitialised, limit)
         self._functions = Functions(self.find, self.options)
 
     @cached_property
@@ -271,8 +274,11 @@ class Interpreter:
 
         Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` when the arguments do not
         fit the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
-        written, arrays that overlap), `InterpreterError` when the program does something undefined.
+        written, arrays that overlap), `InterpreterError` when the program does something undefined, and
+        `IterationLimitError` when it runs more than `max_iterations`.
         """
+        if self.options.limit is not None:
+            self.options.limit.begin()
         binding = Binding(self.find(name), self.signature(name), arguments, by_name)
         results = run_translated(self.compiled(name), binding.values)
         binding.write_back()

@@ -598,7 +598,7 @@ def emit_while(emitter: Emitter, op: stablehlo.WhileOp) -> None:
     names = [emitter.define(result) for result in op.results]
     for name, value in zip(names, op.inputs, strict=True):
         emitter.line(f"{name} = {emitter.value(value)}", op)
-    with emitter.nested("while True:", op, loop=True):
+    with emitter.endless_loop(op):
         for block in (op.cond.block, op.body.block):
             for argument, name in zip(block.args, names, strict=True):
                 emitter.bind(argument, name)

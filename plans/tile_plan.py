@@ -79,6 +79,16 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
     return mapped
 
 
+def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
+    """The distances along the dimensions of a layout of the element that is at distances `shifts` before packing."""
+    return tuple(
+        shifts[digit.dimension] // digit.divisor % digit.modulus
+        if digit.modulus
+        else shifts[digit.dimension] // digit.divisor
+        for digit in layout
+    )
+
+
 ALL: Final = 1 << 10
 """More loops than a nest has."""
 

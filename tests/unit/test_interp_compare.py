@@ -500,3 +500,60 @@ def test_writable_tensors_may_be_overwritten() -> None:
     assert compare_modules(parse(program.format(writable="true")), overwriting) is None
     found = compare_modules(parse(program.format(writable="false")), overwriting)
     assert isinstance(found, Mismatch) and found.output == "A"
+
+
+ENDLESS = """
+  %r = scf.while (%v = %x) : (f32) -> f32 {
+    scf.condition(%yes) %v : f32
+  } do {
+  ^bb0(%u: f32):
+    scf.yield %u : f32
+  }
+"""
+LONG = "%r = scf.for %i = %zero to %many step %one iter_args(%v = %x) -> (f32) { scf.yield %v : f32 }"
+NESTED = """
+  %some = arith.minsi %many, %thousands : index
+  %r = scf.for %i = %zero to %some step %one iter_args(%v = %x) -> (f32) {
+    %s = scf.for %j = %zero to %some step %one iter_args(%w = %v) -> (f32) {
+      scf.yield %w : f32
+    }
+    scf.yield %s : f32
+  }
+"""
+
+
+@pytest.mark.parametrize("loops", [ENDLESS, LONG, NESTED], ids=["endless", "long", "nested"])
+def test_programs_that_run_too_long_are_not_compared(loops: str) -> None:
+    module = parse(f"""
+        func.func @f(%x: f32, %m: memref<1xi64>) -> f32 {{
+          %yes = arith.constant true
+          %zero = arith.constant 0 : index
+          %one = arith.constant 1 : index
+          %thousands = arith.constant 2000 : index
+          %most = arith.constant 9223372036854775807 : index
+          %loaded = memref.load %m[%zero] : memref<1xi64>
+          %n = arith.index_cast %loaded : i64 to index
+          %many = arith.maxsi %most, %n : index
+          {loops}
+          func.return %r : f32
+        }}
+    """)
+    found = compare_modules(module, module, max_work=1_000_000)
+    assert isinstance(found, Skipped)
+    assert "a call runs more than 1,000,000 iterations, the limit" in str(found)
+
+
+def test_stablehlo_programs_that_run_too_long_are_not_compared() -> None:
+    module = parse("""
+        func.func @loop(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %0 = stablehlo.while(%v = %x) : tensor<4xf32>
+          cond {
+            %p = stablehlo.constant dense<true> : tensor<i1>
+            stablehlo.return %p : tensor<i1>
+          } do {
+            stablehlo.return %v : tensor<4xf32>
+          }
+          return %0 : tensor<4xf32>
+        }
+    """)
+    assert "more than 1,000 iterations" in str(compare_modules(module, module, max_work=1_000))

@@ -8,8 +8,8 @@
 // CHECK:         %conv2d_local = sched.cache_write %conv2d
 // CHECK:         %relu = sched.get_consumers %conv2d_local
 // CHECK-NEXT:    sched.reverse_compute_inline %relu
-// CHECK:         sched.compute_at %conv2d_pad
 // CHECK:         sched.reverse_compute_at %conv2d_local
+// CHECK:         sched.compute_at %conv2d_pad
 // CHECK:         sched.parallel
 // CHECK-NOT:     sched.parallel
 func.func @residual(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %s: tensor<64x1x1xf32>, %b: tensor<64x1x1xf32>) -> tensor<1x64x56x56xf32> {

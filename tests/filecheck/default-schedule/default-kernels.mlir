@@ -148,11 +148,11 @@ func.func @sums(%A: memref<?x?xf32>, %S: memref<?xf32>) {
 // CHECK-LABEL: sched.func @default_product {
 // CHECK: sched.cache_write %[[P:\w+]] {index = 0, scope = "local"} : block
 // CHECK: sched.reverse_compute_inline
+// CHECK: sched.cache_read %[[P]] {index = 0, scope = "shared"} : block
+// CHECK: sched.cache_read %[[P]] {index = 1, scope = "shared"} : block
 // CHECK: sched.split %[[I:\w+]] {factors = [0, 16, 4]} : loop, loop, loop
 // CHECK: sched.bind %[[I0:\w+]] {thread_axis = "blockIdx.y"}
 // CHECK-NEXT: sched.bind %[[J0:\w+]] {thread_axis = "blockIdx.x"}
-// CHECK: sched.cache_read %[[P]] {index = 0, scope = "shared"} : block
-// CHECK: sched.cache_read %[[P]] {index = 1, scope = "shared"} : block
 // CHECK: sched.decompose_reduction %[[P]], %[[K0:\w+]] : block
 // KERNELS-LABEL: func.func @product(
 // KERNELS: low.launch @product_kernel
