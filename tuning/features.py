@@ -241,8 +241,8 @@ _KINDS: Final = ("operations", "functions", "loads", "stores")
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
-    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, in
-    a `window` of iterations that follow."""
+    """The number of updates of a reduction that wait for each other. Updates of other results overlap, in the same body
+    and in a `window` of following iterations."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
