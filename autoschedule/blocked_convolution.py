@@ -82,7 +82,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
         order = [*batches, blocks, *strips, *rows, vectors, tiles, *reduced, pixels, lane]
     else:
         order = [*batches, *strips, blocks, *rows, tiles, *reduced, pixels, vectors, lane, *group]
-    # What is narrower than the sums is copied by whole vectors too.
+    # Elements that are narrower than the sums are copied by whole vectors too.
     wide = target.vector_bytes // bytes_of(roles.data.element_type)
     return TilePlan(
         flat=(row, row + 1) if is_flat else (),
@@ -174,8 +174,8 @@ class _Tile:
 
 
 def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
-    """The tile for a machine, None where it has too few registers. A search may choose the pixels, and whether tiles go
-    on from row to row."""
+    """The tile for a machine; None if it has too few registers. A search may choose the pixels, and whether tiles
+    continue from row to row."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
     while filters % lanes and lanes > 2:

@@ -55,7 +55,7 @@ def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _pieces(pattern: BlockPattern) -> tuple[int, list[int]] | None:
-    """The iterator that says which array is read, and the iterations of each; None where there is no such iterator."""
+    """The iterator that says which array is read, and the iterations of each; None if no iterator does."""
     if pattern.kind is not PatternKind.INJECTIVE or len({read.buffer for read in pattern.reads}) < 2:
         return None
     bounds: dict[BlockArgument, set[int]] = {}

@@ -258,7 +258,7 @@ def _fuses(target: Target) -> bool:
 
 
 def _next_rows(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch | None:
-    """The prefetch of the next tile of results; None where rows are not along one dimension of them."""
+    """The prefetch of the next tile of results; None if rows are not along one dimension of them."""
     dimensions = () if roles.row is None else pattern.writes[0].dimensions_of(pattern.block.iter_vars[roles.row])
     if len(dimensions) != 1:
         return None
@@ -291,7 +291,7 @@ def _packed(
             nest = Nest((None, lanes), dimension, inside=(0, 0))
         else:
             lanes = min(lanes, ways)
-            # A piece of a panel stays in the first cache until all of its columns are there. Not vectorized: gathers
+            # A piece of a panel stays in L1 until all of its columns are there. Not vectorized: gathers
             # took four times as long as the loads and stores of single elements.
             factors = (None, width // lanes, lanes)
             nest = Nest(factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False)

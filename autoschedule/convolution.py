@@ -23,11 +23,11 @@ from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _MUCH_UNROLLED: Final = 2
-"""How many times as many a search may try."""
+"""Factor of these limits up to which a search may unroll."""
 
 
 def split_groups(sch: Schedule, block: BlockHandle) -> None:
-    """Make the groups of channels that a quotient of an iterator chooses an iterator of their own, if there are any."""
+    """Make the groups of channels, which a quotient of an iterator chooses, a separate iterator, if there are any."""
     found = group_of(pattern_of(op_of(sch, block)))
     if found is None:
         return

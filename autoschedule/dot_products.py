@@ -114,7 +114,7 @@ def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[St
 
 def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: RegisterTile, at: Loop) -> Staged:
     """The right factor in panels `[steps / group][columns][group]`; what recodes or pads it is computed where a
-    piece is packed, which stays in the first cache."""
+    piece is packed, which stays in L1."""
     right, group, columns = roles.right, form.instruction.group, roles.right.dimension
     steps = _dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
@@ -139,7 +139,7 @@ def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: Reg
         fuses_producer=True,
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
         nest=nest,
-        # Rows as they lie in memory, vector by vector.
+        # Rows in the order of memory, vector by vector.
         source=Nest((None, width if right.contiguous else tile.lanes * group)),
     )
 

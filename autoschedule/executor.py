@@ -48,7 +48,7 @@ class PlanOf(Protocol):
 
 @dataclass(frozen=True)
 class PlannedRule:
-    """A rule that carries out the plan of a function, for a block that `normalize` has rewritten."""
+    """A rule that carries out the plan of a function on a block, which `normalize` rewrites before."""
 
     plan: PlanOf
     normalize: Callable[[Schedule, BlockHandle], object] | None = None
@@ -79,7 +79,7 @@ def execute(
     loops: Sequence[LoopHandle] | None = None,
     pays: bool | None = None,
 ) -> None:
-    """Schedule a block, and what is staged for it, by a plan. Its loops are those around it unless others are given;
+    """Schedule a block and its staged operands by a plan. Its loops are those around it unless others are given;
     threads share them if the work of the block `pays`.
 
     Blocks are made first, then loops are cut, blocks are moved, and their own loops are cut; loops are vectorized last,
@@ -194,7 +194,7 @@ class _Execution:
         self._share()
 
     def _make_copies(self) -> None:
-        """Make the blocks that pad and copy operands and results, with what is computed on the way."""
+        """Make the blocks that pad and copy operands and results, and inline their elementwise neighbours."""
         sch, block, plan = self.sch, self.block, self.plan
         self._recode()
         if plan.padding and not plan.flat:
@@ -475,8 +475,8 @@ class _Execution:
         return order
 
     def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
-        """How many neighbours in memory a thread of a kernel moves at once: no more than keep all threads busy; one
-        where rows are not known to start at multiples of that."""
+        """The number of neighbours in memory that a thread of a kernel moves at once, with which all threads are
+        busy; 1 if rows are not known to start at multiples of it."""
         (write,) = pattern_of(op_of(self.sch, copy)).writes
         row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
         if row < 0 or inner is None or work is None:

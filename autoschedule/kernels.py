@@ -294,7 +294,7 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
 
 
 def _steps(roles: ContractionRoles, side: int, target: Target, decisions: Decisions) -> int:
-    """Steps of the sum for which both factors are fetched at once, for a tile of so many rows and columns."""
+    """Steps of the sum for which both factors are fetched at once, for a tile of `side` rows and columns."""
     count = roles.extents[roles.reduced[-1]]
     default = _STEPS if count is None or count >= _STEPS else _STEPS // 2
     row = side * (roles.left.element_bytes + roles.right.element_bytes)

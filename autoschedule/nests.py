@@ -47,7 +47,7 @@ def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
 
 
 def leading(pattern: BlockPattern) -> int:
-    """How many loops come before the first of a reduction."""
+    """The number of loops before the first one of a reduction."""
     iterators, reduced = iterators_of(pattern), set(pattern.reduced)
     return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
 
@@ -468,7 +468,7 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
     streams of memory are prefetched, and stored past the caches where that is faster.
     Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
-    reductions of neighbours run side by side in lanes. What loops within a block goes to threads alone.
+    reductions of neighbours run side by side in lanes. Threads share blocks that contain loops.
     """
     if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return None

@@ -58,7 +58,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     sides = [rows, vectors] if tile.rows >= tile.vectors else [vectors, rows]
     # A padded copy of flat pixels has no dimensions of single elements.
     keeps_units = is_whole or len(flat) == 1
-    dimensions = [at for at in in_data if at == pixel or (at not in flat and (keeps_units or extents[at] > 1))]
+    dimensions = [at for at in in_data if at == pixel or (at not in flat and (keeps_units or extents[at] != 1))]
     border = producing(pattern.block, roles.data.buffer)
     windows = Staged(
         roles.data_position,
@@ -101,7 +101,7 @@ def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
 
 
 def _is_dense(roles: ConvolutionRoles) -> bool:
-    """Whether the kernel goes on when one loop of the reduction ends and the next step of the one around begins."""
+    """Whether the kernel is consecutive in memory over all loops of the reduction."""
     step = 1
     for at in reversed(roles.reduced):
         if roles.stride(roles.kernel, at) != step:

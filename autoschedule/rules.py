@@ -98,8 +98,8 @@ def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[Loop
 
 
 def keep_in_registers(sch: Schedule, part: BlockHandle, first: int, lanes: int) -> None:
-    """Vectorize the innermost loop of a block by `lanes`, or all of it where they are 0, and unroll the other loops
-    from `first` on (from the end of the nest where that is negative)."""
+    """Vectorize the innermost loop of a block by `lanes`, or all of it if they are 0, and unroll the other loops from
+    `first` on (counted from the end of the nest if negative)."""
     *unrolled, last = sch.get_loops(part)[first:]
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
@@ -114,8 +114,8 @@ PARTS_OF_A_THREAD: Final = 4
 
 
 def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> bool:
-    """Run the outermost loops around a block on several threads, if what runs there `pays`: as many of them, fused, as
-    give every thread something to do, and at most `most`. Says whether it did."""
+    """Run the outermost loops around a block, fused, on several threads if its work `pays`: the fewest that give every
+    thread `PARTS_OF_A_THREAD` iterations, and at most `most`. Returns whether it did."""
     if target.num_threads == 1:
         return False
     if not pays and not sch.is_of_search:

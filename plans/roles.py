@@ -105,7 +105,7 @@ def _length(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, int, 
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
-    """What to know of a factor; None where its row or column indexes several dimensions."""
+    """The facts of a factor; None if its row or column indexes several dimensions."""
     dimensions = () if iterator is None else operand.dimensions_of(iterator)
     if iterator is not None and len(dimensions) != 1:
         return None
@@ -149,17 +149,20 @@ class ConvolutionRoles:
     iterators: tuple[BlockArgument, ...]
 
     def stride(self, operand: Operand, at: int) -> int | None:
-        """How many elements further the next value of an iterator is; None where that varies."""
+        """The distance of the elements of consecutive values of an iterator; None if it varies."""
         return operand.stride_of(self.iterators[at])
 
     def size(self, places: tuple[int, ...]) -> int:
-        """How many instances some iterators have together; an extent that is known at run time only counts as 1."""
+        """The number of instances of some iterators together; an extent that is known at run time only counts as 1."""
         return prod(self.extents[at] or 1 for at in places)
 
     @property
     def is_known(self) -> bool:
-        """Whether all extents are known."""
-        return 0 not in self.extents
+        """Whether all extents are known, except those of batches."""
+        return all(
+            extent or (at in self.pixels and at != self.column and not self.is_windowed(at))
+            for at, extent in enumerate(self.extents)
+        )
 
     @property
     def is_grouped(self) -> bool:
@@ -180,12 +183,12 @@ class ConvolutionRoles:
 
     @property
     def flat_pixels(self) -> tuple[int, ...]:
-        """The pixels behind which results go on without a gap: the column last, those around it before it."""
+        """The pixels along which results are consecutive in memory: the column last, those around it before it."""
         run = [self.column]
         step = self.extents[self.column]
         while True:
             following = [at for at in self.pixels if at not in run and self.stride(self.result, at) == step]
-            if len(following) != 1 or following[0] != run[0] - 1:
+            if len(following) != 1 or following[0] != run[0] - 1 or not self.extents[following[0]]:
                 return tuple(run)
             run.insert(0, following[0])
             step *= self.extents[following[0]]
@@ -213,7 +216,7 @@ class ConvolutionRoles:
 
 @dataclass(frozen=True)
 class RowsOfData:
-    """What a row of results takes of the data."""
+    """The part of the data from which a row of results is computed."""
 
     bytes: int
     """Of a row of the data, with all channels."""
@@ -223,7 +226,7 @@ class RowsOfData:
     """Rows of the data for one row of results, from the first to the last."""
 
     def results(self, size: int) -> int:
-        """The rows of results that are computed from so many bytes of data."""
+        """The rows of results that are computed from `size` bytes of data."""
         return (size // self.bytes - self.span) // max(self.step, 1) + 1
 
 

@@ -56,7 +56,7 @@ def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout
 
 
 def moved_last(rank: int, at: int) -> Layout:
-    """The dimension `at` behind the others."""
+    """The dimension `at` after the others."""
     return digits_of([*(dimension for dimension in range(rank) if dimension != at), at])
 
 
@@ -160,7 +160,7 @@ class Staged:
     recoded: str = ""
     """The encoding that the operand is recoded to before it is copied."""
     source: Nest | None = None
-    """What recodes or pads the operand is computed for each piece of the copy, by this nest."""
+    """The block that recodes or pads the operand is computed for each piece of the copy, by this nest."""
     padded: bool = False
     """The copy that pads the operand takes the place of another one."""
     inlined: bool = False
@@ -170,7 +170,7 @@ class Staged:
     """Compute the elementwise producer of the operand while it is copied."""
     layout: Layout = ()
     align: int = 0
-    """Rows of the copy begin at multiples of so many elements."""
+    """The number of elements at multiples of which rows of the copy begin."""
     nest: Nest = Nest()
     prefetches: tuple[Prefetch, ...] = ()
     """Of the buffers that the copy accesses, along its dimensions."""
@@ -188,7 +188,7 @@ class Result:
     """The loop in whose iterations results are copied."""
     scope: str = "local"
     padded: bool = False
-    """The copy that leaves out what was padded takes the place of another one."""
+    """The copy that omits the padding takes the place of another one."""
     reindexed: bool = False
     """The accumulator has a dimension for each iterator of the block."""
     align: int = 0
@@ -257,6 +257,6 @@ class TilePlan:
     unit: str = ""
     """The axis of a single thread, or block of threads, around the nest."""
     threads: tuple[Loop, ...] | None = None
-    """Adjacent loops whose iterations threads share; None are as many of the outermost ones as pay."""
+    """Adjacent loops whose iterations threads share; None are the outermost ones, if that is profitable."""
     most_shared: int | None = None
     """Loops that threads share at most."""

@@ -355,8 +355,8 @@ def _user_limit() -> int:
 
 
 _ROOMS: Final = (
-    *("support", "dialects", "texpr", "interp", "analysis", "passes", "schedule", "autoschedule", "frontends"),
-    *("backends", "runtime", "driver"),
+    *("support", "dialects", "texpr", "interp", "analysis", "plans", "passes", "schedule", "autoschedule"),
+    *("frontends", "backends", "runtime", "driver"),
 )
 """The packages of weft that decide what code a kernel or a model becomes."""
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tiers import first_tier
+from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
 from weft.autoschedule.blocked_convolution import blocked_convolution
 from weft.autoschedule.convolution import direct_convolution
-from weft.autoschedule.default_schedule import apply_default_schedule
+from weft.autoschedule.default_schedule import apply_default_schedule, default_schedule
 from weft.autoschedule.filter_convolution import filter_convolution
 from weft.autoschedule.inlining import inline_producer
 from weft.autoschedule.packed_convolution import packed_convolution
@@ -86,6 +87,33 @@ def test_channels_first(name: str, target: Target) -> None:
     X, W = te.placeholder(data, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
     Y = convolution(X, W, stride, pad, dilation, groups)
     check([X, W, Y], target, lambda x, w: expected(x, w, stride, pad, dilation, groups))
+
+
+SYMBOLIC = ["13 pixels", "whole tiles", "groups", "depthwise", "windows of one element", "first of a network"]
+
+
+@pytest.mark.parametrize("cpu", ["cascadelake", "haswell"])
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_symbolic_batches_get_the_steps_of_known_ones(name: str, cpu: str) -> None:
+    data, kernel, stride, pad, dilation, groups = CASES[name]
+    target = Target.parse(f"llvm -mcpu={cpu} -num-threads=1")
+
+    def program(batch: Any) -> ModuleOp:
+        X = te.placeholder((batch, *data[1:]), "float32", name="X")
+        W = te.placeholder(kernel, "float32", name="W")
+        return te.create_func([X, W, te.ops.conv2d(X, W, stride, pad, dilation, groups)], name="convolution")
+
+    known, unknown = (default_schedule(program(batch), target, RULES) for batch in (1, te.var("n")))
+    steps = [[step.name for step in trace.body.block.ops] for (trace,) in (known, unknown)]
+    assert steps[0] == steps[1]
+    module = program(te.var("n"))
+    apply_default_schedule(module, target, RULES)
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in ((2, *data[1:]), kernel))
+    meaning = expected(x, w, stride, pad, dilation, groups)
+    out = np.full(meaning.shape, np.nan, "float32")
+    weft.build(module, target=CPUS[0], default_schedule=False)["convolution"](x, w, out)
+    np.testing.assert_allclose(out, meaning, rtol=1e-4, atol=1e-4)
 
 
 # Rows of 25 leave lanes idle, whatever their number is: no data are read in place.
