@@ -1,6 +1,6 @@
 """Features of a scheduled program for cost models: work by kind, bytes by level of the cache, loops by kind.
 
-OperationCounts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
+Counts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
 ragged loops are taken to hold.
 
 Kernels are counted as they are launched, after the passes that decide memories, barriers and widths of accesses. What a
@@ -34,7 +34,7 @@ from weft.dialects.traversal import ancestors, copy_of, operations_in
 from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
 from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
-from weft.plans.cost import Work, cost
+from weft.plans.cost import Cost, Work, cost
 from weft.plans.traffic import LoopNest, Operand
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.gpu_machine import GpuMachine
@@ -47,8 +47,8 @@ _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi
 
 
 @dataclass
-class OperationCounts:
-    """Sums over the nests of a program; features are their logarithms."""
+class Counts(Cost):
+    """Sums over the nests of a program; features are their logarithms. Kernels have no estimate of their cycles."""
 
     vector_operations: float = 0.0
     scalar_operations: float = 0.0
@@ -63,10 +63,6 @@ class OperationCounts:
     vector_stores: float = 0.0
     scalar_stores: float = 0.0
     first_cache_bytes: float = 0.0
-    second_cache_bytes: float = 0.0
-    """Bytes that come from beyond the first cache."""
-    third_cache_bytes: float = 0.0
-    memory_bytes: float = 0.0
     distinct_bytes: float = 0.0
     """Of all buffers."""
     temporary_bytes: float = 0.0
@@ -84,19 +80,6 @@ class OperationCounts:
     nontemporal_stores: float = 0.0
     loop_entries: float = 0.0
     """How often the innermost loops in the code begin: each ends with a branch that is mispredicted."""
-    page_misses: float = 0.0
-    """Pages that come from beyond the first translation buffer."""
-    arithmetic_cycles: float = 0.0
-    """That the arithmetic of a core needs at least, as the next ones its other parts."""
-    load_cycles: float = 0.0
-    store_cycles: float = 0.0
-    issue_cycles: float = 0.0
-    chain_cycles: float = 0.0
-    """In which sums wait for the sum before: few partial results beside each other are a bound."""
-    transfer_cycles: float = 0.0
-    """In which bytes come from beyond the first cache."""
-    cycles: float = 0.0
-    """What the analytical model says; nothing of kernels."""
     launches: float = 0.0
     """Of kernels, as all below."""
     block_threads: float = 0.0
@@ -113,10 +96,10 @@ class OperationCounts:
     """That threads wait at."""
 
 
-NAMES: Final = tuple(field.name for field in fields(OperationCounts))
+NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
-def counts_of(module: ModuleOp, target: Target) -> OperationCounts:
+def counts_of(module: ModuleOp, target: Target) -> Counts:
     """The counts of the functions of a module at tir level, for a target. Raises `ScheduleError` for kernels beyond the
     limits of the target; of those that cannot be lowered there are none."""
     if target.gpu is not None:
@@ -124,9 +107,9 @@ def counts_of(module: ModuleOp, target: Target) -> OperationCounts:
         try:
             outline_kernels(lowered, target)
         except CompileError:
-            return OperationCounts()  # who builds it says why
+            return Counts()  # who builds it says why
         return _kernel_counts(lowered, target.gpu)
-    total = OperationCounts()
+    total = Counts()
     sizes: dict[SSAValue, float] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(module):
@@ -147,7 +130,7 @@ def features_of(module: ModuleOp, target: Target) -> tuple[float, ...]:
     return _logarithms(counts_of(module, target))
 
 
-def _logarithms(counts: OperationCounts) -> tuple[float, ...]:
+def _logarithms(counts: Counts) -> tuple[float, ...]:
     return tuple(log2(1.0 + getattr(counts, name)) for name in NAMES)
 
 
@@ -197,7 +180,7 @@ def _iterations(loops: Sequence[ForOp]) -> float:
     return float(prod(_extent(loop) for loop in loops))
 
 
-def _add_nest(total: OperationCounts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
+def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
     """Add what a block does in all of its iterations."""
     loops = max((access.loops for access in found), key=len)
     code = [loop for loop in loops if loop.kind.data not in _IN_CODE]
@@ -254,12 +237,12 @@ def _add_nest(total: OperationCounts, block: BlockOp, found: Sequence[Access], t
 
 
 _KINDS: Final = ("operations", "functions", "loads", "stores")
-"""Kinds of instructions that `Work` counts, each a suffix of fields of `OperationCounts`."""
+"""Kinds of instructions that `Work` counts, each a suffix of fields of `Counts`."""
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
-    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, in
-    a `window` of iterations that follow."""
+    """The number of updates of a reduction that wait for each other. Updates of other results overlap, in the same body
+    and in a `window` of following iterations."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
@@ -343,9 +326,9 @@ def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> OperationCounts:
+def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> Counts:
     """The counts of a module of kernels (`outline_kernels`)."""
-    total = OperationCounts()
+    total = Counts()
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     kernels = {op.sym_name.data: (op, kernel) for op in functions if (kernel := kernel_of(op)) is not None}
     for function in functions:
@@ -365,7 +348,7 @@ def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> OperationCounts:
 
 
 def _add_kernel(
-    total: OperationCounts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float, gpu: GpuMachine
+    total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float, gpu: GpuMachine
 ) -> None:
     """Add what the launches of a kernel do."""
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
@@ -429,7 +412,7 @@ def _place(op: Operation) -> tuple[SSAValue, Index, int]:
 
 
 def _add_access(
-    total: OperationCounts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]], gpu: GpuMachine
+    total: Counts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]], gpu: GpuMachine
 ) -> None:
     buffer, index, count = _place(op)
     space, size = space_of(buffer.type), _element_bytes(buffer)
