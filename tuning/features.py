@@ -63,7 +63,7 @@ _CYCLES_OF_THREADS: Final = 2e4
 
 
 @dataclass
-class OperationCounts:
+class Counts:
     """Sums over the nests of a program; features are their logarithms."""
 
     vector_operations: float = 0.0
@@ -129,10 +129,10 @@ class OperationCounts:
     """That threads wait at."""
 
 
-NAMES: Final = tuple(field.name for field in fields(OperationCounts))
+NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
-def counts_of(module: ModuleOp, target: Target) -> OperationCounts:
+def counts_of(module: ModuleOp, target: Target) -> Counts:
     """The counts of the functions of a module at tir level, for a target. Raises `ScheduleError` for kernels beyond the
     limits of the target; of those that cannot be lowered there are none."""
     if target.has_kernels:
@@ -140,9 +140,9 @@ def counts_of(module: ModuleOp, target: Target) -> OperationCounts:
         try:
             outline_kernels(lowered, target)
         except CompileError:
-            return OperationCounts()  # who builds it says why
+            return Counts()  # who builds it says why
         return _kernel_counts(lowered)
-    total = OperationCounts()
+    total = Counts()
     sizes: dict[SSAValue, float] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(module):
@@ -163,7 +163,7 @@ def features_of(module: ModuleOp, target: Target) -> tuple[float, ...]:
     return _logarithms(counts_of(module, target))
 
 
-def _logarithms(counts: OperationCounts) -> tuple[float, ...]:
+def _logarithms(counts: Counts) -> tuple[float, ...]:
     return tuple(log2(1.0 + getattr(counts, name)) for name in NAMES)
 
 
@@ -213,7 +213,7 @@ def _iterations(loops: Sequence[ForOp]) -> float:
     return float(prod(_extent(loop) for loop in loops))
 
 
-def _add_nest(total: OperationCounts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
+def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
     """Add what a block does in all of its iterations."""
     loops = max((access.loops for access in found), key=len)
     code = [loop for loop in loops if loop.kind.data not in _IN_CODE]
@@ -454,9 +454,9 @@ _BANKS: Final = 32
 """Words of shared memory that are accessed at a time, one in each."""
 
 
-def _kernel_counts(module: ModuleOp) -> OperationCounts:
+def _kernel_counts(module: ModuleOp) -> Counts:
     """The counts of a module of kernels (`outline_kernels`)."""
-    total = OperationCounts()
+    total = Counts()
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     kernels = {op.sym_name.data: (op, kernel) for op in functions if (kernel := kernel_of(op)) is not None}
     for function in functions:
@@ -475,7 +475,7 @@ def _kernel_counts(module: ModuleOp) -> OperationCounts:
     return total
 
 
-def _add_kernel(total: OperationCounts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float) -> None:
+def _add_kernel(total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float) -> None:
     """Add what the launches of a kernel do."""
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
     shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
@@ -537,7 +537,7 @@ def _place(op: Operation) -> tuple[SSAValue, Index, int]:
     return buffer, Index.of(place), max(counts, default=1)
 
 
-def _add_access(total: OperationCounts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]]) -> None:
+def _add_access(total: Counts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]]) -> None:
     buffer, index, count = _place(op)
     space, size = space_of(buffer.type), _element_bytes(buffer)
     if space == "local":
