@@ -376,14 +376,14 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "read_at",
-        "Read a copy of what an iteration of `loop` reads of a buffer. Returns the copying block.",
+        "Read a copy of the elements that an iteration of `loop` reads of a buffer. Returns the copying block.",
         (_LOOP, _BLOCK, _READ, _SCOPE),
         BLOCK,
         example='%copy = sched.read_at %i, %b {index = 0, scope = "shared"} : block',
     ),
     Step(
         "write_at",
-        "Write a copy of what an iteration of `loop` writes of a buffer. Returns the copying block.",
+        "Write a copy of the elements that an iteration of `loop` writes of a buffer. Returns the copying block.",
         (_LOOP, _BLOCK, _WRITTEN, _SCOPE),
         BLOCK,
         example='%copy = sched.write_at %i, %b {index = 0, scope = "local"} : block',
@@ -403,7 +403,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "fuse_reduction_epilogue",
-        "Let a reduction start from what a block combines with its result, such as a bias.",
+        "Let a reduction start from the operand that a block combines with its result, such as a bias.",
         (Parameter("reduction_block", kinds.BLOCK_HANDLE), Parameter("epilogue_block", kinds.BLOCK_HANDLE)),
         example="sched.fuse_reduction_epilogue %b, %epilogue",
     ),
@@ -491,10 +491,10 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "transform_layout",
-        """Let a buffer that the block accesses lie in another layout: its element at `indices` comes to lie at
+        """Store a buffer that the block accesses in another layout: its element at `indices` moves to
 `index_map(*indices)`.
 
-Elements that the new buffer has besides get `pad_value`, a number or a function of the new indices. When the buffer is
+Further elements of the new buffer get `pad_value`, a number or a function of the new indices. When the buffer is
 a parameter, callers pass it in the new layout from then on.""",
         (
             _BLOCK,

@@ -1,8 +1,8 @@
 """Kernels of a model: private functions over buffers that others of its module call, and that call none themselves.
 
-A kernel is compiled with what it needs: globals, and declarations of external functions. Its key covers all that its
-code depends on: its structure (`analysis/structural_hash.py`), the target, the options, and the versions of weft and of
-what it compiles with. The key names its symbol too, so that objects of several programs can be linked.
+A kernel is compiled with the globals and the declarations of external functions that it refers to. Its key covers
+everything on which its code depends: its structure (`analysis/structural_hash.py`), the target, the options, and the
+versions of weft and of its compilers. Its symbol contains the key, so that objects of several programs can be linked.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ _PACKING: Final = "_packing"
 def compile_kernels(pipeline: Pipeline) -> Pipeline:
     """Compile the kernels of a module of tir functions; declarations at low level take their places.
 
-    Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of what is compiled in
-    this process.
+    Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of kernels that
+    are compiled in this process.
     """
     module, stopwatch, cache = pipeline.module, pipeline.stopwatch, pipeline.cache
     with stopwatch.measure("kernels: structure"):

@@ -38,11 +38,11 @@ class ModelKernel:
 
     @property
     def symbol(self) -> str:
-        """That of the kernel in machine code."""
+        """The symbol of the kernel in machine code."""
         return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
 
     def unit(self) -> ModuleOp:
-        """A module of copies of the first function and of what it needs."""
+        """A module of copies of the first function and of the operations that it needs."""
         return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
 
     def traces(self) -> Iterator[sched.FuncOp]:
@@ -54,7 +54,7 @@ class ModelKernel:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program and its options. A stage takes one, lowers the module in place, and returns it with what it found."""
+    """A program and its options. A stage takes one, lowers the module in place, and returns it with its results."""
 
     module: ModuleOp
     target: Target

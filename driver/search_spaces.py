@@ -1,4 +1,4 @@
-"""What is searched for a function: its workload, the space of its schedules, and its default schedule."""
+"""The workload of a function that is tuned, the space of its schedules, and its default schedule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEFAULT_SPACE: Final = "default space"
 
 
 def workload_of(task: Task) -> tuple[Workload, ModuleOp, ArgumentSpec]:
-    """What is tuned for a function: its workload, the module that is scheduled, and what it is measured with."""
+    """The workload of a function, the module that is scheduled, and the arguments of measurements."""
     unit = task.unit()
     ir = str(unit)
     function = next(iter(functions_of(unit).values()))
@@ -53,7 +53,7 @@ def space_of(
     machine: Target,
     features: Callable[[ModuleOp], tuple[float, ...]],
 ) -> tuple[Space, str, Candidate]:
-    """The space to search, its name, and the default schedule. Raises `ScheduleError` where that is refused."""
+    """The space to search, its name, and the default schedule. Raises `ScheduleError` if that is refused."""
     if space is None:
         made = Space(unit, default_program(machine), _DEFAULT_SPACE, features)
         default = made.run(Random(0), takes_defaults=True)

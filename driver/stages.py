@@ -54,7 +54,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
         # Before default schedules, each step of which proves that it keeps a right program right.
         with stopwatch.measure("check of tir"):
             for function in buffer_functions(module):
-                # Inserted passes may lower ops that are no part of the level: which ops stand there is checked later.
+                # Inserted passes may lower ops that are no part of the level: those ops are checked later.
                 verify_level(function, None if options.passes else "tir")
     traces: list[sched.FuncOp] = []
     if options.default_schedule:
@@ -69,7 +69,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
 
 def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
     """From scheduled block loops to the low level. `after` is called after each pass."""
-    # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
+    # The output of weft's own passes is checked by their tests and by weft-opt, not in builds.
     has_others = bool(pipeline.options.passes)
     lap = pipeline.stopwatch.laps()
 

@@ -15,7 +15,7 @@ from weft.support.errors import CompileError
 
 @dataclass
 class Tuned:
-    """What a search found."""
+    """The result of a search."""
 
     tasks: list[TunedTask]
     target: str

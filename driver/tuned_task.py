@@ -1,4 +1,4 @@
-"""The search of a function, and what it found."""
+"""The search of a function, with its records."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class TunedTask:
 
     workload: Workload
     calls: int
-    """How often the program calls it."""
+    """The number of calls in the program."""
     default: Record
     best: Record
     """The fastest: of the search, or the default."""
     trials: list[Record] = field(default_factory=list[Record])
-    """What was evaluated, in order, without the default."""
+    """The evaluated candidates, in order, without the default."""
     known: int = 0
     """Trials that the database had already."""
     counts: SearchCounts = field(default_factory=SearchCounts)

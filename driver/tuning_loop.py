@@ -96,7 +96,7 @@ class _TaskSearch:
     """Batches that were begun."""
 
     def gain(self) -> tuple[float, float]:
-        """What another batch is expected to save."""
+        """The expected saving of another batch."""
         return expected_gain(self.found.calls, self.best, self.begun)
 
     def begin(self, most: int) -> list[Trial]:
@@ -274,8 +274,8 @@ class Searches:
                 cancel(batch)
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
-        """As many trials at once as the window has: when one is done, the next begins. What is proposed depends on all
-        that were done before, in the order of their records: a search that is started again proposes the same."""
+        """As many trials at once as the window has: when one is done, the next begins. Proposals depend on all
+        earlier trials, in the order of their records: a search that is started again proposes the same."""
         under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:

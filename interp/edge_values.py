@@ -172,7 +172,7 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
     """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which
-    would hide the differences in those, have separate runs for each value, alone and together. Integers are left out
+    would hide the differences in those, have separate runs for each value, alone and together. Integers are skipped
     if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}

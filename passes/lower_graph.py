@@ -51,7 +51,7 @@ class LowerGraphPass(PassSequence):
 def lower_graph(
     ctx: Context, op: ModuleOp, target: str, options: BuildOptions, run: RunStep, func: Sequence[str] = ()
 ) -> None:
-    """What the pass does. `run` runs a step."""
+    """Lower the graph functions of a module, and the functions named in `func`. `run` runs a step."""
     check_no_cycles(op)
     # Simplified, a graph function may hold no operator any more. Functions that are called are known by the calls,
     # and some become part of a group.

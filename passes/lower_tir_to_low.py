@@ -75,7 +75,7 @@ def lower_tir_to_low(
     named: Collection[str] = (),
     is_trusted: bool = False,
 ) -> None:
-    """What the pass does. `run` runs a step.
+    """Lower the tir functions of a module, and those in `named`. `run` runs a step.
 
     With `options.checked`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm`
     and `c`. Programs that are known to be right, such as the results of schedules, may be `is_trusted`: neither they

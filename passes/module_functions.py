@@ -337,5 +337,5 @@ def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def schedules_of(module: ModuleOp) -> list[sched.FuncOp]:
-    """The schedules that stand in a module."""
+    """The schedules in a module."""
     return [op for op in module.ops if isinstance(op, sched.FuncOp)]

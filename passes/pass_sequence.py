@@ -1,4 +1,4 @@
-"""Passes that are several: the steps of a pass, which tools run by functions of their own."""
+"""Passes that consist of steps, which tools run one by one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PipelineStep:
     run: ModulePass
     point: str | None
     operation: Operation | None = None
-    """What it runs on, if that is a part of the module."""
+    """The operation that the pass runs on, if that is a part of the module."""
 
 
 def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
@@ -75,7 +75,7 @@ def run_step(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
 
 
 class PassSequence(ModulePass):
-    """A pass that is several. Tools run its steps by a function of their own, which verifies, prints or measures."""
+    """A pass that consists of steps. Tools run them by a function that verifies, prints or measures as well."""
 
     @abstractmethod
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:

@@ -201,7 +201,8 @@ class Schedule(StepCalls):
     def read_at(
         self, loop: LoopHandle, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:
-        """Read a copy of what an iteration of `loop` reads of a buffer. Returns the copying block. See `ReadAt`."""
+        """Read a copy of the elements that an iteration of `loop` reads of a buffer. Returns the copying block. See
+        `ReadAt`."""
         return self._step(
             "read_at", loop=loop, block=block, read_buffer_index=read_buffer_index, storage_scope=storage_scope
         )
@@ -209,7 +210,8 @@ class Schedule(StepCalls):
     def write_at(
         self, loop: LoopHandle, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:
-        """Write a copy of what an iteration of `loop` writes of a buffer. Returns the copying block. See `WriteAt`."""
+        """Write a copy of the elements that an iteration of `loop` writes of a buffer. Returns the copying block. See
+        `WriteAt`."""
         return self._step(
             "write_at", loop=loop, block=block, write_buffer_index=write_buffer_index, storage_scope=storage_scope
         )
@@ -223,7 +225,7 @@ class Schedule(StepCalls):
         return self._step("decompose_reduction", block=block, loop=loop)
 
     def fuse_reduction_epilogue(self, reduction_block: BlockHandle | str, epilogue_block: BlockHandle | str) -> None:
-        """Let a reduction start from what a block combines with its result, such as a bias. See
+        """Let a reduction start from the operand that a block combines with its result, such as a bias. See
         `FuseReductionEpilogue`."""
         self._step("fuse_reduction_epilogue", reduction_block=reduction_block, epilogue_block=epilogue_block)
 
@@ -302,11 +304,11 @@ class Schedule(StepCalls):
         index_map: IndexMap,
         pad_value: float | Callable[..., object] | AffineMap | None = None,
     ) -> None:
-        """Let a buffer that the block accesses lie in another layout: its element at `indices` comes to lie at
+        """Store a buffer that the block accesses in another layout: its element at `indices` moves to
         `index_map(*indices)`. See `TransformLayout`.
 
-        Elements that the new buffer has besides get `pad_value`, a number or a function of the new indices. When the
-        buffer is a parameter, callers pass it in the new layout from then on.
+        Further elements of the new buffer get `pad_value`, a number or a function of the new indices. When the buffer
+        is a parameter, callers pass it in the new layout from then on.
         """
         self._step("transform_layout", block=block, buffer=buffer, index_map=index_map, pad_value=pad_value)
 

@@ -43,7 +43,6 @@ from weft.support.machine import (
     required_features,
     triple_of_cpu,
 )
-from weft.support.packages import installed_universe
 from weft.support.processors import Processor, processor
 
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ def is_target_kind(name: str) -> bool:
     """Whether there is a kind of this name, also after the modules of installed packages have been imported, which may
     register it. Raises `CompileError` for a package that cannot be loaded."""
     if name not in target_kinds():
+        from weft.support.packages import installed_universe  # start-up: 2 ms
+
         installed_universe()
     return name in target_kinds()
 

@@ -78,7 +78,7 @@ def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
 
 
 class NodeScope(Protocol):
-    """What a node sees of the graph that holds it (`importer.Scope`)."""
+    """The graph of a node, as its converter sees it (`importer.Scope`)."""
 
     def value_of(self, item: Item) -> Value:
         """An item as a value of the function that is being built."""

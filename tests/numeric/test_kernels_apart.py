@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import graph as G
 from weft.driver import kernels
-from weft.driver.pipeline import Pipeline
+from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.driver.programs import parse
 from weft.runtime import compile_cache
 from weft.runtime.compile_cache import CompileCache
@@ -193,7 +193,7 @@ def test_other_processes_compile_too(compiled: list[str], monkeypatch: pytest.Mo
     # This process waits for the other one.
     compile_here, helped = kernels._Compilation._compile, []
 
-    def waiting(self: kernels._Compilation, kernel: kernels.Kernel) -> None:
+    def waiting(self: kernels._Compilation, kernel: ModelKernel) -> None:
         compile_here(self, kernel)
         if len(compiled) == 1:
             self._get_help(1.0)

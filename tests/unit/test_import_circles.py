@@ -12,12 +12,15 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+BODIES = ("body", "orelse", "handlers", "finalbody", "cases")
+"""The fields of statements that contain statements."""
 REASON = re.compile(r"# (start-up: \d+ ms|needs \w+)")
 
 
@@ -33,11 +36,11 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(source: str, known: Mapping[str, object]) -> Iterator[tuple[str, int, bool]]:
+def imports(source: str, known: Collection[str]) -> Iterator[tuple[str, int, bool]]:
     """The modules among `known` that a source imports: name, line, and whether the import is inside a function."""
 
     def visit(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
-        for child in ast.iter_child_nodes(node):
+        for child in (part for field in BODIES for part in getattr(node, field, ())):
             names: list[str] = []
             if isinstance(child, ast.Import):
                 names = [alias.name for alias in child.names]
@@ -45,7 +48,7 @@ def imports(source: str, known: Mapping[str, object]) -> Iterator[tuple[str, int
                 submodules = [f"{child.module}.{alias.name}" for alias in child.names]
                 names = [name if name in known else child.module for name in submodules]
             yield from ((name, child.lineno, inside) for name in dict.fromkeys(names) if name in known)
-            yield from visit(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+            yield from visit(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
     return visit(ast.parse(source), False)
 
@@ -77,21 +80,25 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def test_no_circles() -> None:
+@cache
+def all_imports() -> dict[str, list[tuple[str, int, bool]]]:
+    """The imports of each module."""
     known = modules()
-    graph = {name: {other for other, _, _ in imports(file.read_text(), known)} - {name} for name, file in known.items()}
+    return {name: [*imports(file.read_text(), known)] for name, file in known.items()}
+
+
+def test_no_circles() -> None:
+    graph = {name: {other for other, _, _ in found} - {name} for name, found in all_imports().items()}
     assert circles(graph) == []
 
 
 def test_imports_inside_functions_state_their_reason() -> None:
-    known = modules()
+    files = modules()
     unexplained: list[str] = []
-    for file in known.values():
-        source = file.read_text()
-        lines = source.splitlines()
-        for name, line, inside in imports(source, known):
-            if inside and not REASON.search(lines[line - 1]):
-                unexplained.append(f"{file.relative_to(ROOT)}:{line}: {name}")
+    for name, found in all_imports().items():
+        lines = files[name].read_text().splitlines()
+        inner = [(line, other) for other, line, inside in found if inside and not REASON.search(lines[line - 1])]
+        unexplained += [f"{files[name].relative_to(ROOT)}:{line}: {other}" for line, other in inner]
     assert unexplained == []
 
 
@@ -116,5 +123,5 @@ if TYPE_CHECKING:
 def f():
     import weft.c
 """
-    known = dict.fromkeys(("weft.a", "weft.b", "weft.c", "weft.d"))
+    known = ("weft.a", "weft.b", "weft.c", "weft.d")
     assert list(imports(source, known)) == [("weft.a", 3, False), ("weft.b", 5, False), ("weft.c", 7, True)]

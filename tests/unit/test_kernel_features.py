@@ -8,7 +8,7 @@ import weft
 from weft import te
 from weft.support.errors import ScheduleError
 from weft.support.target import Target
-from weft.tuning.features import Assessment, OperationCounts, counts_of
+from weft.tuning.features import Assessment, Counts, counts_of
 
 TARGET = Target.parse("cuda -arch=sm_80")
 ROWS, COLUMNS = 64, 128
@@ -20,7 +20,7 @@ def copy(transposed: bool = False) -> weft.Schedule:
     return weft.Schedule(te.create_func([a, b]))
 
 
-def bound(sch: weft.Schedule, threads: int = COLUMNS) -> OperationCounts:
+def bound(sch: weft.Schedule, threads: int = COLUMNS) -> Counts:
     i, j = sch.get_loops("B")[:2]
     outer, inner = sch.split(j, [None, threads])
     sch.bind(i, "blockIdx.y")
@@ -98,7 +98,7 @@ def test_registers() -> None:
 
 
 def test_what_cannot_be_lowered_has_no_features() -> None:
-    assert counts_of(copy().mod, TARGET) == OperationCounts()
+    assert counts_of(copy().mod, TARGET) == Counts()
     with pytest.raises(ScheduleError, match="128 threads in a block, target cuda allows 64"):
         sch = copy()
         sch.bind(sch.get_loops("B")[1], "threadIdx.x")

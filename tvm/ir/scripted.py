@@ -1,4 +1,4 @@
-"""What shows itself as script, and the functions in it."""
+"""Base classes of modules and functions that print as script, and access to their functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.tvm.script.printer import print_module
 
 
 class Shown:
-    """What shows itself as script, as TVM does. Styles and options of TVM's printer change nothing."""
+    """Base of objects that print as script, as those of TVM do. Styles and options of TVM's printer change nothing."""
 
     script: Callable[..., Script]
 
