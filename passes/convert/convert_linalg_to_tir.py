@@ -37,6 +37,7 @@ from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
+from weft.dialects.upstream.views import uncast
 from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
 from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
@@ -119,10 +120,8 @@ class ConvertLinalgToTirPass(ModulePass):
             self._leave(op, "the module has no linalg that it takes")
 
     def _leave(self, op: Operation, reason: str) -> None:
-        message = f"{self.name}: {op.name} {reason}" if not isinstance(op, ModuleOp) else f"{self.name}: {reason}"
-        if self.strict:
-            raise CompileError.at(op, message)
-        remark(op, message)
+        place = "" if isinstance(op, ModuleOp) else f"{op.name} "
+        remark(op, f"{self.name}: {place}{reason}", strict=self.strict)
 
 
 _PARTS: Final = ("linalg.yield", "linalg.index")
@@ -154,12 +153,6 @@ def _shape(value: SSAValue) -> Sequence[int]:
         return shape
     source = _shape(value.owner.source)
     return [hidden if known == DYNAMIC_INDEX else known for known, hidden in zip(shape, source, strict=True)]
-
-
-def _without_casts(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, CastOp):
-        value = value.owner.source
-    return value
 
 
 @dataclass
@@ -452,4 +445,4 @@ def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):
-                yield _without_casts(operand), at, expr.position, extent
+                yield uncast(operand), at, expr.position, extent

@@ -121,7 +121,7 @@ class ConvertUpstreamToLowPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_upstream_to_low(op, self.promises, strict=self.strict):
-            _report(op, "no function of scf, memref and vector ops", strict=self.strict)
+            remark(op, f"{self.name}: no function of scf, memref and vector ops", strict=self.strict)
 
 
 def convert_upstream_to_low(
@@ -140,7 +140,7 @@ def convert_upstream_to_low(
     # Ends, because each round has fewer candidates.
     while problems := found.problems():
         for name, (op, reason) in problems.items():
-            _report(op, f"@{name} stays as it is: {reason}", strict=strict)
+            remark(op, f"{ConvertUpstreamToLowPass.name}: @{name} stays as it is: {reason}", strict=strict)
             found.functions.pop(name, None)
             found.kernels.pop(name, None)
     kernels = _take_kernels(module, found.kernels)
@@ -170,13 +170,6 @@ def convert_upstream_to_low(
         LowerLoopsPass().rewrite(function)
         canonicalize(function)
     return True
-
-
-def _report(op: Operation, message: str, *, strict: bool) -> None:
-    message = f"{ConvertUpstreamToLowPass.name}: {message}"
-    if strict:
-        raise CompileError.at(op, message)
-    remark(op, message)
 
 
 # Which functions
