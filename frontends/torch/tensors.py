@@ -113,7 +113,7 @@ def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
     place = place_of(index, extent)
     if isinstance(place, int) and isinstance(extent, int):
         return min(max(place, 0), extent)
-    return place if place is index else cast("KnownExtent", choose("max", place, 0))
+    return place if place is index else choose("max", place, 0)
 
 
 def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
@@ -184,7 +184,7 @@ def _split_with_sizes(cx: Conversion, x: Value, sizes: Sequence[KnownExtent], di
     first: KnownExtent = 0
     for size in sizes:
         found.append(_part(cx, x, axis, first, 1, size))
-        first = cast("KnownExtent", add(first, size))
+        first = add(first, size)
     return tuple(found)
 
 
