@@ -3,6 +3,8 @@
 A buffer without a layout is dense and row-major. With one, a number is a stride in elements that callers must pass, and
 `?` one that they decide. A buffer starts at its first element wherever that lies in memory, so its offset says nothing:
 it is 0 or `?`.
+
+An `Arithmetic` computes dense strides, places and counts of elements, for integers, symbolic extents, indices, ...
 """
 
 from __future__ import annotations

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, reduce
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    i1,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
+from xdsl.traits import IsTerminator, is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
@@ -147,6 +157,22 @@ def product_before(left: Index, right: Index, anchor: Operation) -> Index:
         return right * left.constant
     product = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
     return Index({result_before(product, anchor): 1})
+
+
+def dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
+    """The extent of a buffer, computed before `anchor`."""
+    extent = cast("MemRefType[Attribute]", buffer.type).get_shape()[dimension]
+    number = constant_before(dimension if extent == DYNAMIC_INDEX else extent, anchor)
+    return number if extent != DYNAMIC_INDEX else result_before(memref.DimOp(buffer, number), anchor)
+
+
+def add_at_end(block: Block, op: Operation) -> None:
+    """Put an op at the end of a block, before its terminator."""
+    last = block.last_op
+    if last is not None and last.has_trait(IsTerminator):
+        block.insert_op_before(op, last)
+    else:
+        block.add_op(op)
 
 
 def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:

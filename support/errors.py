@@ -85,8 +85,10 @@ class Remark(UserWarning):
         return _placed("remark", self.message, self.location)
 
 
-def remark(operation: Operation, message: str) -> None:
-    """Tell `message` about `operation`, placed where the operation was written."""
+def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
+    """Warn of `message`, placed where the operation was written. With `strict` it is a `CompileError`."""
+    if strict:
+        raise CompileError.at(operation, message)
     warnings.warn(Remark(message, location_of(operation)), stacklevel=2)
 
 

@@ -34,6 +34,13 @@ VIEWS: Final = (
 Buffer = TypeVar("Buffer")
 
 
+def uncast(buffer: SSAValue) -> SSAValue:
+    """The operand of a chain of casts of buffers."""
+    while isinstance(buffer.owner, memref.CastOp):
+        buffer = buffer.owner.source
+    return buffer
+
+
 # Operands
 
 

@@ -16,7 +16,13 @@ from weft.analysis.index import Index
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.memref_transpose import TransposeOp
 from weft.dialects.upstream.views import VIEWS, extent_of, kept_dimensions, mixed_lists, reassociation_groups
-from weft.passes.index_ops import constant_before, index_arithmetic, index_before, product_before, result_before
+from weft.passes.index_ops import (
+    dim_before,
+    index_arithmetic,
+    index_before,
+    product_before,
+    result_before,
+)
 from weft.support.errors import CompileError
 
 
@@ -103,7 +109,7 @@ def extents_of(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...
             known = isinstance(op, memref.DimOp) and constant_integer(op.index) == dimension
             if known and op.parent is not None and op.parent.parent_op() is buffer.owner.parent_op():
                 return op.results[0]
-        return result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
+        return dim_before(buffer, dimension, anchor)
 
     return tuple(extent_of(buffer, dimension, product, read) for dimension in range(type_.get_num_dims()))
 

@@ -24,7 +24,7 @@ from weft.passes.convert.tensor_places import (
     is_tensor,
 )
 from weft.passes.convert.upstream_functions import OURS
-from weft.support.errors import CompileError, remark
+from weft.support.errors import remark
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,7 @@ class BufferizeTensorsPass(ModulePass):
         functions = tensor_functions(op)
         if not functions:
             message = f"{self.name}: the module has no function over tensors of upstream operations"
-            if self.strict:
-                raise CompileError.at(op, message)
-            remark(op, message)
+            remark(op, message, strict=self.strict)
         bufferize_functions(functions, named, deallocation=self.deallocation)
 
 

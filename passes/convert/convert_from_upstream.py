@@ -15,7 +15,7 @@ from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import is_structured
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.upstream_functions import STABLEHLO, called_together, upstream_dialects
-from weft.support.errors import CompileError, remark
+from weft.support.errors import remark
 
 _LANES: Final = frozenset(("gpu", "vector"))
 
@@ -43,10 +43,7 @@ class ConvertFromUpstreamPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_from_upstream(ctx, op, self.promises, strict=self.strict):
-            message = f"{self.name}: the module has no function of upstream dialects"
-            if self.strict:
-                raise CompileError.at(op, message)
-            remark(op, message)
+            remark(op, f"{self.name}: the module has no function of upstream dialects", strict=self.strict)
 
 
 def convert_from_upstream(

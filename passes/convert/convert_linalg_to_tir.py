@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, StoreOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -33,24 +33,26 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.levels import allowed_at
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
-from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp, InitOp
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
+from weft.dialects.upstream.views import uncast
 from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
 from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
+from weft.passes.convert.reduction_inits import move_to_init
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
     constant_before,
     detached_ops,
+    dim_before,
     erase_dead,
     extent_before,
     insert_at_start,
     insert_before,
-    result_before,
 )
 from weft.passes.schedule.loop_nests import block_in_loops, values_in
 from weft.support.errors import CompileError, remark
@@ -118,10 +120,8 @@ class ConvertLinalgToTirPass(ModulePass):
             self._leave(op, "the module has no linalg that it takes")
 
     def _leave(self, op: Operation, reason: str) -> None:
-        message = f"{self.name}: {op.name} {reason}" if not isinstance(op, ModuleOp) else f"{self.name}: {reason}"
-        if self.strict:
-            raise CompileError.at(op, message)
-        remark(op, message)
+        place = "" if isinstance(op, ModuleOp) else f"{op.name} "
+        remark(op, f"{self.name}: {place}{reason}", strict=self.strict)
 
 
 _PARTS: Final = ("linalg.yield", "linalg.index")
@@ -153,12 +153,6 @@ def _shape(value: SSAValue) -> Sequence[int]:
         return shape
     source = _shape(value.owner.source)
     return [hidden if known == DYNAMIC_INDEX else known for known, hidden in zip(shape, source, strict=True)]
-
-
-def _without_casts(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, CastOp):
-        value = value.owner.source
-    return value
 
 
 @dataclass
@@ -212,9 +206,12 @@ class _LinalgConversion:
         _move_region(block.body.block, block.iter_vars, op, structure)
         for output, map_ in zip(structure.outputs, structure.maps[len(structure.inputs) :], strict=True):
             if starts:
-                self._writes = [write for write in self._writes if write.nest is not starts[output][0]]
-                self._labels.discard(starts[output][1].label)
-                _make_init(block, map_, *starts[output])
+                nest_of_start, start = starts[output]
+                self._writes = [write for write in self._writes if write.nest is not nest_of_start]
+                self._labels.discard(start.label)
+                places = cast("StoreOp", start.body.block.last_op).indices
+                variables = (block.iter_vars[loop] for loop in _loops_in(map_))
+                move_to_init(start, block, dict(zip(places, variables, strict=True)))
             self._starts.pop(output, None)
             if _is_projection(map_) and len(map_.results) == kinds.count(SPATIAL) and (starts or REDUCE not in kinds):
                 self._writes.append(WholeWrite(nest, block, output, reduces=bool(starts)))
@@ -349,20 +346,6 @@ def _loops_in(map_: AffineMap) -> list[int]:
     return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
 
 
-def _make_init(block: BlockOp, map_: AffineMap, nest: Operation, start: BlockOp) -> None:
-    """Move what `start` does for an element into the init of `block`, whose output has the subscripts `map_`."""
-    body = start.body.block
-    store = cast("StoreOp", body.last_op)
-    places = dict(zip(store.indices, (block.iter_vars[loop] for loop in _loops_in(map_)), strict=True))
-    init = block.init
-    if init is None:
-        init = InitOp(Region(Block()))
-        init.location = start.location
-        insert_at_start(block.body.block, init)
-    Rewriter.inline_block(body, InsertPoint.at_end(init.body.block), [places[v] for v in start.iter_vars])
-    Rewriter.erase_op(nest)
-
-
 # Extents
 
 
@@ -434,7 +417,7 @@ class _Dims:
 
     def _value(self, dim: _Dim | int) -> SSAValue:
         if dim not in self._values:
-            self._values[dim] = _dim_before(dim, self._top)
+            self._values[dim] = constant_before(dim, self._top) if isinstance(dim, int) else dim_before(*dim, self._top)
         return self._values[dim]
 
     def extents(self, op: Operation, structure: Structure) -> list[int | SSAValue]:
@@ -454,14 +437,7 @@ class _Dims:
         if isinstance(buffer.owner, AllocOp | AllocaOp):
             before = sum(extent == DYNAMIC_INDEX for extent in _shape(buffer)[:at])
             return buffer.owner.dynamic_sizes[before]
-        return _dim_before((buffer, at), op)
-
-
-def _dim_before(dim: _Dim | int, anchor: Operation) -> SSAValue:
-    """The value of an extent, computed before `anchor`."""
-    if isinstance(dim, int):
-        return constant_before(dim, anchor)
-    return result_before(DimOp(dim[0], constant_before(dim[1], anchor)), anchor)
+        return dim_before(buffer, at, op)
 
 
 def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int, int]]:
@@ -469,4 +445,4 @@ def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):
-                yield _without_casts(operand), at, expr.position, extent
+                yield uncast(operand), at, expr.position, extent

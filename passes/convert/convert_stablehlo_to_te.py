@@ -66,10 +66,7 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     roots = stablehlo_functions(functions)
     if not roots:
-        message = "convert-stablehlo-to-te: no function holds ops of stablehlo"
-        if strict:
-            raise CompileError.at(module, message)
-        remark(module, message)
+        remark(module, "convert-stablehlo-to-te: no function holds ops of stablehlo", strict=strict)
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
     for function in roots:

@@ -24,7 +24,7 @@ from weft.dialects.tir_kinds import PART_OF, TIR_FUNCTION, IterKind, LoopKind
 from weft.dialects.traversal import copy_of
 from weft.dialects.upstream.linalg import GenericOp, IndexOp
 from weft.passes.tir.nest import tir_functions
-from weft.support.errors import CompileError, remark
+from weft.support.errors import remark
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,7 @@ class ConvertTirToLinalgPass(ModulePass):
                 function.attributes.pop(TIR_FUNCTION, None)
 
     def _tell(self, op: Operation, reason: str) -> None:
-        message = f"{self.name}: {reason}"
-        if self.strict:
-            raise CompileError.at(op, message)
-        remark(op, message)
+        remark(op, f"{self.name}: {reason}", strict=self.strict)
 
 
 class _Left(Exception):

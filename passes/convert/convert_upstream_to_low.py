@@ -27,7 +27,6 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import IsTerminator
 
 from weft.analysis.index import Index
 from weft.dialects.combiners import UPSTREAM_KINDS
@@ -61,6 +60,7 @@ from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
+    add_at_end,
     arith_op,
     constant_before,
     divided_up,
@@ -121,7 +121,7 @@ class ConvertUpstreamToLowPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_upstream_to_low(op, self.promises, strict=self.strict):
-            _report(op, "no function of scf, memref and vector ops", strict=self.strict)
+            remark(op, f"{self.name}: no function of scf, memref and vector ops", strict=self.strict)
 
 
 def convert_upstream_to_low(
@@ -140,7 +140,7 @@ def convert_upstream_to_low(
     # Ends, because each round has fewer candidates.
     while problems := found.problems():
         for name, (op, reason) in problems.items():
-            _report(op, f"@{name} stays as it is: {reason}", strict=strict)
+            remark(op, f"{ConvertUpstreamToLowPass.name}: @{name} stays as it is: {reason}", strict=strict)
             found.functions.pop(name, None)
             found.kernels.pop(name, None)
     kernels = _take_kernels(module, found.kernels)
@@ -170,13 +170,6 @@ def convert_upstream_to_low(
         LowerLoopsPass().rewrite(function)
         canonicalize(function)
     return True
-
-
-def _report(op: Operation, message: str, *, strict: bool) -> None:
-    message = f"{ConvertUpstreamToLowPass.name}: {message}"
-    if strict:
-        raise CompileError.at(op, message)
-    remark(op, message)
 
 
 # Which functions
@@ -468,7 +461,7 @@ class _Converter:
             count = [] if size >= 0 else [index_before(index_arithmetic(op).product(map(Index.of, shape)), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
             if isinstance(op, memref.AllocaOp):  # larger than a stack frame should be
-                _free_at_end(op, new)
+                add_at_end(cast("Block", op.parent), memref.DeallocOp.get(new))
         self.views[new] = _whole(new, shape, op)
         OpRewriter(op).replace(new)
 
@@ -741,15 +734,6 @@ def _trips(lower: SSAValue, upper: SSAValue, step: SSAValue, anchor: Operation) 
     if low is not None and low >= 0:
         return trips
     return result_before(arith.MaxSIOp(trips, constant_before(0, anchor)), anchor)
-
-
-def _free_at_end(op: Operation, buffer: SSAValue) -> None:
-    """Free `buffer` where the block of `op` ends."""
-    last = cast("Block", op.parent).last_op
-    if last is not None and last.has_trait(IsTerminator):
-        insert_before(last, [memref.DeallocOp.get(buffer)])
-    else:
-        cast("Block", op.parent).add_op(memref.DeallocOp.get(buffer))
 
 
 def _is_all_true(mask: SSAValue) -> bool:

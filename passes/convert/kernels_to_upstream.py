@@ -24,6 +24,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GlobalOp
 from xdsl.ir import Block, Region
 
+from weft.analysis.structure import function_of
 from weft.dialects.combiners import UPSTREAM_KINDS, op_named
 from weft.dialects.low_kernel import (
     AsyncCommitOp,
@@ -131,10 +132,7 @@ def _shuffle(op: Operation) -> None:
 
 def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
     """The lane of this thread in its warp; threads are counted with x running fastest."""
-    parent = op.parent_op()
-    while not isinstance(parent, FuncOp):
-        parent = cast("Operation", parent).parent_op()
-    kernel = kernel_of(parent)
+    kernel = kernel_of(function_of(op))
     if kernel is None:
         raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
     x, y, _ = kernel.threads_per_axis

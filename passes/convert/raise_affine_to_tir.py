@@ -94,7 +94,8 @@ class RaiseAffineToTirPass(ModulePass):
                 raise_function(raised)
                 left = next((inner for inner in operations_in(raised) if _is_left(inner)), None)
                 if left is not None:
-                    self._tell(left, f"{left.name} has no form in tir: it stays in a block, for another pass to lower")
+                    message = f"{left.name} has no form in tir: it stays in a block, for another pass to lower"
+                    remark(left, message, strict=self.strict)
                 Rewriter.erase_op(function)
             except CompileError as error:
                 if self.strict:
@@ -102,12 +103,7 @@ class RaiseAffineToTirPass(ModulePass):
                 Rewriter.erase_op(raised)
                 warnings.warn(Remark(error.message, error.location), stacklevel=2)
         if not functions:
-            self._tell(op, f"{self.name} finds no function of affine or scf loops over buffers")
-
-    def _tell(self, op: Operation, message: str) -> None:
-        if self.strict:
-            raise CompileError.at(op, message)
-        remark(op, message)
+            remark(op, f"{self.name} finds no function of affine or scf loops over buffers", strict=self.strict)
 
 
 def is_raised_alone(function: Operation) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, buffers_loaded, buffers_written, child_blocks, loops_around
@@ -13,7 +15,7 @@ from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import is_opaque, touches_memory
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_at_start
 
 
@@ -147,14 +149,21 @@ def _merge(fill: BlockOp, block: BlockOp) -> None:
     store = fill.body.block.last_op
     update = next(op for op in operations_in(block) if isinstance(op, memref.StoreOp))
     mapping = _matched(fill, store, block, update) if isinstance(store, memref.StoreOp) else None
-    values: dict[SSAValue, SSAValue] = {} if mapping is None else {**mapping}
-    inside = Block()
-    for op in fill.body.block.ops:
-        inside.add_op(copy_of(op, values))
-    init = InitOp(Region(inside))
-    init.location = fill.location
-    insert_at_start(block.body.block, init)
+    variables: dict[SSAValue, SSAValue] = {} if mapping is None else {**mapping}
     block.block_name = fill.block_name
+    move_to_init(fill, block, variables)
+
+
+def move_to_init(fill: BlockOp, block: BlockOp, variables: Mapping[SSAValue, SSAValue]) -> None:
+    """Move what a block does for an element to the end of the init of a reduction, and erase its nest. `variables` are
+    those of the reduction for each one of `fill`."""
+    init = block.init
+    if init is None:
+        init = InitOp(Region(Block()))
+        init.location = fill.location
+        insert_at_start(block.body.block, init)
+    given = [variables[variable] for variable in fill.iter_vars]
+    Rewriter.inline_block(fill.body.block, InsertPoint.at_end(init.body.block), given)
     outer: Operation = fill
     while isinstance(parent := outer.parent_op(), ForOp) and len(list(parent.body.block.ops)) == 1:
         outer = parent

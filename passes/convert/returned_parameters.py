@@ -10,6 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.dialects.upstream.views import uncast
 from weft.passes.module_functions import symbol_uses
 
 
@@ -44,8 +45,7 @@ def _returned(function: FuncOp) -> tuple[SSAValue, ...]:
 
 def _parameter_of(value: SSAValue, function: FuncOp) -> BlockArgument | None:
     """The parameter that a returned buffer is, with all of its elements."""
-    while isinstance(value.owner, memref.CastOp):
-        value = value.owner.source
+    value = uncast(value)
     if not isinstance(value, BlockArgument) or not isinstance(value.type, MemRefType):
         return None
     return value if value.block is function.body.block else None

@@ -27,6 +27,7 @@ from weft.dialects.promises import PROMISES
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, SPATIAL
 from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.upstream.views import uncast
 from weft.passes.index_ops import erase_if_unused
 from weft.passes.module_functions import named_ops, symbol_uses
 from weft.passes.tir.flat_signature import ParameterAccesses
@@ -241,7 +242,7 @@ class _Caller:
     def _merge(self, source: SSAValue, target: SSAValue) -> bool:
         """Let the buffer of an operand be that of a result, if one of them is a temporary for which the other one can
         stand."""
-        source, target = _uncast(source), _uncast(target)
+        source, target = uncast(source), uncast(target)
         if source.type != target.type or not _have_equal_extents(source, target):
             return False
         kept, gone = (source, target) if isinstance(target.owner, memref.AllocOp) else (target, source)
@@ -269,12 +270,6 @@ class _Caller:
 def _root(buffer: SSAValue) -> SSAValue:
     while isinstance(op := buffer.owner, _RENAMES):
         buffer = op.operands[0]
-    return buffer
-
-
-def _uncast(buffer: SSAValue) -> SSAValue:
-    while isinstance(buffer.owner, memref.CastOp):
-        buffer = buffer.owner.source
     return buffer
 
 

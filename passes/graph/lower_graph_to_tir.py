@@ -64,12 +64,11 @@ from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
 from weft.passes.graph.views import Views
 from weft.passes.index_ops import (
-    constant_before,
+    dim_before,
     erase_dead,
     extent_before,
     index_before,
     insert_before,
-    result_before,
 )
 from weft.passes.module_functions import named_ops, symbol_uses
 from weft.passes.schedule.loop_nests import new_loop
@@ -303,8 +302,7 @@ class _FunctionLowering(Bufferization):
         for tensor, buffer in self.memory.items():
             for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
                 if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
-                    dim = memref.DimOp(buffer, constant_before(axis, self.head))
-                    self._extents.know(extent, result_before(dim, self.head))
+                    self._extents.know(extent, dim_before(buffer, axis, self.head))
         for tensor, buffer in (*self.memory.items(), *self.results):
             self._tie(buffer, cast("Tensor", tensor.type))
 

@@ -37,8 +37,8 @@ from weft.dialects.promises import PROMISES
 from weft.dialects.tir_assume import assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
-from weft.passes.tir.nest import buffer_type, tir_functions
+from weft.passes.index_ops import constant_before, dim_before, insert_before, number_attribute, result_before
+from weft.passes.tir.nest import tir_functions
 from weft.support.call_signature import BY_ZERO
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
@@ -242,7 +242,7 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
     types = [result.type for result in access.results]
     anchor: Operation = access
     for dimension, row in rows.items():
-        index, extent = access.indices[dimension], _dim_before(access.memref, dimension, anchor)
+        index, extent = access.indices[dimension], dim_before(access.memref, dimension, anchor)
         inside = result_before(arith.CmpiOp(index, extent, "ult"), anchor)
         then, otherwise = scf.YieldOp(), scf.YieldOp()
         then.location = otherwise.location = access.location
@@ -275,14 +275,6 @@ def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
     end.location = division.location
     insert_before(division, [scf.IfOp(by_zero, [], [end])])
     _log_before(end, log, row, [result_before(arith.ConstantOp(IntegerAttr(BY_ZERO, i64)), end)])
-
-
-def _dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
-    """The extent of a buffer, computed before `anchor`."""
-    extent = buffer_type(buffer).get_shape()[dimension]
-    if extent != DYNAMIC_INDEX:
-        return constant_before(extent, anchor)
-    return result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
 
 
 def _log_before(anchor: Operation, log: SSAValue, row: int, numbers: Sequence[SSAValue]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
@@ -53,6 +53,7 @@ from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED
 from weft.dialects.traversal import operations_in, values_of
 from weft.passes.index_ops import (
     BufferAccess,
+    add_at_end,
     constant_before,
     extent_before,
     index_arithmetic,
@@ -368,7 +369,7 @@ class _Flattener:
             new = allocate_before(op, memref.AllocOp, flat, op.memref.name_hint, alignment, sizes)
             free = memref.DeallocOp.get(new.memref)
             free.location = op.location
-            _add_at_end(op, free)
+            add_at_end(cast("Block", op.parent), free)
         self._replace_alloc(op, new.memref, shape, aligned)
 
     def _replace_alloc(
@@ -563,18 +564,6 @@ def _is_passed_on(buffer: SSAValue) -> bool:
     tiles = [use.operation for pointer in pointers for use in pointer.uses if isinstance(use.operation, TileOp)]
     copied = any(tile.memory() in pointers for tile in tiles)
     return copied or any(not isinstance(use.operation, known) for use in buffer.uses)
-
-
-def _add_at_end(alloc: Operation, free: Operation) -> None:
-    """Put `free` at the end of the scope of `alloc`, before its terminator."""
-    block = alloc.parent
-    last = None if block is None else block.last_op
-    if block is None or last is None:
-        return
-    if last.name in ("func.return", "scf.yield"):
-        block.insert_op_before(free, last)
-    else:
-        block.add_op(free)
 
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
