@@ -149,50 +149,43 @@ def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[obj
     """The map that makes one index of those of the `flat` iterators, among the indices of the iterators at `places`."""
 
     def joined(*indices: int) -> tuple[int, ...]:
-        result: list[int] = []
-        whole = 0
-        for at, index in zip(places, indices, strict=True):
+        index_of = dict(zip(places, indices, strict=True))
+        whole = index_of[flat[0]]
+        for at in flat[1:]:
             extent = extents[at]
-            if at in flat:
-                whole = index if at == flat[0] else whole * (extent if isinstance(extent, int) else 1) + index
-            if at not in flat:
-                result.append(index)
-            elif at == flat[-1]:
-                result.append(whole)
-        return tuple(result)
+            whole = whole * (extent if isinstance(extent, int) else 1) + index_of[at]
+        return tuple(whole if at == flat[0] else index_of[at] for at in places if at not in flat[1:])
 
     return joined
 
 
+@dataclass
 class _Execution:
     """The execution of one plan."""
 
-    def __init__(
-        self,
-        sch: Schedule,
-        block: BlockHandle,
-        plan: TilePlan,
-        target: Target,
-        loops: Sequence[LoopHandle] | None,
-        pays: bool | None,
-    ) -> None:
-        self.sch, self.block, self.plan, self.target = sch, block, plan, target
-        self.kinds = op_of(sch, block).kinds
-        self.pays = pays
-        self.given = loops
-        self.axes = [at for at in range(len(self.kinds)) if at not in plan.flat[1:]]
+    sch: Schedule
+    block: BlockHandle
+    plan: TilePlan
+    target: Target
+    given: Sequence[LoopHandle] | None
+    """The loops of the plan, if they are not those around the block."""
+    pays: bool | None
+    result: BlockHandle | None = None
+    """The block that copies results out."""
+    sums: BlockHandle | None = None
+    """The block that adds the sums of parts to the results."""
+    source: BlockHandle | None = None
+    """The block that recodes or pads the operand that is packed."""
+    corrected: BlockHandle | None = None
+    """The block that corrects the results of recoded operands."""
+    unit: LoopHandle | None = None
+
+    def __post_init__(self) -> None:
+        op = op_of(self.sch, self.block)
+        self.kinds, self.extents = op.kinds, op.extents
+        self.axes = [at for at in range(len(op.kinds)) if at not in self.plan.flat[1:]]
         self.loops: dict[Loop, LoopHandle] = {}
         self.copies: list[tuple[Staged, BlockHandle]] = []
-        self.result: BlockHandle | None = None
-        """The block that copies results out."""
-        self.sums: BlockHandle | None = None
-        """The block that adds the sums of parts to the results."""
-        self.source: BlockHandle | None = None
-        """The block that recodes or pads what is packed."""
-        self.extents = op_of(sch, block).extents
-        self.unit: LoopHandle | None = None
-        self.corrected: BlockHandle | None = None
-        """The block that corrects the results of recoded operands."""
 
     def run(self) -> None:
         self._make_copies()
@@ -353,20 +346,18 @@ class _Execution:
         sch, block, plan = self.sch, self.block, self.plan
         if not plan.flat:
             return
-        spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
         if len(plan.flat) > 1:
-            extents = self.extents
-            every = joined_map(range(len(extents)), plan.flat, extents)
             for staged, copy in self.copies:
                 if staged.reindexed:
-                    sch.transform_layout(
-                        block, ("read", staged.operand), joined_map(staged.reindexed, plan.flat, extents)
-                    )
-                    sch.transform_block_layout(copy, joined_map(staged.reindexed, plan.flat, extents))
+                    joined = joined_map(staged.reindexed, plan.flat, self.extents)
+                    sch.transform_layout(block, ("read", staged.operand), joined)
+                    sch.transform_block_layout(copy, joined)
             if self.result is not None:
-                sch.transform_layout(block, ("write", 0), joined_map(spatial, plan.flat, extents))
-                sch.transform_block_layout(self.result, joined_map(spatial, plan.flat, extents))
-            sch.transform_block_layout(block, every)
+                spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
+                joined = joined_map(spatial, plan.flat, self.extents)
+                sch.transform_layout(block, ("write", 0), joined)
+                sch.transform_block_layout(self.result, joined)
+            sch.transform_block_layout(block, joined_map(range(len(self.kinds)), plan.flat, self.extents))
         if plan.padding:
             before = {op_of(sch, producer) for producer in sch.get_producers(block)}
             sch.pad_einsum(block, [*plan.padding])
