@@ -1,8 +1,8 @@
 """The cost of a plan on a machine: cycles of a core, and bytes that move between levels of memory.
 
 `cost(work, target)` is the estimate by which default schedules, layouts of graphs and the tuner compare alternatives.
-`Work` counts instructions and describes operands; it refers to no IR, so that any pass can fill it in. What a machine
-does is in `support.processors`, and how instructions overlap in `fitted.py`.
+`Work` counts instructions and describes operands; it refers to no IR, so that any pass can fill it in. Facts of
+machines are in `support.processors`, constants of the estimate in `fitted.py`.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ class Work:
     """Busy threads, on average."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cost:
     """An estimate: `cycles` of wall time, bytes by level, and the bounds that the cycles are composed of.
 
     A bound is the time of one core in which one of its parts does its share of the work, if it waits for no other.
     """
 
-    cycles: float
-    second_cache_bytes: float
+    cycles: float = 0.0
+    second_cache_bytes: float = 0.0
     """Bytes from beyond L1."""
-    third_cache_bytes: float
+    third_cache_bytes: float = 0.0
     """Bytes from beyond L2."""
-    memory_bytes: float
-    """Bytes from beyond the last cache."""
-    page_misses: float
-    """Pages whose translation comes from beyond the first-level TLB."""
-    arithmetic_cycles: float
-    load_cycles: float
-    store_cycles: float
-    issue_cycles: float
-    chain_cycles: float
+    memory_bytes: float = 0.0
+    """Bytes from beyond L3, or L2 if that is larger."""
+    page_misses: float = 0.0
+    """Pages whose translation the first-level TLB lacks."""
+    arithmetic_cycles: float = 0.0
+    load_cycles: float = 0.0
+    store_cycles: float = 0.0
+    issue_cycles: float = 0.0
+    chain_cycles: float = 0.0
     """The longest chain of dependent operations."""
-    transfer_cycles: float
+    transfer_cycles: float = 0.0
     """Arrival of the bytes from beyond L1, one level after the other."""
 
 
@@ -102,8 +102,8 @@ def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, 
 
 
 def threads_pay_from(processor: Processor) -> int:
-    """The least number of scalar multiply-adds for which it pays to wake other threads. Cores do them at the peak rate
-    of vectors of 32 bytes."""
+    """The least number of scalar multiply-adds for which other threads are woken. Cores do them at the peak rate of
+    vectors of 32 bytes."""
     return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 

@@ -128,7 +128,7 @@ class TileCosts:
     product: float = 1.0
     """Per multiply-add."""
     remainder: float = 1.0
-    """Factor if the last tile of an extent is smaller, or has masked lanes, besides those."""
+    """Factor if the last tile of an extent is smaller or has masked lanes, in addition to the time of those."""
     loads_wait: bool = False
     """Whether loads take as much longer as multiply-adds while too few of these are in flight."""
 
@@ -138,7 +138,7 @@ PRODUCTS: Final = TileCosts(vector=1.0, element=1.0, product=0.0, loads_wait=Tru
 WINDOWS: Final = TileCosts(vector=0.5, element=0.5, remainder=1 / 0.96)
 """Convolutions whose lanes are pixels: one load starts per multiply-add, and L2 answers some of them late."""
 FILTERS: Final = TileCosts(vector=1.5, element=0.75)
-"""Convolutions whose lanes are filters: vectors of weights come from L2, elements of the data from anywhere in L1."""
+"""Convolutions whose lanes are filters: vectors of weights are in L2, elements of the data anywhere in L1."""
 BLOCKS: Final = TileCosts(vector=0.25, element=0.25, remainder=1.05)
 """Convolutions in blocks of channels: data and weights are read in the order in which they are stored."""
 FLAT_ROWS: Final = 1.03
@@ -154,11 +154,11 @@ BLOCK_LANES: Final = 8
 PLAIN_WINDOWS: Final = 1 / 24
 """Multiply-adds lost, per multiply-add of a convolution, if channels are not in blocks."""
 PLAIN_POINTS: Final = 1 / 6
-"""The same for windows of one element."""
+"""`PLAIN_WINDOWS` for windows of one element."""
 PLAIN_STRIDED_CHANNELS: Final = 4.0
-"""The same for depthwise convolutions with a stride, whose lanes are gathered."""
+"""`PLAIN_WINDOWS` for depthwise convolutions with a stride, whose lanes are gathered."""
 PLAIN_INTEGERS: Final = 1.0
-"""The same for integers with dot-product instructions, whose lanes are extended otherwise."""
+"""`PLAIN_WINDOWS` for integers with dot-product instructions, whose lanes are extended otherwise."""
 PLAIN_DATA: Final = 1 / 10
 """Multiply-adds lost, per multiply-add of a convolution in blocks, if its data are not."""
 FEW_CHANNELS: Final = 4
@@ -168,6 +168,6 @@ CONVERSION: Final = 22.0
 TRANSFORM: Final = 6.0
 """Multiply-adds per element of a transformed tile and channel, of data or results, of minimal filtering."""
 KERNEL_ELEMENT: Final = 8.0
-"""Multiply-adds per element of a kernel, which comes from memory."""
+"""Multiply-adds per element of a kernel, which is in memory."""
 FILTERING_PAYS: Final = 0.9
 """Largest share of the direct convolution that minimal filtering may take."""

@@ -93,7 +93,7 @@ def _moved(
 
 @dataclass(frozen=True)
 class _Box:
-    """A part of a buffer: as many elements in each dimension as `extents` says."""
+    """A part of a buffer with `extents` elements in each dimension."""
 
     extents: tuple[int, ...]
     shape: tuple[int, ...]

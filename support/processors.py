@@ -40,7 +40,7 @@ class Processor:
     prefetched_streams: int = 8
     """Streams of consecutive lines that the prefetchers of a core follow at a time."""
     prefetches_across_pages: bool = False
-    """Whether the prefetchers go on from a page to the next one, and keep up with streams that are read; software
+    """Whether the prefetchers continue across ends of pages, and keep up with streams that are read; software
     prefetches of such streams then only cost time (docs/decisions/0025-prefetching.md)."""
     memory_streams: int = 4
     """Rows that one core reads fastest side by side from memory, a power of two.

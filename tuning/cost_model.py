@@ -1,7 +1,7 @@
 """Cost models: which of several schedules of a program is faster, by their features.
 
 Boosted trees (LightGBM, extra `tune`) learn from what is measured; without them, or before there is enough, the
-analytical model of `features.py` serves. Trees see the features of a schedule and their differences from those of the
+analytical model of `plans/cost.py` serves. Trees see the features of a schedule and their differences from those of the
 default schedule, and learn its place among the measured schedules of its program: programs of any size, with
 schedules that are some percent or a hundred times slower, are learned together, and what was learned of one serves
 others.
@@ -69,7 +69,7 @@ class CostModel(Protocol):
 
 
 class AnalyticalModel:
-    """Instructions by kind, more where tiles exceed the registers."""
+    """The cycles of the cost estimate (`plans/cost.py`)."""
 
     name = "analytical"
     choice = 2

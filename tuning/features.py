@@ -34,7 +34,7 @@ from weft.dialects.traversal import ancestors, copy_of, operations_in
 from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
 from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
-from weft.plans.cost import Work, cost
+from weft.plans.cost import Cost, Work, cost
 from weft.plans.traffic import LoopNest, Operand
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.gpu_machine import GpuMachine
@@ -47,8 +47,8 @@ _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi
 
 
 @dataclass
-class Counts:
-    """Sums over the nests of a program; features are their logarithms."""
+class Counts(Cost):
+    """Sums over the nests of a program; features are their logarithms. Kernels have no estimate of their cycles."""
 
     vector_operations: float = 0.0
     scalar_operations: float = 0.0
@@ -63,10 +63,6 @@ class Counts:
     vector_stores: float = 0.0
     scalar_stores: float = 0.0
     first_cache_bytes: float = 0.0
-    second_cache_bytes: float = 0.0
-    """Bytes that come from beyond the first cache."""
-    third_cache_bytes: float = 0.0
-    memory_bytes: float = 0.0
     distinct_bytes: float = 0.0
     """Of all buffers."""
     temporary_bytes: float = 0.0
@@ -84,19 +80,6 @@ class Counts:
     nontemporal_stores: float = 0.0
     loop_entries: float = 0.0
     """How often the innermost loops in the code begin: each ends with a branch that is mispredicted."""
-    page_misses: float = 0.0
-    """Pages that come from beyond the first translation buffer."""
-    arithmetic_cycles: float = 0.0
-    """That the arithmetic of a core needs at least, as the next ones its other parts."""
-    load_cycles: float = 0.0
-    store_cycles: float = 0.0
-    issue_cycles: float = 0.0
-    chain_cycles: float = 0.0
-    """In which sums wait for the sum before: few partial results beside each other are a bound."""
-    transfer_cycles: float = 0.0
-    """In which bytes come from beyond the first cache."""
-    cycles: float = 0.0
-    """What the analytical model says; nothing of kernels."""
     launches: float = 0.0
     """Of kernels, as all below."""
     block_threads: float = 0.0
@@ -258,8 +241,8 @@ _KINDS: Final = ("operations", "functions", "loads", "stores")
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
-    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, in
-    a `window` of iterations that follow."""
+    """The number of updates of a reduction that wait for each other. Updates of other results overlap, in the same body
+    and in a `window` of following iterations."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from fit_costs import changed, constants, values_around
 
+from weft import te
+from weft.autoschedule.default_schedule import default_schedule
 from weft.plans import fitted
 from weft.plans.cost import Work, cost, step, threads_pay_from
 from weft.plans.layouts import conversion, plain_data, saved_by_blocks, saved_by_filtering
@@ -90,3 +93,25 @@ def test_layouts() -> None:
     tile, saved = saved_by_filtering(1, (56, 56), 64, 64, 3, (2, 4, 6))
     assert tile in (2, 4, 6) and 0 < saved < 9 * 56 * 56 * 64 * 64
     assert saved_by_filtering(1, (7, 7), 8, 8, 3, (2, 4, 6)) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["LOOP_ENTRY", "WINDOWS.vector", "PRODUCTS.loads_wait", "processor.memory_streams"])
+def test_constants_are_changed_for_a_while(name: str) -> None:
+    before = constants("haswell")
+    for value in values_around(before[name]):
+        with changed(name, value, "haswell"):
+            assert constants("haswell") == {**before, name: value}
+    assert constants("haswell") == before
+
+
+def test_rules_follow_the_constants() -> None:
+    """Nine rows are packed for if six are enough, and not if twelve are needed."""
+    a, b = te.placeholder((9, 64), name="A"), te.placeholder((64, 320), name="B")
+    k = te.reduce_axis((0, 64), name="k")
+    module = te.create_func([a, b, te.compute((9, 320), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")])
+    found: list[bool] = []
+    for rows in (6, 12):
+        with changed("PACKED_ROWS", rows, TARGET.cpu):
+            (trace,) = default_schedule(module, TARGET)
+            found.append("cache_read" in str(trace))
+    assert found == [True, False]
