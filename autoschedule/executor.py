@@ -29,7 +29,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
-from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -213,7 +213,7 @@ class _Execution:
                 fuse_producer(sch, copy)
         self._flatten()
         for staged, copy in self.copies:
-            if staged.layout and (staged.produced or staged.reindexed):
+            if staged.layout and (staged.made_by.is_producer or staged.reindexed):
                 self._lay_out_before(staged, copy)
             if staged.align:
                 sch.storage_align(copy, 0, -2, staged.align, 0)
@@ -285,13 +285,13 @@ class _Execution:
     def _stage(self, staged: Staged) -> None:
         """Make the block that computes or copies an operand."""
         sch, block = self.sch, self.block
-        if not staged.copied:
+        if staged.made_by is MadeBy.NONE:
             return
         buffer = buffers_read(op_of(sch, block))[staged.operand]
-        producer = producer_of(sch, block, buffer) if staged.produced else None
-        if producer is None and staged.optional:
+        producer = producer_of(sch, block, buffer) if staged.made_by.is_producer else None
+        if producer is None and staged.made_by in (MadeBy.ONLY_PRODUCER, MadeBy.INLINED_PRODUCER):
             return
-        if staged.padded:
+        if staged.made_by is MadeBy.PADDING:
             copy = self._writer(buffer)
         elif staged.reindexed:
             copy = sch.reindex(block, ("read", staged.operand))
@@ -301,7 +301,7 @@ class _Execution:
                 if self.plan.padding:
                     fuse_producer(sch, self.source)
             copy = sch.cache_read(block, staged.operand, staged.scope)
-        elif staged.inlined:
+        elif staged.made_by is MadeBy.INLINED_PRODUCER:
             sch.compute_inline(producer)
             return
         else:
@@ -336,7 +336,7 @@ class _Execution:
     def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
         """Give a copy its layout, and its block the loops that follow from it."""
         sch, layout = self.sch, index_map(staged.layout)
-        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.produced else None)
+        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.made_by.is_producer else None)
         # Padding gives the block a loop for each dimension of the layout.
         if len(sch.get_loops(copy)) < len(staged.layout):
             sch.transform_block_layout(copy, layout)
@@ -415,7 +415,7 @@ class _Execution:
         """Give a copy its layout, and cut its own loops."""
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
-        if staged.layout and not (staged.produced or staged.reindexed):
+        if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
             # Padding gives the block an iterator for each dimension of the layout.
