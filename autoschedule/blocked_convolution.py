@@ -15,7 +15,7 @@ from weft.passes.schedule.dot_intrinsics import LANES, dot_name
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
@@ -92,8 +92,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
             Staged(
                 roles.data_position,
                 None if is_flat else next(iter(strips), None),
-                produced=True,
-                optional=True,
+                made_by=MadeBy.ONLY_PRODUCER,
                 nest=Nest((None, tile.lanes), exact=(wide, tile.lanes)),
                 shared=True,
             ),

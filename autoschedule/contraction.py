@@ -23,7 +23,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, Factor, contraction_roles
-from weft.plans.tile_plan import Factors, Loop, Nest, Prefetch, Result, Split, Staged, TilePlan, panels
+from weft.plans.tile_plan import Factors, Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
 
 _STEPS_AT_ONCE: Final = 2
@@ -298,7 +298,7 @@ def _packed(
     return Staged(
         factor.position,
         at,
-        padded=padded,
+        made_by=MadeBy.PADDING if padded else MadeBy.COPY,
         fuses_producer=True,
         layout=panels(factor.rank, dimension, width, outermost=True),
         nest=nest,
@@ -348,7 +348,7 @@ def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisi
     return TilePlan(
         splits=splits,
         order=(chunks, steps, vectors, step, vector),
-        staged=(Staged(roles.right.position, produced=True, optional=True, inlined=True),),
+        staged=(Staged(roles.right.position, made_by=MadeBy.INLINED_PRODUCER),),
         start=steps,
         registers=2,
         threads=(chunks,) if target.num_threads > 1 else (),

@@ -17,7 +17,7 @@ from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
-from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan, parted
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, parted
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -96,9 +96,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     data = Staged(
         roles.data_position,
         piece,
-        produced=True,
-        optional=True,
-        inlined=is_inlined,
+        made_by=MadeBy.INLINED_PRODUCER if is_inlined else MadeBy.ONLY_PRODUCER,
         layout=parted(len(roles.data.indices), step) if is_parted else (),
         # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
         align=tile.lanes if is_parted else 0,

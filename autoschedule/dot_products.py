@@ -17,7 +17,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import Digit, Loop, Nest, Result, Staged, TilePlan, digits_of, moved_last
+from weft.plans.tile_plan import Digit, Loop, MadeBy, Nest, Result, Staged, TilePlan, digits_of, moved_last
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.target import Target
 
@@ -109,7 +109,9 @@ def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[St
     if not recoded and not is_turned:
         return []
     layout = moved_last(rank, steps) if is_turned else ()
-    return [Staged(roles.left.position, recoded=recoded, layout=layout, copied=is_turned)]
+    return [
+        Staged(roles.left.position, recoded=recoded, layout=layout, made_by=MadeBy.COPY if is_turned else MadeBy.NONE)
+    ]
 
 
 def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: RegisterTile, at: Loop) -> Staged:

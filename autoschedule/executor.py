@@ -29,7 +29,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
-from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -149,50 +149,43 @@ def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[obj
     """The map that makes one index of those of the `flat` iterators, among the indices of the iterators at `places`."""
 
     def joined(*indices: int) -> tuple[int, ...]:
-        result: list[int] = []
-        whole = 0
-        for at, index in zip(places, indices, strict=True):
+        index_of = dict(zip(places, indices, strict=True))
+        whole = index_of[flat[0]]
+        for at in flat[1:]:
             extent = extents[at]
-            if at in flat:
-                whole = index if at == flat[0] else whole * (extent if isinstance(extent, int) else 1) + index
-            if at not in flat:
-                result.append(index)
-            elif at == flat[-1]:
-                result.append(whole)
-        return tuple(result)
+            whole = whole * (extent if isinstance(extent, int) else 1) + index_of[at]
+        return tuple(whole if at == flat[0] else index_of[at] for at in places if at not in flat[1:])
 
     return joined
 
 
+@dataclass
 class _Execution:
     """The execution of one plan."""
 
-    def __init__(
-        self,
-        sch: Schedule,
-        block: BlockHandle,
-        plan: TilePlan,
-        target: Target,
-        loops: Sequence[LoopHandle] | None,
-        pays: bool | None,
-    ) -> None:
-        self.sch, self.block, self.plan, self.target = sch, block, plan, target
-        self.kinds = op_of(sch, block).kinds
-        self.pays = pays
-        self.given = loops
-        self.axes = [at for at in range(len(self.kinds)) if at not in plan.flat[1:]]
+    sch: Schedule
+    block: BlockHandle
+    plan: TilePlan
+    target: Target
+    given: Sequence[LoopHandle] | None
+    """The loops of the plan, if they are not those around the block."""
+    pays: bool | None
+    result: BlockHandle | None = None
+    """The block that copies results out."""
+    sums: BlockHandle | None = None
+    """The block that adds the sums of parts to the results."""
+    source: BlockHandle | None = None
+    """The block that recodes or pads the operand that is packed."""
+    corrected: BlockHandle | None = None
+    """The block that corrects the results of recoded operands."""
+    unit: LoopHandle | None = None
+
+    def __post_init__(self) -> None:
+        op = op_of(self.sch, self.block)
+        self.kinds, self.extents = op.kinds, op.extents
+        self.axes = [at for at in range(len(op.kinds)) if at not in self.plan.flat[1:]]
         self.loops: dict[Loop, LoopHandle] = {}
         self.copies: list[tuple[Staged, BlockHandle]] = []
-        self.result: BlockHandle | None = None
-        """The block that copies results out."""
-        self.sums: BlockHandle | None = None
-        """The block that adds the sums of parts to the results."""
-        self.source: BlockHandle | None = None
-        """The block that recodes or pads what is packed."""
-        self.extents = op_of(sch, block).extents
-        self.unit: LoopHandle | None = None
-        self.corrected: BlockHandle | None = None
-        """The block that corrects the results of recoded operands."""
 
     def run(self) -> None:
         self._make_copies()
@@ -220,7 +213,7 @@ class _Execution:
                 fuse_producer(sch, copy)
         self._flatten()
         for staged, copy in self.copies:
-            if staged.layout and (staged.produced or staged.reindexed):
+            if staged.layout and (staged.made_by.is_producer or staged.reindexed):
                 self._lay_out_before(staged, copy)
             if staged.align:
                 sch.storage_align(copy, 0, -2, staged.align, 0)
@@ -292,13 +285,13 @@ class _Execution:
     def _stage(self, staged: Staged) -> None:
         """Make the block that computes or copies an operand."""
         sch, block = self.sch, self.block
-        if not staged.copied:
+        if staged.made_by is MadeBy.NONE:
             return
         buffer = buffers_read(op_of(sch, block))[staged.operand]
-        producer = producer_of(sch, block, buffer) if staged.produced else None
-        if producer is None and staged.optional:
+        producer = producer_of(sch, block, buffer) if staged.made_by.is_producer else None
+        if producer is None and staged.made_by in (MadeBy.ONLY_PRODUCER, MadeBy.INLINED_PRODUCER):
             return
-        if staged.padded:
+        if staged.made_by is MadeBy.PADDING:
             copy = self._writer(buffer)
         elif staged.reindexed:
             copy = sch.reindex(block, ("read", staged.operand))
@@ -308,7 +301,7 @@ class _Execution:
                 if self.plan.padding:
                     fuse_producer(sch, self.source)
             copy = sch.cache_read(block, staged.operand, staged.scope)
-        elif staged.inlined:
+        elif staged.made_by is MadeBy.INLINED_PRODUCER:
             sch.compute_inline(producer)
             return
         else:
@@ -343,7 +336,7 @@ class _Execution:
     def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
         """Give a copy its layout, and its block the loops that follow from it."""
         sch, layout = self.sch, index_map(staged.layout)
-        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.produced else None)
+        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.made_by.is_producer else None)
         # Padding gives the block a loop for each dimension of the layout.
         if len(sch.get_loops(copy)) < len(staged.layout):
             sch.transform_block_layout(copy, layout)
@@ -353,20 +346,18 @@ class _Execution:
         sch, block, plan = self.sch, self.block, self.plan
         if not plan.flat:
             return
-        spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
         if len(plan.flat) > 1:
-            extents = self.extents
-            every = joined_map(range(len(extents)), plan.flat, extents)
             for staged, copy in self.copies:
                 if staged.reindexed:
-                    sch.transform_layout(
-                        block, ("read", staged.operand), joined_map(staged.reindexed, plan.flat, extents)
-                    )
-                    sch.transform_block_layout(copy, joined_map(staged.reindexed, plan.flat, extents))
+                    joined = joined_map(staged.reindexed, plan.flat, self.extents)
+                    sch.transform_layout(block, ("read", staged.operand), joined)
+                    sch.transform_block_layout(copy, joined)
             if self.result is not None:
-                sch.transform_layout(block, ("write", 0), joined_map(spatial, plan.flat, extents))
-                sch.transform_block_layout(self.result, joined_map(spatial, plan.flat, extents))
-            sch.transform_block_layout(block, every)
+                spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
+                joined = joined_map(spatial, plan.flat, self.extents)
+                sch.transform_layout(block, ("write", 0), joined)
+                sch.transform_block_layout(self.result, joined)
+            sch.transform_block_layout(block, joined_map(range(len(self.kinds)), plan.flat, self.extents))
         if plan.padding:
             before = {op_of(sch, producer) for producer in sch.get_producers(block)}
             sch.pad_einsum(block, [*plan.padding])
@@ -424,7 +415,7 @@ class _Execution:
         """Give a copy its layout, and cut its own loops."""
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
-        if staged.layout and not (staged.produced or staged.reindexed):
+        if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
             # Padding gives the block an iterator for each dimension of the layout.

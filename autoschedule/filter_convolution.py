@@ -20,7 +20,7 @@ from weft.autoschedule.tile_sizes import (
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
-from weft.plans.tile_plan import ALL, Loop, Nest, Prefetch, Result, Split, Staged, TilePlan, moved_last, panels
+from weft.plans.tile_plan import ALL, Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan, moved_last, panels
 from weft.support.target import Target
 
 
@@ -89,7 +89,7 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
             Staged(
                 roles.data_position,
                 None if shares_filters else strips,
-                produced=True,
+                made_by=MadeBy.PRODUCER,
                 nest=Nest((None, lanes)),
             ),
             _weights(roles, filters, tile),

@@ -15,7 +15,7 @@ from weft.autoschedule.rules import lanes_for
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
-from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan
 from weft.support.target import Target
 
 
@@ -59,8 +59,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     staged = Staged(
         buffers_read(pattern.block).index(data.buffer),
         piece,
-        produced=True,
-        optional=True,
+        made_by=MadeBy.ONLY_PRODUCER,
         # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),

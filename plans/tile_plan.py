@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, TypeAlias
 
 Loop: TypeAlias = tuple[int, ...]
@@ -141,6 +142,28 @@ class Prefetch:
     """The label of the block whose buffers and iterators are meant, if it is another one."""
 
 
+class MadeBy(Enum):
+    """The block that makes a staged operand."""
+
+    COPY = auto()
+    """A copy of the buffer that is read."""
+    PRODUCER = auto()
+    """The elementwise producer, if the operand has one and no other consumer, else a copy."""
+    ONLY_PRODUCER = auto()
+    """The elementwise producer; without one the operand is read in place."""
+    INLINED_PRODUCER = auto()
+    """As `ONLY_PRODUCER`, but computed where the block reads it."""
+    PADDING = auto()
+    """The block that pads the operand (`TilePlan.padding`)."""
+    NONE = auto()
+    """The operand is recoded and read in place."""
+
+    @property
+    def is_producer(self) -> bool:
+        """Whether the elementwise producer makes the operand."""
+        return self in (MadeBy.PRODUCER, MadeBy.ONLY_PRODUCER, MadeBy.INLINED_PRODUCER)
+
+
 @dataclass(frozen=True)
 class Staged:
     """An operand that is computed or copied before the block reads it."""
@@ -149,22 +172,13 @@ class Staged:
     """Position among the buffers that the block reads."""
     at: Loop | None = None
     """The loop in whose iterations the part that they read is copied; None copies all of it before the nest."""
-    produced: bool = False
-    """The elementwise producer of the operand, if it has one and no other consumer, takes the place of the copy."""
-    optional: bool = False
-    """Without such a producer the operand is read where it is."""
+    made_by: MadeBy = MadeBy.COPY
     reindexed: tuple[int, ...] = ()
     """The copy has a dimension for each of these iterators of the block."""
-    copied: bool = True
-    """Without a copy the operand is only recoded."""
     recoded: str = ""
     """The encoding that the operand is recoded to before it is copied."""
     source: Nest | None = None
     """The block that recodes or pads the operand is computed for each piece of the copy, by this nest."""
-    padded: bool = False
-    """The copy that pads the operand takes the place of another one."""
-    inlined: bool = False
-    """The producer is computed where the block reads it."""
     scope: str = "global"
     fuses_producer: bool = False
     """Compute the elementwise producer of the operand while it is copied."""

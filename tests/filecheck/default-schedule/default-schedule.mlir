@@ -277,6 +277,41 @@ func.func @running(%A: memref<512x4096xf32>, %B: memref<512x4096xf32>, %T: memre
 
 // -----
 
+// A concatenation: a loop for each array, inside of the rows that both have.
+
+func.func @concatenation(%A: memref<8x100x64xf32>, %B: memref<8x28x64xf32>, %C: memref<8x128x64xf32>) {
+  %c100 = arith.constant 100 : index
+  tir.for %i in 8 {
+    tir.for %j in 128 {
+      tir.for %k in 64 {
+        tir.block "C" iters(%vi: spatial<8>, %vj: spatial<128>, %vk: spatial<64>) = [%i, %j, %k] {
+          %0 = arith.cmpi slt, %vj, %c100 : index
+          %1 = scf.if %0 -> (f32) {
+            %a = memref.load %A[%vi, %vj, %vk] : memref<8x100x64xf32>
+            scf.yield %a : f32
+          } else {
+            %2 = affine.apply affine_map<(d0) -> ((d0 + -100))> (%vj)
+            %b = memref.load %B[%vi, %2, %vk] : memref<8x28x64xf32>
+            scf.yield %b : f32
+          }
+          memref.store %1, %C[%vi, %vj, %vk] : memref<8x128x64xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// TRACE-LABEL: sched.func @default_concatenation {
+// TRACE:         sched.loop_partition %{{.*}} {factors = [100, 28]} : loop, loop
+// TRACE-COUNT-2: sched.vectorize
+// CHECK-LABEL: @concatenation
+// CHECK:         tir.for %{{.*}} in 400 {
+// CHECK-NEXT:      tir.for %{{.*}} in 16 vectorized {
+// CHECK:         tir.for %{{.*}} in 112 {
+// CHECK-NEXT:      tir.for %{{.*}} in 16 vectorized {
+
+// -----
+
 // What somebody scheduled stays as it is; so does what is too small, and has no lanes, to be worth a step.
 
 func.func @scheduled(%A: memref<1024xf32>, %B: memref<1024xf32>) {
