@@ -33,13 +33,13 @@ from cost_models import FEWEST, correlation, scheduled_module, tasks
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.driver.candidates import build_candidate
-from weft.driver.tune import default_program, workload_of
+from weft.driver.search_spaces import default_program, workload_of
 from weft.plans import fitted
 from weft.support.processors import PROCESSORS, processor
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, Sample
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator
+from weft.tuning.evaluation import TrialEvaluator
 from weft.tuning.features import features_of
 from weft.tuning.measuring import measure
 from weft.tuning.runner import WorkerLimits
@@ -92,9 +92,9 @@ def default_schedule(unit: ModuleOp, target: Target) -> Candidate:
 
 def programs(
     database: Database, executor: ThreadPoolExecutor, target: Target, largest: int, end: float
-) -> Iterator[tuple[ModuleOp, Evaluator]]:
+) -> Iterator[tuple[ModuleOp, TrialEvaluator]]:
     """The rows of `weft bench ops` that have records, or whose default schedules are measured before `end`."""
-    tools = partial(Evaluator, database=database, executor=executor, build=build_candidate, measure=measure)
+    tools = partial(TrialEvaluator, database=database, executor=executor, build=build_candidate, measure=measure)
     for task in tasks(str(target), largest):
         workload, unit, arguments = workload_of(task)
         if time.monotonic() > end and next(database.records(workload.key), None) is None:
@@ -103,7 +103,7 @@ def programs(
         yield unit, tools(workload, str(target), arguments, default, "fitted", limits=WorkerLimits())
 
 
-def mean_time(found: Sequence[tuple[ModuleOp, Evaluator]], target: Target, end: float) -> tuple[float, int]:
+def mean_time(found: Sequence[tuple[ModuleOp, TrialEvaluator]], target: Target, end: float) -> tuple[float, int]:
     """The geometric mean of the times of the default schedules over those with the present constants, and the number
     of those that differ. Schedules that are neither recorded, nor measured before `end`, count as equal."""
     logarithms: list[float] = []

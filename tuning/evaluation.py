@@ -261,7 +261,7 @@ class TrialEvaluator:
 def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
     """Wait for one of the trials that runners measure; None at `deadline`. Of several that are done the one whose
     record is the oldest: a search that is started again is told results in the order of the first time. Raises what
-    `Evaluator.finish` does."""
+    `TrialEvaluator.finish` does."""
     while True:
         done = [trial for trial in trials if trial.record is not None]
         if done:

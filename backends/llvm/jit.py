@@ -43,13 +43,13 @@ class _Linker:
     def link(self, builder: llvm.JITLibraryBuilder) -> llvm.ResourceTracker:
         """A library. Raises `InternalError`."""
         self.links += 1
+        self.live += 1  # before linking, during which garbage collection may free the other libraries
         try:
-            tracker = builder.link(self.engine, f"weft.{self.links}")
+            return builder.link(self.engine, f"weft.{self.links}")
         except RuntimeError as error:
+            self.live -= 1
             self._close_if_done()
             raise InternalError(f"LLVM cannot link the generated code: {error}") from error
-        self.live += 1
-        return tracker
 
     def free(self, tracker: llvm.ResourceTracker) -> None:
         """Free a library, which nothing runs any more."""

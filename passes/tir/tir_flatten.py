@@ -518,7 +518,7 @@ def _check_call_facts(
         values = {name: names.extent(given[name]) for name in fact.names}
         differences = _differences(fact, values)
         if differences is not None:
-            not_negative = names.not_negative() if not_negative is None else not_negative
+            not_negative = names.not_negative(range_of) if not_negative is None else not_negative
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue
             if any(_holds(*difference, not_negative) for difference in differences):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from document_cells import Shown, cells, models, prepare, run_document, stand_ins, weights
 
-from tests.helpers.document_cells import Shown, cells, models, prepare, run_document, stand_ins, weights
 from weft.passes.schedule import intrinsics as tensor_intrinsics
 from weft.support.user_functions import intrinsics, registered_names, unregister_func, unregister_intrinsic
 

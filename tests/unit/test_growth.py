@@ -8,6 +8,7 @@ from collections import Counter
 from functools import _lru_cache_wrapper
 from typing import Any
 
+import llvmlite.binding as llvm
 import pytest
 from llvmlite.binding.newpassmanagers import NewPassManager
 
@@ -58,11 +59,12 @@ def caches_without_bound() -> dict[str, int]:
 
 def test_builds_leave_nothing_behind() -> None:
     build(range(8))
-    before, cached = objects(), caches_without_bound()
+    cached, before = caches_without_bound(), objects()
     assert len(cached) > 20
     build(range(8, 8 + BUILDS))
+    after = objects()
     assert caches_without_bound() == cached
-    grown = {kind: count - before[kind] for kind, count in objects().items()}
+    grown = {kind: count - before[kind] for kind, count in after.items()}
     assert not {kind: count for kind, count in grown.items() if count >= BUILDS}
 
 
@@ -92,6 +94,28 @@ def test_linkers_are_closed_when_their_libraries_are_freed() -> None:
     gc.collect()
     assert first.live == alive - 1
     assert (first in jit.linkers) == bool(first.live)
+
+
+def test_linkers_stay_open_while_they_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage collection during the last link of a linker frees its other libraries."""
+    gc.collect()
+    kept = [code()]
+    linker = next(linker for linker in jit.linkers if linker.live and linker.links < jit._LINKS)
+    while linker.links < jit._LINKS - 1:
+        kept.append(code())
+    link = llvm.JITLibraryBuilder.link
+
+    def collecting(builder: llvm.JITLibraryBuilder, engine: llvm.LLJIT, name: str) -> llvm.ResourceTracker:
+        if engine is linker.engine:
+            kept.clear()
+        return link(builder, engine, name)
+
+    monkeypatch.setattr(llvm.JITLibraryBuilder, "link", collecting)
+    last = code()
+    assert not kept and linker in jit.linkers and last.address("square")
+    del last
+    gc.collect()
+    assert linker not in jit.linkers
 
 
 def test_pass_managers_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
