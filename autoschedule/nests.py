@@ -446,8 +446,8 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
     """The results of an elementwise nest that are stored past the caches: those that no other nest reads, if the arrays
-    exceed the last cache, and the processor is faster so, because lines are not read before they are overwritten. Not
-    those that the nest reads itself. Positions among the buffers that the block writes."""
+    exceed the last-level cache, and the processor is faster so, because overwritten lines are not read first. Not those
+    that the nest reads itself. Positions among the buffers that the block writes."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()

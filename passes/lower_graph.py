@@ -20,7 +20,7 @@ class LowerGraphPass(PassSequence):
     `pipelines.graph_to_tir`.
 
     The module then holds a function of block loops for each different group of operators, and in the place of a graph
-    function one that calls them. With `fuse=false` each operator is a function of its own. `func` names functions that
+    function one that calls them. With `fuse=false` each operator is a separate function. `func` names functions that
     are lowered too, though they only copy tensors.
 
     Requires: graph functions.

@@ -216,7 +216,7 @@ class Target:
 
     @property
     def processor(self) -> Processor:
-        """What is known of the family of the CPU."""
+        """The facts about the family of the CPU."""
         return processor(self.cpu)
 
     @property
