@@ -24,7 +24,7 @@ from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
 from weft.texpr.references import reference_of
 from weft.texpr.references.convolution import convolved
-from weft.texpr.stablehlo import OPERATORS, comparison, converted, dot_subscripts, elementwise
+from weft.texpr.stablehlo import ELEMENTWISE, comparison, converted, dot_subscripts, elementwise
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -62,7 +62,7 @@ def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-@evaluates(*_ops(*OPERATORS))
+@evaluates(*_ops(*ELEMENTWISE))
 def evaluate_elementwise(op: Operation, *operands: Array) -> Array:
     with np.errstate(all="ignore"):
         return _finished(op, elementwise(_apply, op.name, *map(_wide, operands)))

@@ -21,6 +21,7 @@ from weft.support.errors import CompileError
 from weft.texpr import math as functions
 from weft.texpr import ops
 from weft.texpr.expr import Expr, bits, greatest, has_sign, is_float, is_integer, least
+from weft.texpr.spellings import spellings
 from weft.texpr.tensor import PlaceholderOp, Tensor
 
 Value: TypeAlias = Any
@@ -54,13 +55,17 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
 
 def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
     """The elementwise op `name` of operands. Raises CompileError if there is no formula of their dtype."""
-    found = OPERATORS.get(name)
-    if found is None:
+    if name not in ELEMENTWISE:
         raise CompileError(_UNSUPPORTED.get(name, "there is no tensor expression for it"))
     dtype = str(operands[-1].dtype)
-    if dtype == "bool" and (found := _OF_BOOLS.get(name)) is None:
-        raise CompileError(f"elements of type {dtype} are not supported")
-    return apply(found, *operands) if isinstance(found, str) else found(apply, *operands)
+    if dtype == "bool":
+        if name not in _OF_BOOLS:
+            raise CompileError(f"elements of type {dtype} are not supported")
+        return apply(_OF_BOOLS[name], *operands)
+    if name in _FORMULAS:
+        return _FORMULAS[name](apply, *operands)
+    operator, spelling = spellings("stablehlo")[name]
+    return apply(operator, *operands, **spelling.fixed)
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
@@ -148,13 +153,9 @@ def _power(apply: Apply, x: Value, exponent: Value) -> Value:
     return apply("where", apply("less", exponent, 0), inverse, power)
 
 
-def _is_infinity(number: float, apply: Apply, x: Value) -> Value:
-    return apply("equal", x, number)
-
-
-def _same(dialect: str, names: str) -> dict[str, str]:
-    """Ops that have the names of operators."""
-    return {f"{dialect}.{name}": name for name in names.split()}
+def _function(name: str, apply: Apply, x: Value) -> Value:
+    """A scalar function, of which `te.ops` has no operator."""
+    return apply(name, x)
 
 
 _COMPARISONS: Final = {
@@ -165,40 +166,23 @@ _COMPARISONS: Final = {
     "LE": "less_equal",
     "LT": "less",
 }
-_BITS: Final = {f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")}
-OPERATORS: Final[Mapping[str, str | Formula]] = {
-    **_same("stablehlo", "abs add atan2 cbrt ceil floor log maximum minimum multiply rsqrt sqrt subtract tan tanh"),
-    **_same("chlo", "acos acosh asin asinh atan atanh cosh erf sinh square tan"),
-    **_BITS,
+_FORMULAS: Final[Mapping[str, Formula]] = {
     "stablehlo.clamp": clamped,
-    "stablehlo.cosine": "cos",
-    "stablehlo.count_leading_zeros": "clz",
+    "stablehlo.count_leading_zeros": partial(_function, "clz"),
     "stablehlo.divide": _quotient,
-    "stablehlo.exponential": "exp",
-    "stablehlo.exponential_minus_one": "expm1",
-    "stablehlo.is_finite": "isfinite",
-    "stablehlo.log_plus_one": "log1p",
-    "stablehlo.logistic": "sigmoid",
-    "stablehlo.negate": "negative",
-    "stablehlo.popcnt": "popcount",
+    "stablehlo.popcnt": partial(_function, "popcount"),
     "stablehlo.power": _power,
-    "stablehlo.remainder": "trunc_mod",
     "stablehlo.round_nearest_afz": _round_away,
-    "stablehlo.round_nearest_even": "round",
-    "stablehlo.select": "where",
-    "stablehlo.shift_left": "left_shift",
     "stablehlo.shift_right_arithmetic": partial(_shift_right, ""),
     "stablehlo.shift_right_logical": partial(_shift_right, "u"),
     "stablehlo.sign": _sign,
-    "stablehlo.sine": "sin",
-    "chlo.is_inf": "isinf",
-    "chlo.is_neg_inf": partial(_is_infinity, -math.inf),
-    "chlo.is_pos_inf": partial(_is_infinity, math.inf),
 }
-"""Name of an op -> its operator or formula."""
+"""Name of an op -> its formula. `texpr/spellings.py` has the ops that are operators."""
+ELEMENTWISE: Final = (*spellings("stablehlo"), *_FORMULAS)
+"""The names of the elementwise ops."""
 _OF_BOOLS: Final[Mapping[str, str]] = {
-    **_BITS,
-    **_same("stablehlo", "maximum minimum"),
+    **{f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")},
+    **{f"stablehlo.{name}": name for name in ("maximum", "minimum")},
     "stablehlo.add": "logical_or",
     "stablehlo.multiply": "logical_and",
     "stablehlo.select": "where",

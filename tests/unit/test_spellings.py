@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from weft.dialects.stablehlo import CHLO_DIALECT, STABLEHLO
 from weft.frontends.graph_builder import operator_type
 from weft.texpr.spellings import SPELLINGS, spellings
 
@@ -20,7 +21,7 @@ def test_rows_name_operators_and_parameters() -> None:
         roles = {role.name for role in operator.ROLES}
         for spelling in columns:
             assert {*spelling.parameters, *spelling.fixed} <= operator.SIGNATURE.parameters.keys() - roles, spelling
-    for language in ("aten", "onnx", "relax"):
+    for language in ("aten", "onnx", "relax", "stablehlo"):
         names = [name for columns in SPELLINGS.values() for s in columns if s.language == language for name in s.names]
         assert sorted(names) == sorted(spellings(language))
 
@@ -44,6 +45,12 @@ def test_aten_has_the_operators_and_reads_all_their_arguments() -> None:
         roles = len(operator_type(operator).ROLES)
         assert set(operands[roles:]) <= LEFT_TO_TYPES, name
         assert attributes <= set(arguments) or "." in name or packet in ("max", "min", "any", "all"), name
+
+
+def test_stablehlo_has_the_ops_with_as_many_operands() -> None:
+    ops: dict[str, Any] = {op.name: op for dialect in (STABLEHLO, CHLO_DIALECT) for op in dialect.operations}
+    for name, (operator, _) in spellings("stablehlo").items():
+        assert len(operator_type(operator).ROLES) == ops[name].ARITY, name
 
 
 def test_relax_names_are_unique() -> None:
