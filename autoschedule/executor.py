@@ -392,7 +392,7 @@ class _Execution:
         """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
         if plan.parts is None:
-            loops = sch.get_loops(self.block) if self.given is None else self.given
+            loops = self._loops_of_iterators() if self.given is None else self.given
             # Outer loops that are not given have no name.
             self.loops = {(at,): loop for at, loop in zip(self.axes[-len(loops) :], loops, strict=True)}
         self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
@@ -407,6 +407,21 @@ class _Execution:
             sch.reorder(*(self.loops[loop] for loop in plan.order))
         for group in plan.joined:
             self._fuse(group)
+
+    def _loops_of_iterators(self) -> Sequence[LoopHandle]:
+        """The loops around the block, except those of one iteration that no iterator follows: `rfactor` leaves such a
+        loop if a part of the reduction is a single element."""
+        loops = self.sch.get_loops(self.block)
+        if len(loops) <= len(self.axes):
+            return loops
+        op = op_of(self.sch, self.block)
+        indices = Index.of_map(op.bindings.data, op.binding_operands)
+
+        def is_followed(loop: LoopHandle) -> bool:
+            variable = loop_of(self.sch, loop).induction_variable
+            return extent_of(self.sch, loop) != 1 or any(index.depends_on([variable]) for index in indices)
+
+        return [loop for loop in loops if is_followed(loop)]
 
     def _fuse(self, group: Sequence[Loop]) -> None:
         self.loops[group[0]] = fused(self.sch, [self.loops[loop] for loop in group])

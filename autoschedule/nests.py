@@ -501,7 +501,9 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = pattern.extent_of(last)
     if (extent is not None and extent <= lanes) or not decisions.decide(True):
         return False
-    _, inner = sch.split(row, factors=[None, _width(decisions, lanes, lanes, extent)])
+    # Two steps at least: of a single one `rfactor` leaves no reduction.
+    width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
+    _, inner = sch.split(row, factors=[None, width])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
     if rows:
         level = len(rows) - 1

@@ -48,6 +48,8 @@ class Sampled(Decisions):
     def choose(self, options: Sequence[int], default: int) -> int:
         if not self.are_open or len(options) < 2:
             return default
+        if default not in options:
+            options = sorted({*options, default})
         even = [1 / len(options)] * len(options)
         return self._sch.get(self._sch.sample_categorical([*options], even, decision=options.index(default)))
 

@@ -228,7 +228,7 @@ def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int
     lanes = min(lanes, columns)
     if rows > 1 or columns % lanes:
         # Streams of `n` rows of results are `n`, and `n + 2` of data.
-        sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else (processor.prefetched_streams - 2) // 2
+        sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else max((processor.prefetched_streams - 2) // 2, 1)
         return RegisterTile(min(sharing, rows), 1, lanes)
     return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
 

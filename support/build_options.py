@@ -53,7 +53,8 @@ class BuildOptions:
 
     def of_kernels(self) -> BuildOptions:
         """The options of kernels that are compiled apart: loops that no user scheduled, without graphs."""
-        return BuildOptions(default_schedule=self.default_schedule, verify=self.verify, database=self.database)
+        database = None if self.database is None else os.fspath(self.database)  # worker processes get it
+        return BuildOptions(default_schedule=self.default_schedule, verify=self.verify, database=database)
 
     def key(self) -> str:
         """The options as a part of keys of caches. Nothing is cached with

@@ -75,4 +75,4 @@ _OTHER: Final = Processor()
 
 def processor(cpu: str) -> Processor:
     """The family of a CPU, by LLVM's name of it."""
-    return PROCESSORS.get(cpu, _OTHER)
+    return PROCESSORS.get(cpu, _ZEN if cpu.startswith("znver") else _OTHER)

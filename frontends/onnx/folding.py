@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from weft.dialects import graph_shapes
-from weft.dialects.graph_shapes import KnownExtent
+from weft.dialects.graph_shapes import KnownExtent, is_not_negative
 from weft.frontends.graph_builder import operator_type
 from weft.frontends.onnx.known import SMALL, Entry, Known
 from weft.frontends.onnx.node import Refusal
@@ -56,17 +56,35 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "greater": lambda a, b: _compared(a, b) > 0,
     "greater_equal": lambda a, b: _compared(a, b) >= 0,
 }
+
+
+def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
+    """The quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is not known."""
+    if not is_not_negative(b):
+        if not is_not_negative(negated := graph_shapes.multiply(b, -1)):
+            raise _UndecidedError(f"the sign of {b} is not known")
+        a, b = graph_shapes.multiply(a, -1), negated
+    below = graph_shapes.multiply(a, -1)
+    if is_not_negative(a):
+        return graph_shapes.floordiv(a, b)
+    if is_not_negative(below):
+        return graph_shapes.multiply(graph_shapes.floordiv(below, b), -1)
+    over, under = (graph_shapes.choose("max", graph_shapes.floordiv(side, b), 0) for side in (a, below))
+    return graph_shapes.subtract(over, under)
+
+
 _ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "add": graph_shapes.add,
     "subtract": graph_shapes.subtract,
     "multiply": graph_shapes.multiply,
-    "trunc_divide": graph_shapes.floordiv,
+    "trunc_divide": _quotient,
     "floor_mod": graph_shapes.modulo,
     "maximum": lambda a, b: a if _compared(a, b) >= 0 else b,
     "minimum": lambda a, b: a if _compared(a, b) <= 0 else b,
     **_COMPARISONS,
 }
-"""Operators of two tensors on extents, which are not negative."""
+"""Operators of two tensors on extents."""
+_QUOTIENTS: Final = ("floor_mod", "trunc_divide", "trunc_mod")
 _MOVES: Final = (
     *("broadcast_to", "concatenate", "expand_dims", "prod", "reshape", "squeeze", "strided_slice", "sum", "take"),
     *("transpose", "where"),
@@ -85,21 +103,41 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
         [_array(v, dtype) for v in cast("list[Any]", group)] if isinstance(group, list) else _array(group, dtype)
         for group in groups
     ]
+    _check_indices(name, arrays, given.get("axis", 0))
     try:
+        if name in _QUOTIENTS and any(_is_number(n) and n == 0 for n in arrays[1].flat):
+            raise Refusal("division by zero")
         if any(tensor.is_symbolic for tensor in tensors):
             return Known.of(_on_extents(name, arrays, given, dtype), "bool" if name in _COMPARISONS else dtype)
-        if name in ("trunc_divide", "floor_mod", "trunc_mod") and not np.all(arrays[1]):
-            raise Refusal("division by zero")
         if name == "cast" and not ("int" in dtype or dtype in ("bool", "float32", "float64")):
             raise Refusal(f"numbers are not cast to {dtype} at import")
         found = np.asarray(kind.called(kind.REFERENCE, arrays, given))
-    except (TypeError, ValueError, LookupError, ArithmeticError, _UndecidedError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, graph_shapes.ShapeError, _UndecidedError) as error:
         raise Refusal(f"{name} is not known at import: {error}") from None
     if found.size > max(SMALL, *(tensor.array.size for tensor in tensors)):
         raise Refusal(f"a tensor of shape {found.shape} is not computed at import")
     if found.dtype == np.bool_:
         return Known(found, "bool")
     return Known(found if found.dtype == tensors[0].array.dtype else found.astype(dtype), dtype)
+
+
+def _is_number(element: Any) -> bool:
+    """Whether an element is known, and no symbolic extent."""
+    return isinstance(element, int | float | np.generic)
+
+
+def _check_indices(name: str, arrays: Sequence[Any], axis: int | None) -> None:
+    """Raises `Refusal` for indices outside of the axis, which the references wrap around."""
+    if name not in ("take", "gather") or any(_is_symbolic(array) for array in arrays[1:2]):
+        return
+    data, indices = arrays[:2]
+    extent = data.size if axis is None else data.shape[axis]
+    if np.any((indices < -extent) | (indices >= extent)):
+        raise Refusal(f"indices {indices.tolist()} are outside of axis {axis} with {extent} elements")
+
+
+def _is_symbolic(array: Any) -> bool:
+    return array.dtype == object and not all(map(_is_number, array.flat))
 
 
 def _array(value: Any, dtype: str) -> Any:
@@ -111,12 +149,10 @@ def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtyp
     kind = operator_type(name)
     if name == "negative":
         name, arrays = "multiply", [*arrays, np.array(-1)]
-    if name == "cast" and "int" in dtype:
+    if name == "cast" and dtype in ("int32", "int64", "uint32", "uint64"):  # narrower ones may wrap
         return arrays[0]
     if name in _MOVES:
         return kind.called(kind.REFERENCE, arrays, given)
     if name not in _ON_EXTENTS:
         raise Refusal(f"{name} is not computed of extents")
-    if name == "trunc_divide" and any(isinstance(n, int) and n <= 0 for array in arrays for n in array.flat):
-        raise Refusal("quotients of numbers that are not positive are for the converter")
     return np.frompyfunc(_ON_EXTENTS[name], 2, 1)(*arrays)

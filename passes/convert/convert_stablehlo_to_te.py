@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -555,6 +556,7 @@ class ConvertStablehloToTePass(ModulePass):
     """
 
     name = "convert-stablehlo-to-te"
+    fast_math = (FastMathFlag.REASSOC,)  # of products and reductions, whose order the specification leaves open
 
     strict: bool = False
     """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""

@@ -4,7 +4,7 @@
 
 A label is compared if both recordings have it. The order of the texts of a label does not count, because functions are
 compiled in any order; nor do keys in the names of kernels, which depend on options and versions. Ends with status 1 if
-a label differs.
+a label differs, if HEAD lacks a label of BASE, or if no label is common.
 """
 
 import argparse
@@ -70,7 +70,10 @@ def main() -> int:
     total = sum(base[label].total() for label in common)
     alone = f"; only in BASE: {len(base.keys() - head.keys())}, only in HEAD: {len(head.keys() - base.keys())}"
     print(f"{len(common)} labels, {total} texts: {len(differing)} labels differ{alone}")
-    return 1 if differing else 0
+    missing = sorted(label for label in base.keys() - head.keys() if options.only in label)
+    for label in missing[:10]:
+        print(f"{label}: not in HEAD")
+    return 1 if differing or missing or not common else 0
 
 
 if __name__ == "__main__":

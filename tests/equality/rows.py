@@ -34,7 +34,7 @@ def main() -> None:
                 if problem.alone is not None:
                     build(problem.alone.program(inputs[: len(problem.alone.inputs)]), target)
             except WeftError as error:
-                print(f"{problem.name}: {error}")
+                sys.exit(f"{problem.name} with {threads} threads: {error}")
 
 
 if __name__ == "__main__":

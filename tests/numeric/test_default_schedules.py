@@ -423,3 +423,11 @@ def test_what_is_written_is_asked_for_ahead_in_the_third_cache():
     assert "prefetch" not in trace(half // 512 + 1, 512)
     assert "prefetch" not in trace(GOES_ON.l2_bytes // (2 * 8))
     assert "prefetch" not in trace(te.var("n"))
+
+
+@pytest.mark.parametrize(("shape", "threads"), [((8, 20000), 2), ((16, 7, 17, 64), 4), ((2, 4, 20000), 2)])
+def test_parts_of_a_reduction_that_are_whole_rows(shape: tuple[int, ...], threads: int) -> None:
+    """As many rows as parts: `rfactor` leaves a loop of one iteration."""
+    data = tensor(*shape)
+    trace = check(te.create_func([data, ops.sum(data)]), Target("llvm", num_threads=threads))
+    assert "sched.rfactor" in trace and "sched.parallel" in trace

@@ -62,6 +62,8 @@ PROGRAMS: dict[str, Callable[[], weft.ModuleOp]] = {
     "sums of columns": lambda: operator(lambda x: te.ops.sum(x, 0), (130, 200)),
     "sums of parts": lambda: operator(lambda x: te.ops.sum(x, 1), (2, 100000)),
     "argmax": lambda: operator(lambda x: te.ops.argmax(x, 1), (9, 200)),
+    "argmax of short rows": lambda: operator(lambda x: te.ops.argmax(x, 1), (2, 64)),
+    "mean of windows": lambda: operator(lambda x: te.ops.avg_pool2d(x, 15), (1, 6, 15, 15)),
     "transposition": lambda: operator(lambda x: te.ops.transpose(x, (1, 0)), (40, 70)),
     "windows": lambda: operator(lambda x: te.ops.max_pool2d(x, 3, 2, 1), (1, 8, 20, 20)),
     "large stream": lambda: operator(lambda x: te.compute((700, 1024), lambda i, j: x[i, j] + 1.0), (700, 1024)),
@@ -122,6 +124,13 @@ def test_every_choice_computes_the_same(name: str, seed: int, threads: int) -> N
     for found in islice(others(space, default, seed), 12 if seed else 2):
         built = build_here(ir, found.trace, found.decisions, target)
         assert not measure_here(built, reference, spec, QUICK).difference, (found.trace, found.decisions)
+
+
+@pytest.mark.parametrize("name", ["argmax of short rows", "mean of windows", "sums of parts", "sums of rows"])
+def test_no_choice_ends_a_search(name: str) -> None:
+    """Widths and parts beyond the extents are refused, or leave a loop of one iteration."""
+    space = space_of(PROGRAMS[name](), "llvm -num-threads=2")
+    assert len(list(islice(others(space, default_of(space), 7), 20))) > 4
 
 
 @pytest.mark.slow

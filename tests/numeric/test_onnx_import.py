@@ -62,6 +62,41 @@ def test_shapes_are_computed_with_symbols() -> None:
     np.testing.assert_array_equal(shape, [6, 6, 2])
 
 
+QUOTIENTS = {
+    "negative-divisor": ([node("Div", "n d", "y")], {"d": [-2]}),
+    "negative-dividend": ([node("Div", "d n", "y")], {"d": [-2]}),
+    "zeros": ([node("Concat", "d n", "c", axis=0), node("Div", "c e", "y")], {"d": [0], "e": [2]}),
+    "rounded-up": ([node("Neg", "n", "m"), node("Div", "m d", "q"), node("Neg", "q", "y")], {"d": [3]}),
+    "difference": ([node("Sub", "n k", "m"), node("Div", "m d", "y")], {"d": [2], "k": [5]}),
+    "difference-by-negative": ([node("Sub", "n k", "m"), node("Div", "m d", "y")], {"d": [-2], "k": [5]}),
+    "by-difference": ([node("Sub", "n k", "m"), node("Div", "d m", "y")], {"d": [9], "k": [9]}),
+    "narrow": (
+        [node("Mul", "n d", "m"), node("Cast", "m", "c", to=onnx.TensorProto.INT8), node("Cast", "c", "y", to=INT64)],
+        {"d": [100]},
+    ),
+    "remainder": ([node("Mod", "n d", "y")], {"d": [-2]}),
+}
+
+
+@pytest.mark.parametrize("case", QUOTIENTS)
+def test_arithmetic_of_extents_is_that_of_numbers(case: str) -> None:
+    """Quotients are rounded toward zero, whatever the signs; narrow integers wrap."""
+    nodes, numbers = QUOTIENTS[case]
+    weights = {name: np.array(value) for name, value in numbers.items()}
+    proto = model([node("Shape", "x", "n", start=0, end=1), *nodes], {"x": ["n", 2]}, "y", weights)
+    module = weft.from_onnx(proto)
+    for extent in (1, 2, 7):
+        x = np.ones((extent, 2), np.float32)
+        np.testing.assert_array_equal(_interpreted(module, x), ReferenceEvaluator(proto).run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize(("operator", "number"), [("Div", 0), ("Gather", 5), ("Gather", -3)])
+def test_undefined_arithmetic_of_extents_is_left_to_the_run(operator: str, number: int) -> None:
+    weights = {"d": np.array([number])}
+    module = weft.from_onnx(model([node("Shape", "x", "s"), node(operator, "s d", "y")], {"x": ["n", 2]}, "y", weights))
+    assert f"graph.{'take' if operator == 'Gather' else 'trunc_divide'}" in str(module)
+
+
 def test_positions_of_a_symbolic_length() -> None:
     weights = {"at": np.array(1), "start": np.array(0), "step": np.array(1)}
     nodes = [node("Shape", "x", "s"), node("Gather", "s at", "n"), node("Range", "start n step", "places")]

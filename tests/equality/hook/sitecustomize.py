@@ -10,6 +10,7 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -25,7 +26,7 @@ lines: list[str] = []
 def label() -> str:
     """The test that runs, or the command line without folders, which differ between two runs."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-    return test or " ".join(Path(argument).name for argument in sys.orig_argv[1:])
+    return " ".join((test or " ".join(Path(argument).name for argument in sys.orig_argv[1:])).split())
 
 
 def record(kind: str, text: str) -> None:
@@ -35,7 +36,7 @@ def record(kind: str, text: str) -> None:
     digest = blake2b(data, digest_size=16).hexdigest()
     file = FOLDER / "texts" / digest
     if not file.exists():
-        partial = file.with_suffix(f".{os.getpid()}")
+        partial = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         partial.write_bytes(zlib.compress(data, 1))
         partial.replace(file)
     lines.append(f"{label()}\t{kind}\t{digest}\n")
