@@ -6,8 +6,8 @@ A constant is fitted by its consequences. For each value of a grid around the pr
 rows of `weft bench ops`. Programs whose default schedule changes are looked up among the records of FILE.db
 (`benchmarks/cost_models.py record`), or measured and recorded, unless `--recorded` is given, on a machine that
 runs no other program. A value is as good as the geometric mean of the times of all default schedules. Constants that
-change no default schedule are those of the tuner's analytical model, or of layouts of graphs, which rows do not have:
-they are as good as the mean rank correlation of the model's predictions with the records.
+change no default schedule are those of the tuner's analytical model: they are as good as the mean rank correlation of
+the model's predictions with the records. The constants of layouts of graphs are not fitted, because no row has a graph.
 
 A line for each constant has its present value, the best one, and for each value of the grid the times relative to the
 present ones, or the rank correlation. NAME is a constant (`LOOP_ENTRY`), a field of one (`WINDOWS.vector`) or a fact of

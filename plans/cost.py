@@ -1,6 +1,7 @@
 """The cost of a plan on a machine: cycles of a core, and bytes that move between levels of memory.
 
-`cost(work, target)` is the estimate by which default schedules, layouts of graphs and the tuner compare alternatives.
+`cost(work, target)` is the estimate of a nest, by which the tuner's analytical model compares schedules. Rules compare
+register tiles by `step` and decide about threads by `threads_pay_from`; layouts of graphs compare by `layouts.py`.
 `Work` counts instructions and describes operands; it refers to no IR, so that any pass can fill it in. Facts of
 machines are in `support.processors`, constants of the estimate in `fitted.py`.
 """

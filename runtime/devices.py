@@ -102,7 +102,7 @@ class Queue(ABC):
     @abstractmethod
     def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
         """Run a kernel on a grid of blocks that was checked. At `places` lies an array of pointers to its arguments,
-        which `Kernel.values` reads. Raises `DeviceError` when the driver refuses."""
+        of `kernel`. Raises `DeviceError` when the driver refuses."""
 
     @abstractmethod
     def synchronize(self) -> None:
