@@ -62,10 +62,13 @@ def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
         if name not in _OF_BOOLS:
             raise CompileError(f"elements of type {dtype} are not supported")
         return apply(_OF_BOOLS[name], *operands)
-    if name in _FORMULAS:
-        return _FORMULAS[name](apply, *operands)
-    operator, spelling = spellings("stablehlo")[name]
-    return apply(operator, *operands, **spelling.fixed)
+    try:
+        if name in _FORMULAS:
+            return _FORMULAS[name](apply, *operands)
+        operator, spelling = spellings("stablehlo")[name]
+        return apply(operator, *operands, **spelling.fixed)
+    except CompileError as error:  # of an operator of `te.ops`, in its words
+        raise CompileError(f"elements of type {dtype} are not supported") from error
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:

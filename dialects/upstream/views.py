@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, Generic, TypeVar, cast
 
 from xdsl.dialects import memref
@@ -18,8 +19,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, Inte
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.dialects.index_map import mixed_extents
-from weft.dialects.strides import Arithmetic, Number
+from weft.dialects.strides import Arithmetic, Number, strides_of
 from weft.dialects.upstream.memref_transpose import TransposeOp
+from weft.support.errors import CompileError
 
 CASTS: Final = (memref.CastOp, memref.MemorySpaceCastOp)
 VIEWS: Final = (
@@ -113,6 +115,25 @@ def extent_of(
             return read(buffer, dimension)
 
 
+def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]]) -> None:
+    """Check the dimensions that become one, as far as the type states strides. Raises `CompileError`."""
+    type_ = cast("MemRefType[Attribute]", op.src.type)
+    shape, strides = type_.get_shape(), strides_of(type_)
+    if strides is None:
+        return
+    for group in groups:
+        wide = [d for d in group if shape[d] != 1]
+        for outer, inner in pairwise(wide):
+            stride, below = strides[outer], strides[inner]
+            if stride is None or below is None or shape[inner] == DYNAMIC_INDEX or stride == shape[inner] * below:
+                continue
+            raise CompileError.at(
+                op,
+                f"'{op.name}' makes one dimension of {outer} and {inner}, which are not contiguous: "
+                f"the stride of {outer} is {stride}, not {shape[inner]} * {below}",
+            )
+
+
 # Elements
 
 
@@ -142,6 +163,7 @@ class StridedView(Generic[Buffer, Number]):
                 return self.picked(op.order, self.shape, self.strides)
             case memref.CollapseShapeOp():
                 groups = reassociation_groups(op)
+                _check_contiguous(op, groups)
                 one = arithmetic.of(1)
                 # Extents of 1 do not count: the stride is that of the last dimension with more.
                 wide = [[d for d in group if self.shape[d] != one] or group for group in groups]

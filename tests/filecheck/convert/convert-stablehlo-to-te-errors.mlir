@@ -35,7 +35,7 @@ func.func @main(%x: tensor<4xi128>) -> tensor<4xi128> {
 // -----
 
 func.func @main(%x: tensor<4xui2>) -> tensor<4xui2> {
-  // expected-error@+1 {{stablehlo.add: `+` takes no uint2, which is stored only}}
+  // expected-error@+1 {{stablehlo.add: elements of type uint2 are not supported}}
   %0 = stablehlo.add %x, %x : tensor<4xui2>
   return %0 : tensor<4xui2>
 }
@@ -55,6 +55,14 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{chlo.erfc: not supported; jax.export prints it expanded into ops of stablehlo, which are}}
   %0 = chlo.erfc %x : tensor<4xf32> -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error@+1 {{stablehlo.exponential: elements of type int32 are not supported}}
+  %0 = stablehlo.exponential %x : tensor<4xi32>
+  return %0 : tensor<4xi32>
 }
 
 // -----

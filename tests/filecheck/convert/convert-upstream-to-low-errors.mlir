@@ -119,3 +119,13 @@ func.func @f(%A: memref<8xf32>, %x: f32) {
   }
   return
 }
+
+// -----
+
+// CHECK: 'memref.collapse_shape' makes one dimension of 0 and 1, which are not contiguous: the stride of 0 is 1, not 4 * 6
+func.func @f(%A: memref<4x6xf32>, %B: memref<24xf32>) {
+  %t = memref.transpose %A (i, j) -> (j, i) : memref<4x6xf32> to memref<6x4xf32, strided<[1, 6]>>
+  %c = memref.collapse_shape %t [[0, 1]] : memref<6x4xf32, strided<[1, 6]>> into memref<24xf32>
+  memref.copy %c, %B : memref<24xf32> to memref<24xf32>
+  func.return
+}
