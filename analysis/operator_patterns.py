@@ -183,21 +183,32 @@ def _elements(stage: ComputeOp | ReduceOp) -> Sequence[SSAValue]:
 
 
 def _is_moved(value: SSAValue) -> bool:
-    """Whether a value is an element of a tensor, or the greatest of several and the least number of the type."""
+    """Whether a value is an element of a tensor, chosen by indices alone, or the greatest of several and the least
+    number of the type."""
     match value.owner:
         case ExtractOp():
             return True
         case ReduceOp(kind=Combiner.MAX) as reduce:
             return all(map(_is_moved, _elements(reduce)))
-        case arith.SelectOp(operands=(_, *choices)):
-            return all(map(_is_moved, choices))
+        case arith.SelectOp(operands=(condition, *choices)):
+            return _is_of_indices(condition) and all(map(_is_moved, choices))
         case scf.IfOp() as branch:
             at = branch.results.index(value)
-            return all(_is_moved(cast("Operation", region.block.last_op).operands[at]) for region in branch.regions)
+            return _is_of_indices(branch.cond) and all(
+                _is_moved(cast("Operation", region.block.last_op).operands[at]) for region in branch.regions
+            )
         case arith.ConstantOp(value=IntegerAttr() | FloatAttr() as constant):
             return constant.value.data == least(value.type)
         case _:
             return False
+
+
+def _is_of_indices(value: SSAValue) -> bool:
+    """Whether a value is computed from indices and constants, without elements of tensors."""
+    op = value.owner
+    if isinstance(op, Block):
+        return True
+    return not isinstance(op, ExtractOp) and not op.regions and all(map(_is_of_indices, op.operands))
 
 
 def _rounds_once(stages: Sequence[ComputeOp]) -> bool:

@@ -115,13 +115,11 @@ PARTS_OF_A_THREAD: Final = 4
 """Iterations for each thread that leave none of them idle for long."""
 
 
-def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> bool:
+def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> None:
     """Run the outermost loops around a block, fused, on several threads if its work `pays`: the fewest that give every
-    thread `PARTS_OF_A_THREAD` iterations, and at most `most`. Returns whether it did."""
-    if target.num_threads == 1:
-        return False
-    if not pays and not sch.is_of_search:
-        return False
+    thread `PARTS_OF_A_THREAD` iterations, and at most `most`."""
+    if target.num_threads == 1 or not (pays or sch.is_of_search):
+        return
     loops = _outer_loops(sch, block)[:most]
     wanted = target.num_threads * PARTS_OF_A_THREAD
     count, total = 0, 1
@@ -130,10 +128,8 @@ def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: T
         total = wanted if extent is None else total * extent
         count += 1
     count = Sampled(sch).choose(range(len(loops) + 1), 0 if total < 2 else count)
-    if count == 0:
-        return False
-    sch.parallel(fused(sch, loops[:count]))
-    return True
+    if count:
+        sch.parallel(fused(sch, loops[:count]))
 
 
 def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:

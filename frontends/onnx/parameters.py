@@ -54,6 +54,8 @@ def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
     _, *parameters = inspect.signature(function).parameters.values()
     if not parameters:
         return function
+    positional = (p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    readers = {parameter.name: _INPUTS[str(parameter.annotation)] for parameter in positional}
 
     def convert(node: Node) -> Any:
         inputs: list[Any] = []
@@ -68,7 +70,7 @@ def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
                 attributes[name] = attribute(node, name, annotation) if is_given else default
             else:
                 is_given = node.has(index) or not has_default
-                inputs.append(_INPUTS[annotation](node, index) if is_given else default)
+                inputs.append(readers[name](node, index) if is_given else default)
         return function(node, *inputs, **attributes)
 
     return convert
