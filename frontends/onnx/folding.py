@@ -112,7 +112,7 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
         if name == "cast" and not ("int" in dtype or dtype in ("bool", "float32", "float64")):
             raise Refusal(f"numbers are not cast to {dtype} at import")
         found = np.asarray(kind.called(kind.REFERENCE, arrays, given))
-    except (TypeError, ValueError, LookupError, ArithmeticError, graph_shapes.ShapeError, _UndecidedError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, _UndecidedError) as error:
         raise Refusal(f"{name} is not known at import: {error}") from None
     if found.size > max(SMALL, *(tensor.array.size for tensor in tensors)):
         raise Refusal(f"a tensor of shape {found.shape} is not computed at import")
