@@ -516,14 +516,12 @@ class _Execution:
         sch, plan = self.sch, self.plan
         if not plan.registers:
             return
-        *unrolled, last = (self.loops[loop] for loop in plan.order[-plan.registers :])
-        if plan.lanes and not plan.intrinsic and extent_of(sch, last) != plan.lanes:
-            vectors, last = sch.split(last, [None, plan.lanes])
-            unrolled.append(vectors)
-        if plan.intrinsic:
-            sch.tensorize(unrolled.pop(), plan.intrinsic)
-        else:
-            sch.vectorize(last)
+        loops = [self.loops[loop] for loop in plan.order[-plan.registers :]]
+        if not plan.intrinsic:
+            keep_in_registers(sch, loops, plan.lanes)
+            return
+        *unrolled, tensorized, _ = loops
+        sch.tensorize(tensorized, plan.intrinsic)
         for loop in unrolled:
             sch.unroll(loop)
 
@@ -550,4 +548,4 @@ class _Execution:
     def _keep(self, part: BlockHandle, count: int) -> None:
         """Keep the innermost loops of an initialisation or a copy in registers."""
         if count:
-            keep_in_registers(self.sch, part, -count, self.plan.lanes)
+            keep_in_registers(self.sch, self.sch.get_loops(part)[-count:], self.plan.lanes)

@@ -99,10 +99,9 @@ def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[Loop
     return [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
 
 
-def keep_in_registers(sch: Schedule, part: BlockHandle, first: int, lanes: int) -> None:
-    """Vectorize the innermost loop of a block by `lanes`, or all of it if they are 0, and unroll the other loops from
-    `first` on (counted from the end of the nest if negative)."""
-    *unrolled, last = sch.get_loops(part)[first:]
+def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) -> None:
+    """Vectorize the last of nested loops by `lanes`, or all of it if they are 0, and unroll the others."""
+    *unrolled, last = loops
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
         unrolled.append(outer)

@@ -245,7 +245,7 @@ class _Tiling:
         self._transform()
         self._multiply()
         for part in (stages.rows_of_results, stages.result):
-            keep_in_registers(sch, part, -3, plan.lanes)
+            keep_in_registers(sch, sch.get_loops(part)[-3:], plan.lanes)
         if is_apart:
             share_among_threads(sch, stages.data, pays_threads([stages.pattern], self.target), self.target)
         share_among_threads(sch, stages.result, pays_threads([stages.pattern], self.target), self.target)
@@ -263,7 +263,7 @@ class _Tiling:
             if (extent_of(sch, last) or 1) % lanes == 0:
                 sch.vectorize(sch.split(last, [None, lanes])[1])
         for part in (stages.rows_of_data, stages.data):
-            keep_in_registers(sch, part, -3, lanes)
+            keep_in_registers(sch, sch.get_loops(part)[-3:], lanes)
 
     def _multiply(self) -> None:
         """Sums over channels for each element of the tiles, in registers."""

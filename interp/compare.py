@@ -276,10 +276,10 @@ class Reference:
                 length = reduction_length_of(function, extents)
             except (CompileError, InternalError, MemoryError):  # references of operators fail in many ways
                 return False
-            case = _Case(
-                signature.name, _kinds(signature), arguments, outcome, length, overwritten=_overwritten(function)
+            kinds, overwritten = _kinds(signature), _overwritten(function)
+            made[planting] = _Case(
+                signature.name, kinds, arguments, outcome, length, edges=planting, overwritten=overwritten
             )
-            made[planting] = replace(case, edges=planting)
             return True
 
         recipe = recipe_for(EXTENTS[0])

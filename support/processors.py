@@ -65,14 +65,15 @@ class Processor:
 
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
 PROCESSORS: Final = {
-    **dict.fromkeys(("znver1", "znver2", "znver3"), _ZEN),
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
+    "znver": _ZEN,
 }
-"""LLVM's names of CPUs that differ from `Processor()`."""
+"""Prefixes of LLVM's names of CPUs that differ from `Processor()`; the longest one decides."""
 _OTHER: Final = Processor()
 
 
 def processor(cpu: str) -> Processor:
     """The family of a CPU, by LLVM's name of it."""
-    return PROCESSORS.get(cpu, _ZEN if cpu.startswith("znver") else _OTHER)
+    prefixes = [prefix for prefix in PROCESSORS if cpu.startswith(prefix)]
+    return PROCESSORS[max(prefixes, key=len)] if prefixes else _OTHER

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from weft.dialects import graph_shapes
-from weft.dialects.graph_shapes import KnownExtent, is_not_negative
+from weft.dialects.graph_shapes import Expression, KnownExtent, is_not_negative
 from weft.frontends.graph_builder import operator_type
 from weft.frontends.onnx.known import SMALL, Entry, Known
 from weft.frontends.onnx.node import Refusal
@@ -105,7 +105,7 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
     ]
     _check_indices(name, arrays, given.get("axis", 0))
     try:
-        if name in _QUOTIENTS and any(_is_number(n) and n == 0 for n in arrays[1].flat):
+        if name in _QUOTIENTS and any(n == 0 for n in arrays[1].flat):
             raise Refusal("division by zero")
         if any(tensor.is_symbolic for tensor in tensors):
             return Known.of(_on_extents(name, arrays, given, dtype), "bool" if name in _COMPARISONS else dtype)
@@ -121,23 +121,14 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
     return Known(found if found.dtype == tensors[0].array.dtype else found.astype(dtype), dtype)
 
 
-def _is_number(element: Any) -> bool:
-    """Whether an element is known, and no symbolic extent."""
-    return isinstance(element, int | float | np.generic)
-
-
 def _check_indices(name: str, arrays: Sequence[Any], axis: int | None) -> None:
     """Raises `Refusal` for indices outside of the axis, which the references wrap around."""
-    if name not in ("take", "gather") or any(_is_symbolic(array) for array in arrays[1:2]):
+    if name not in ("take", "gather") or any(isinstance(n, Expression) for n in arrays[1].flat):
         return
     data, indices = arrays[:2]
     extent = data.size if axis is None else data.shape[axis]
     if np.any((indices < -extent) | (indices >= extent)):
         raise Refusal(f"indices {indices.tolist()} are outside of axis {axis} with {extent} elements")
-
-
-def _is_symbolic(array: Any) -> bool:
-    return array.dtype == object and not all(map(_is_number, array.flat))
 
 
 def _array(value: Any, dtype: str) -> Any:
