@@ -33,6 +33,7 @@ from onnx import (
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph_shapes import ShapeError, names_in, parse_extent, show_shape
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
@@ -172,6 +173,10 @@ class Scope:
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
         return self.shared.file.tensor(proto)
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
+        return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the

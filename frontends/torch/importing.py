@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as python_operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -142,7 +142,14 @@ class ImportedModel:
 class Importer:
     """Writes one graph of PyTorch, and those that it calls, into a function of a builder."""
 
-    def __init__(self, builder: BlockBuilder, *, fallback: bool = False) -> None:
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        *,
+        fallback: bool = False,
+        ranges: Mapping[str, tuple[int, int | None]] | None = None,
+    ) -> None:
+        """`ranges` are the least and greatest values of symbolic sizes that a model states."""
         self.builder = builder
         self._fallback = fallback
         self.problems: list[Problem] = []
@@ -150,6 +157,9 @@ class Importer:
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
         """Nodes for whose results nothing can stand."""
+        self._ranges = dict(ranges or {})
+        self._decided: set[str] = set()
+        """The names of sizes that data have decided so far."""
 
     def constant(self, tensor: Any, name: str) -> Value:
         """A tensor as a constant, one for tensors that are the same memory."""
@@ -219,13 +229,13 @@ class Importer:
         """Values as PyTorch describes them, of a function that nobody has."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
-        metas = _metas(value)
+        metas = _metas(value, self._decided)
         found = call_dps("weft.unsupported", [], [known_text(m) for m in metas], [meta.dtype for meta in metas])
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
         """A symbolic number: an extent if it can be one, else a tensor that holds it."""
-        _check_is_known([value])
+        _check_is_known([value], self._decided)
         number = _number(value)
         if number is not None:
             return number
@@ -235,7 +245,8 @@ class Importer:
         name, value = str(node.target), node.meta.get("val")
         args, keywords = self._arguments(env, node)
         is_number = _is_number(value)
-        metas = [] if is_number else _metas(value)
+        own = frozenset(map(str, node.meta.get("unbacked_bindings") or {}))
+        metas = [] if is_number else _metas(value, self._decided | own)
         conversion = Conversion(
             self.builder,
             name,
@@ -243,6 +254,8 @@ class Importer:
             metas,
             _used(node),
             lambda reason: self._run_in_torch(node, reason, args, keywords, metas),
+            [extent_of(value)] if is_number and isinstance(value, torch.SymInt) else [],
+            self._ranges,
         )
         converter = CONVERTERS.get(name)
         if converter is None and self._fallback:
@@ -258,8 +271,9 @@ class Importer:
             if not self._fallback:
                 raise
             return self._left(conversion, str(error), value)
+        self._decided |= own & self.builder.extent_names()
         if is_number:
-            return self.builder.emit(found)
+            return self.builder.emit(found) if isinstance(found, Value) else found
         several = isinstance(value, list | tuple)
         values: list[Any] = list(found) if several else [found]
         _check_results(name, values, metas)
@@ -385,19 +399,20 @@ def _is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _metas(value: Any) -> list[TensorMeta]:
-    """What PyTorch says about results. Raises `UnsupportedError` where a shape depends on data."""
+def _metas(value: Any, decided: Collection[str]) -> list[TensorMeta]:
+    """What PyTorch says about results. Raises `UnsupportedError` where a shape depends on data that no operator has
+    made an extent."""
     tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
     for tensor in tensors:
-        _check_is_known(tensor.shape)
+        _check_is_known(tensor.shape, decided)
     return [meta_of(tensor) for tensor in tensors]
 
 
-def _check_is_known(sizes: Sequence[Any]) -> None:
-    """Raises `UnsupportedError` for sizes that depend on data."""
+def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
+    """Raises `UnsupportedError` for sizes that depend on data, but for those in `decided`."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    if any(free_unbacked_symbols(size) for size in sizes):
+    if any(not set(map(str, free_unbacked_symbols(size))) <= set(decided) for size in sizes):
         raise UnsupportedError("a size depends on data")
 
 
