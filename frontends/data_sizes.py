@@ -30,6 +30,11 @@ class DataSizes:
         self._name = name
         self._most = most
 
+    @property
+    def binds(self) -> bool:
+        """Whether the next operator binds the name that was given."""
+        return self._name is not None
+
     def extent(self, size: Value, most: Extent = None) -> KnownExtent:
         """The extent that an integer of rank 0 is, `most` at most."""
         if self._most is not None:

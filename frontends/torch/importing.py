@@ -38,7 +38,7 @@ from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "neural")
+FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "selection", "neural")
 """The modules that register converters."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
@@ -203,7 +203,7 @@ class Importer:
             if node.args[0] in self._broken:
                 self._broken.add(node)
             return env[node.args[0]][node.args[1]]
-        if name in _CHECKS:
+        if name in _CHECKS or _is_checked_alone(node, value):
             return None
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self._nested(env, node)
@@ -395,6 +395,12 @@ def _number(value: Any) -> Extent | float | bool:
     return extent_of(value) if isinstance(value, torch.SymInt) else None if _is_symbolic(value) else value
 
 
+def _is_checked_alone(node: Any, value: Any) -> bool:
+    """Whether a node is a condition on sizes that only checks use."""
+    is_condition = isinstance(value, torch.SymBool | bool)
+    return is_condition and bool(node.users) and all(str(user.target) in _CHECKS for user in node.users)
+
+
 def _is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
@@ -542,7 +548,7 @@ def import_model(
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
     program = _decomposed(program)
-    signature, importer = program.graph_signature, Importer(builder, fallback=fallback)
+    signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
     model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
@@ -579,6 +585,7 @@ def import_model(
         if size.is_Symbol
     }
     sort_results = partial(_sorted_results, signature, model)
+    importer = Importer(builder, fallback=fallback, ranges=model.ranges)
     _write_function(importer, name, program.graph_module, variables, items, model, sort_results)
     if model.mutations:
         state = {**model.state, **model.fixed}
