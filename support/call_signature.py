@@ -8,7 +8,7 @@ otherwise. The pointer for a result that the function allocates is that of a des
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from weft.support.call_preconditions import CallPrecondition
@@ -198,6 +198,18 @@ class Signature:
     def allocates(self) -> bool:
         """Whether calls allocate results whose extents depend on data."""
         return any(arg.is_allocated for arg in self.arrays)
+
+    def with_descriptors(self) -> Signature:
+        """The signature with the descriptors of allocated results, which are arrays of int64, in their place."""
+        if not self.allocates:
+            return self
+        args = tuple(
+            ArraySpec(arg.name, "int64", (1 + len(arg.shape),), "write")
+            if isinstance(arg, ArraySpec) and arg.is_allocated
+            else arg
+            for arg in self.args
+        )
+        return replace(self, args=args)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(str(arg) for arg in self.args)})"
