@@ -580,7 +580,10 @@ def import_model(
             items[node] = model.fixed[spec.target] = tensor
     variables.sort(key=lambda pair: pair[1].leaf is None)
     model.ranges = {
-        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
+        str(size): (
+            int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
+            int(bounds.upper) if bounds.upper.is_Integer else None,
+        )
         for size, bounds in program.range_constraints.items()
         if size.is_Symbol
     }

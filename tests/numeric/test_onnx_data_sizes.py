@@ -30,6 +30,7 @@ def check(proto: Any, *calls: dict[str, Any], **options: Any) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_post_processing_of_detections() -> None:
     """Boxes above a score, of each class, suppressed; then the boxes and the scores that are left."""
     nodes = [
