@@ -154,7 +154,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.matmul(T(3, 4), T(5, 6, name="B")),
         r"matmul: A of shape \(3, 4\) has 4 elements in axis 1, B of shape \(5, 6\) has 5 in axis 0",
     ),
-    (lambda: ops.matmul(T(3, N), T(M, 6)), r"has n elements in axis 1, A of shape \(m, 6\) has m in axis 0"),
+    (lambda: ops.matmul(T(3, N), T(N + 1, 6)), r"has n elements in axis 1, A of shape .* has \(n \+ 1\) in axis 0"),
     (lambda: ops.matmul(T(), T(3)), "matmul takes vectors and matrices, A has rank 0"),
     (
         lambda: ops.grouped_matmul(T(3, 4), T(2, 5, 6), te.placeholder((2,), "int64")),
@@ -180,14 +180,14 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.add(T(3, 4), T(4, 3)),
         r"add: the shapes \(3, 4\) and \(4, 3\) do not broadcast: extents 3 and 4 in dimension -2",
     ),
-    (lambda: ops.add(T(N), T(M)), "extents n and m in dimension -1"),
+    (lambda: ops.add(T(N), T(N + 2)), r"extents n and \(n \+ 2\) in dimension -1"),
     (lambda: ops.broadcast_to(T(3, 4), (4,)), r"broadcast_to: A of shape \(3, 4\) is larger than"),
     (
         lambda: ops.reshape(T(3, 4), (5, 2)),
         r"reshape: A of shape \(3, 4\) has 12 elements, the shape \(5, 2\) holds 10",
     ),
     (lambda: ops.reshape(T(3, 4), (5, -1)), "has 12 elements, which 5 does not divide for certain"),
-    (lambda: ops.reshape(T(N, 4), (3, -1)), r"has n \* 4|\(n \* 4\) elements, which 3 does not divide"),
+    (lambda: ops.reshape(T(N, 4), (0, -1)), r"\(n \* 4\) elements, which 0 does not divide"),
     (lambda: ops.reshape(T(4), (-1, -1)), "one extent may be -1"),
     (lambda: ops.concatenate([T(2, 3), T(2, 4)]), "shapes must be the same apart from axis 0"),
     (lambda: ops.stack([T(2), T(3)]), "stack: shapes must be the same: A has"),
@@ -202,7 +202,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.attention(T(2, 4), T(3, 4), T(5, 4)),
         r"attention takes as many keys as values.*\(3, 4\) and \(5, 4\)",
     ),
-    (lambda: ops.attention(T(2, N), T(3, N), T(3, 4)), "attention needs scale="),
+    (lambda: ops.attention(T(2, 0), T(3, 0), T(3, 4)), "attention needs scale="),
     (
         lambda: ops.attention(T(2, 4), T(3, 4), T(3, 4), T(5, 2, 3)),
         r"mask of shape \(5, 2, 3\) is larger than \(2, 3\)",
@@ -236,7 +236,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.conv2d(IMAGE, KERNEL, data_layout="NCHD"),
         "conv2d: data_layout must be a permutation of the letters NCHW, got 'NCHD'",
     ),
-    (lambda: ops.conv2d(T(1, 2, N, 4), T(1, 2, 3, 3), 2, "SAME"), "conv2d: padding 'SAME' needs numbers"),
     (lambda: ops.conv1d(IMAGE, KERNEL), "conv1d: data must have rank 3"),
     (
         lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 2, 8)),
@@ -277,10 +276,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: ops.conv2d_transpose(IMAGE, T(4, 6, 1, 1), groups=3), "4 channels cannot be split into 3 groups"),
     (lambda: ops.max_pool2d(IMAGE, 0), "max_pool2d: kernel must be at least 1, got 0"),
-    (
-        lambda: ops.max_pool2d(T(1, 1, N, 4), 2, ceil_mode=True),
-        "max_pool2d: ceil_mode needs numbers for extents, got n",
-    ),
     (lambda: ops.adaptive_pool(T(1, 1, N), 2), "an axis of symbolic extent n becomes 1 element, not 2"),
     (lambda: ops.adaptive_pool(T(1, 1, 0), 1), "adaptive_pool: axis 2 of A of shape"),
     (lambda: ops.global_pool(IMAGE, "mean"), "pool_type is one of avg, max, sum, got 'mean'"),
