@@ -8,6 +8,7 @@ is converted as any other node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -43,10 +44,11 @@ class _UndecidedError(Exception):
 
 
 def _compared(left: KnownExtent, right: KnownExtent) -> int:
-    difference = graph_shapes.subtract(left, right)
-    if not isinstance(difference, int):
-        raise _UndecidedError
-    return difference
+    """A number with the sign of the difference of two extents. Raises `_UndecidedError` if sizes decide it."""
+    sign = graph_shapes.compared(left, right)
+    if sign is None:
+        raise _UndecidedError(f"it depends on the sizes whether {left} is greater than {right}")
+    return sign
 
 
 _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
@@ -79,8 +81,8 @@ _ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "multiply": graph_shapes.multiply,
     "trunc_divide": _quotient,
     "floor_mod": graph_shapes.modulo,
-    "maximum": lambda a, b: a if _compared(a, b) >= 0 else b,
-    "minimum": lambda a, b: a if _compared(a, b) <= 0 else b,
+    "maximum": partial(graph_shapes.choose_size, "max"),
+    "minimum": partial(graph_shapes.choose_size, "min"),
     **_COMPARISONS,
 }
 """Operators of two tensors on extents."""
