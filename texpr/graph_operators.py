@@ -59,7 +59,7 @@ from weft.support.errors import CompileError
 from weft.support.locations import record_places
 from weft.texpr import ops
 from weft.texpr.expr import Var, name_of, type_of
-from weft.texpr.function import te_function
+from weft.texpr.function import computations_behind, te_function
 from weft.texpr.ops.arguments import compute
 from weft.texpr.references import reference_of
 from weft.texpr.shapes import Extent, ExtentVariables, UnknownExtent, items
@@ -167,7 +167,13 @@ class Operator(IRDLOperation):
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
-        return _inferred(cls, cast("tuple[graph.Tensor, ...]", tuple(types)), frozenset(properties.items()))
+        return _inferred(cls, cast("tuple[graph.Tensor, ...]", tuple(types)), frozenset(properties.items()))[0]
+
+    @property
+    def assumed(self) -> Sequence[tuple[GraphExtent, GraphExtent]]:
+        """The extents that it requires to be equal though their names differ: calls check them."""
+        types = cast("tuple[graph.Tensor, ...]", tuple(self.operand_types))
+        return _inferred(type(self), types, frozenset(self.properties.items()))[1]
 
     def verify_(self) -> None:
         inferred = self.infer(self.operand_types, self.properties)
@@ -344,6 +350,16 @@ class Application:
         )
 
     @property
+    def assumed(self) -> list[tuple[GraphExtent, GraphExtent]]:
+        """The extents that must be equal; calls check them."""
+        tensors = (*self.inputs, *self.results)
+        ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
+            computations_behind([tensor.op for tensor in self.results])
+        )
+        pairs = [tuple(map(self.extents.of_te, pair)) for op in ops for pair in op.assumed]
+        return list(dict.fromkeys(cast("list[tuple[GraphExtent, GraphExtent]]", pairs)))
+
+    @property
     def passed(self) -> list[str]:
         """The names that the shape of no input binds: arguments of the function behind the inputs."""
         return self.extents.unbound
@@ -401,8 +417,10 @@ class Extents:
 @lru_cache(maxsize=1 << 16)
 def _inferred(
     cls: type[Operator], operands: tuple[graph.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
-) -> tuple[graph.Tensor, ...]:
-    return cls.on_placeholders(operands, dict(properties)).types
+) -> tuple[tuple[graph.Tensor, ...], Sequence[tuple[GraphExtent, GraphExtent]]]:
+    """The types of the results, and the extents that must be equal."""
+    applied = cls.on_placeholders(operands, dict(properties))
+    return applied.types, applied.assumed
 
 
 def _computed(result: object) -> Tensor:

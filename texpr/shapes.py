@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial, reduce
 from itertools import count
 from typing import Final, TypeAlias, cast
@@ -232,6 +234,45 @@ def is_same(left: Extent, right: Extent) -> bool:
     return names.polynomial(left) == names.polynomial(right)
 
 
+Assumed: TypeAlias = "tuple[Extent, Extent]"
+"""Two extents that a computation requires to be equal."""
+_COLLECTED: ContextVar[list[Assumed] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def assumptions() -> Generator[list[Assumed]]:
+    """The equalities of extents that operators require within the context, and that calls must check."""
+    found: list[Assumed] = []
+    token = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(token)
+
+
+def agree(left: Extent, right: Extent) -> bool:
+    """Whether an operator may take two extents as equal: they are, or they may be and calls check it (`assumptions`).
+
+    Outside of `assumptions` extents agree only if they are equal as polynomials.
+    """
+    if is_same(left, right):
+        return True
+    collected = _COLLECTED.get()
+    if collected is None:
+        return False
+    names = ExtentVariables()
+    difference = names.polynomial(left) - names.polynomial(right)
+    if any(map(graph_shapes.is_not_negative, (difference - 1, -1 - difference))):
+        return False  # one is greater for all sizes
+    collected.append((left, right))
+    return True
+
+
+def known_of(left: Extent, right: Extent) -> Extent:
+    """Of two extents that agree, the one that is a number, else the first."""
+    return right if isinstance(right, int) else left
+
+
 def product(extents: Sequence[Extent]) -> Extent:
     """The number of elements of a shape."""
     return simplified(reduce(lambda x, y: x * y, extents, 1))
@@ -248,6 +289,14 @@ def quotient(total: Extent, divisor: Extent) -> Extent | None:
     names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
+
+
+def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
+    """The quotient of `total` by `divisor`; that the division is exact is known, or checked by calls (`agree`)."""
+    found = quotient(total, divisor)
+    if found is not None or (isinstance(divisor, int) and divisor <= 0):
+        return found
+    return simplified(as_expr(total) // divisor) if agree(simplified(as_expr(total) % divisor), 0) else None
 
 
 def shape_text(shape: Sequence[Extent]) -> str:

@@ -20,7 +20,17 @@ from weft.texpr.expr import (
     is_float,
     is_integer,
 )
-from weft.texpr.shapes import Extent, UnknownExtent, checked_name, checked_shape, is_empty, is_same, items, shape_text
+from weft.texpr.shapes import (
+    Extent,
+    UnknownExtent,
+    agree,
+    checked_name,
+    checked_shape,
+    is_empty,
+    items,
+    known_of,
+    shape_text,
+)
 from weft.texpr.tensor import Tensor, computed
 
 P = ParamSpec("P")
@@ -88,7 +98,7 @@ def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
 def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
     """`value`, which must be a tensor of that shape."""
     tensor = checked_tensor(value, what)
-    if tensor.ndim != len(shape) or not all(map(is_same, tensor.shape, shape)):
+    if tensor.ndim != len(shape) or not all(map(agree, tensor.shape, shape)):
         raise error(
             f"{what} must have the shape {shape_text(shape)}, got {tensor.name} of shape {shape_text(tensor.shape)}"
         )
@@ -222,7 +232,9 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
                 continue
             elif any(isinstance(e, UnknownExtent) for e in both):
                 result[position] = next((e for e in both if isinstance(e, int)), UnknownExtent())
-            elif not is_same(*both):
+            elif agree(*both):
+                result[position] = known_of(*both)
+            else:
                 listed = " and ".join(map(shape_text, shapes))
                 raise error(
                     f"{what}: the shapes {listed} do not broadcast: extents {result[position]} and {extent} in "

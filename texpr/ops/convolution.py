@@ -24,7 +24,7 @@ from weft.texpr.ops.transforms import constant_border
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent, is_same, items, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
@@ -258,7 +258,7 @@ def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Ex
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
-    if not is_same(channels, simplified(inputs * groups)):
+    if not agree(channels, simplified(inputs * groups)):
         raise error(
             f"{what}: {source.tensor.name} of shape {shape_text(source.tensor.shape)} has {channels} channels, but "
             f"{kernel.tensor.name} of shape {shape_text(kernel.tensor.shape)} takes {inputs} in each of {groups} groups"
@@ -329,7 +329,7 @@ def depthwise_conv2d(
     what = "depthwise_conv2d"
     operands = _Operands(what, "HW", data, data_layout, weight, "", ("CM", "CM"), out_dtype)
     channels, multiplier = operands.data.extent("C"), operands.kernel.extent("M")
-    if not is_same(channels, operands.kernel.extent("C")):
+    if not agree(channels, operands.kernel.extent("C")):
         raise error(f"{what}: the data has {channels} channels, the kernels are for {operands.kernel.extent('C')}")
     single = isinstance(multiplier, int) and multiplier == 1
 
@@ -420,7 +420,7 @@ conv3d_transpose = variant(
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
     """Input and output channels of a group."""
     channels = kernel.extent("I")
-    if not is_same(source.extent("C"), channels):
+    if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
     if groups == 1:
         return channels, kernel.extent("O")

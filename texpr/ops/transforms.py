@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import TypeAlias, cast
 
@@ -27,7 +28,19 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, checked_shape, is_empty, is_same, items, product, quotient, shape_text, simplified
+from weft.texpr.shapes import (
+    Extent,
+    agree,
+    agreed_quotient,
+    checked_shape,
+    is_empty,
+    is_same,
+    items,
+    known_of,
+    product,
+    shape_text,
+    simplified,
+)
 from weft.texpr.tensor import Tensor
 
 __all__ = [
@@ -93,7 +106,7 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
     source = checked_tensor(data, "broadcast_to: data")
     result = checked_shape(shape, "broadcast_to: the shape")
     common = broadcast_shape("broadcast_to", source.shape, result)
-    if len(common) != len(result) or not all(map(is_same, common, result)):
+    if len(common) != len(result) or not all(map(agree, common, result)):
         raise error(f"broadcast_to: {source.name} of shape {shape_text(source.shape)} is larger than {shown(shape)}")
     return compute(result, lambda *i: read_broadcast(source, result, i), name)
 
@@ -122,7 +135,7 @@ def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str 
     ones = [d for d, extent in enumerate(source.shape) if is_same(extent, 1)]
     gone = ones if axis is None else checked_axes("squeeze", axis, source.ndim)
     for d in gone:
-        if d not in ones:
+        if not agree(source.shape[d], 1):
             raise error(f"squeeze: axis {d} of {source.name} has the extent {source.shape[d]}, not 1")
 
     def element(*indices: Expr) -> Expr:
@@ -143,7 +156,7 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
     """
     source = checked_tensor(data, "reshape: data")
     shape = _without_unknown(source, items(newshape))
-    if not is_same(product(source.shape), product(shape)):
+    if not agree(product(source.shape), product(shape)):
         raise error(
             f"reshape: {source.name} of shape {shape_text(source.shape)} has {product(source.shape)} elements, the "
             f"shape {shape_text(shape)} holds {product(shape)}"
@@ -170,7 +183,7 @@ def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Exte
     if len(unknown) > 1:
         raise error(f"reshape: one extent may be -1, got {shown(newshape)}")
     known = checked_shape([extent for d, extent in enumerate(newshape) if d not in unknown], "reshape: the shape")
-    rest = quotient(product(source.shape), product(known))
+    rest = agreed_quotient(product(source.shape), product(known))
     if rest is None:
         raise error(
             f"reshape: {source.name} of shape {shape_text(source.shape)} has {product(source.shape)} elements, which "
@@ -254,7 +267,7 @@ def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
     first = tensors[0]
     for tensor in tensors[1:]:
         same = tensor.ndim == first.ndim and all(
-            d == but or is_same(x, y) for d, (x, y) in enumerate(zip(first.shape, tensor.shape, strict=True))
+            d == but or agree(x, y) for d, (x, y) in enumerate(zip(first.shape, tensor.shape, strict=True))
         )
         if not same:
             apart = "" if but is None else f" apart from axis {but}"
@@ -262,6 +275,11 @@ def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
                 f"{what}: shapes must be the same{apart}: {first.name} has {shape_text(first.shape)}, {tensor.name} "
                 f"has {shape_text(tensor.shape)}"
             )
+
+
+def _common(tensors: Sequence[Tensor]) -> list[Extent]:
+    """The extents of tensors that agree."""
+    return [reduce(known_of, extents) for extents in zip(*(tensor.shape for tensor in tensors), strict=True)]
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concatenate") -> Tensor:
@@ -287,7 +305,7 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concat
             value = if_then_else(indices[along] < starts[position + 1], part(position), value)
         return value
 
-    shape = given[0].shape
+    shape = _common(given)
     return compute([*shape[:along], starts[-1], *shape[along + 1 :]], element, name)
 
 
@@ -299,7 +317,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "stack") -> T
     """
     given = _listed("stack", tensors)
     _agree("stack", given, None)
-    shape = given[0].shape
+    shape = _common(given)
     along = checked_axis("stack", axis, len(shape) + 1)
 
     def element(*indices: Expr) -> Expr:
@@ -334,7 +352,7 @@ def split(
             raise error(f"split: the indices {list(indices_or_sections)} do not increase from 0 to the extent {extent}")
     else:
         sections = integer(indices_or_sections, "split: sections")
-        part = quotient(extent, sections) if sections > 0 else None
+        part = agreed_quotient(extent, sections) if sections > 0 else None
         if part is None:
             raise error(f"split: axis {along} of extent {extent} cannot be split into {sections} equal parts")
         bounds = [position * part for position in range(sections + 1)]
