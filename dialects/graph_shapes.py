@@ -195,29 +195,40 @@ def subtract(a: _E, b: _E) -> _E:
 
 def floordiv(a: _E, b: _E) -> _E:
     """`a` divided by `b`, rounded down; multiples of a constant divisor leave the quotient: `(3 * n + 5) floordiv 2` is
-    `n + (n + 1) floordiv 2 + 2`."""
+    `n + (n + 1) floordiv 2 + 2`. A quotient of a quotient is one quotient: `(n floordiv 2 + 1) floordiv 2` is
+    `(n + 2) floordiv 4`."""
     return divide("floordiv", a, b)
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
-    """`total` divided by `divisor` where it is known to leave nothing: equal ones, or a product that is a factor of
-    every term; else None."""
+    """`total` divided by `divisor` if the division of polynomials leaves no remainder, else None."""
     if total == divisor:
         return None if total == 0 else 1
-    terms = _terms(divisor)
-    if len(terms) != 1:
+    if divisor == 0:
         return None
-    ((atoms, number),) = terms.items()
+    rest, factors = _terms(total), _terms(divisor)
+    atoms = sorted({atom for monomial in (*rest, *factors) for atom in monomial}, key=str)
+
+    def degrees(monomial: Monomial) -> tuple[int, ...]:
+        return len(monomial), *map(monomial.count, atoms)
+
+    leading = max(factors, key=degrees)
     found: dict[Monomial, int] = {}
-    for monomial, coefficient in _terms(total).items():
-        rest = list(monomial)
-        for atom in atoms:
-            if atom not in rest:
+    while rest:
+        greatest = max(rest, key=degrees)
+        left = list(greatest)
+        for atom in leading:
+            if atom not in left:
                 return None
-            rest.remove(atom)
-        if coefficient % number:
+            left.remove(atom)
+        if rest[greatest] % factors[leading]:
             return None
-        found[tuple(rest)] = coefficient // number
+        coefficient = found[tuple(left)] = rest[greatest] // factors[leading]
+        for monomial, factor in factors.items():
+            product = tuple(sorted((*left, *monomial), key=str))
+            rest[product] = rest.get(product, 0) - coefficient * factor
+            if not rest[product]:
+                del rest[product]
     return _canonical(found)
 
 
@@ -237,11 +248,24 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
     if isinstance(rest, int):
         divided: KnownExtent = rest // b if kind == "floordiv" else rest % b
+    elif kind == "floordiv" and (inner := _quotient_in(rest)) is not None:
+        numerator, divisor = inner
+        divided = divide(kind, numerator, divisor * b)
     else:
         divided = Expression((((ExtentOperation(kind, rest, b),), 1),))
     if kind == "floordiv":
         divided = _canonical({m: c // b for m, c in _terms(a).items()}) + divided
     return cast("_E", divided)
+
+
+def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
+    """Numerator and divisor of an extent that is a quotient by a positive number plus a number."""
+    (monomial, factor), offset = extent.terms[0], _canonical(dict(extent.terms[1:]))
+    match monomial:
+        case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0 and factor == 1:
+            return (add(left, offset * right), right) if isinstance(offset, int) else None
+        case _:
+            return None
 
 
 def choose(kind: Choice, a: _E, b: _E) -> _E:
@@ -295,6 +319,22 @@ def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
         return not is_signed(atom) if names is None else atom in names
     found = [is_not_negative(side, names) for side in (atom.left, atom.right)]
     return any(found) if atom.kind == "max" else all(found)
+
+
+def compared(a: KnownExtent, b: KnownExtent) -> int | None:
+    """A number with the sign of `a - b` if all sizes give the same sign, None otherwise. Names are not negative."""
+    difference = subtract(a, b)
+    if isinstance(difference, int):
+        return difference
+    return next((sign for sign in (1, -1) if is_not_negative(add(multiply(difference, sign), -1))), None)
+
+
+def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
+    """The smaller or the greater of two extents whose names are not negative: one of them if `a - b` has one sign."""
+    for left, right in ((a, b), (b, a)):
+        if is_not_negative(subtract(left, right)):
+            return left if kind == "max" else right
+    return choose(kind, a, b)
 
 
 def names_in(extent: Extent) -> set[str]:

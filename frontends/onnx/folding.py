@@ -8,6 +8,7 @@ is converted as any other node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -91,30 +92,14 @@ def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
     return graph_shapes.subtract(over, under)
 
 
-def _chosen(kind: graph_shapes.Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """The smaller or greater extent, one of them if the sign of their difference is known."""
-    for one, other in ((a, b), (b, a)):
-        if is_not_negative(graph_shapes.subtract(one, other)):
-            return one if kind == "max" else other
-    return graph_shapes.choose(kind, a, b)
-
-
-def _greater(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    return _chosen("max", a, b)
-
-
-def _smaller(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    return _chosen("min", a, b)
-
-
 _ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "add": graph_shapes.add,
     "subtract": graph_shapes.subtract,
     "multiply": graph_shapes.multiply,
     "trunc_divide": _quotient,
     "floor_mod": graph_shapes.modulo,
-    "maximum": _greater,
-    "minimum": _smaller,
+    "maximum": partial(graph_shapes.choose_size, "max"),
+    "minimum": partial(graph_shapes.choose_size, "min"),
     **_COMPARISONS,
 }
 """Operators of two tensors on extents."""
