@@ -351,6 +351,36 @@ class DimsAttr(Data[Shape]):
         printer.print_string(f"<{', '.join(map(show_extent, self.data))}>")
 
 
+@irdl_attr_definition
+class BoundAttr(Data[tuple[Extent, int, int]]):
+    """Range of an extent of a graph function, in its attribute `graph.bounds`: calls check it.
+
+    ```mlir
+    func.func @f(%x: tensor<?x4xf32, #graph.dims<n>>) attributes {graph.bounds = [#graph.bound<n, 1, 512>]}
+    ```
+    Syntax: `#graph.bound<extent, least, greatest>`.
+    """
+
+    name = "graph.bound"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Extent, int, int]:
+        with parser.in_angle_brackets():
+            extent = parse_sum(parser)
+            parser.parse_punctuation(",")
+            least = parser.parse_integer(allow_boolean=False)
+            parser.parse_punctuation(",")
+            return extent, least, parser.parse_integer(allow_boolean=False)
+
+    def print_parameter(self, printer: Printer) -> None:
+        extent, least, most = self.data
+        printer.print_string(f"<{show_extent(extent)}, {least}, {most}>")
+
+
+BOUNDS: Final = "graph.bounds"
+"""Attribute of graph functions: an array of `#graph.bound`."""
+
+
 def parse_extent(text: str) -> Extent:
     """The extent that a text spells, `n` or `2 * n + 1`. Raises `ShapeError` for another text."""
     parser = Parser(Context(), f"<{text}>")

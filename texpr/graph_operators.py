@@ -43,6 +43,7 @@ from weft.dialects.attribute_values import value_of
 from weft.dialects.graph import DIALECT, STRUCTURE
 from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import (
+    BoundAttr,
     DimsAttr,
     Shape,
     ShapeError,
@@ -473,4 +474,4 @@ def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference:
 
 OPERATORS: Final = tuple(_operator(getattr(ops, name), reference_of(name)) for name in sorted(ops.__all__))
 
-GRAPH: Final = Dialect(DIALECT, record_places([*STRUCTURE, *CONTROL, *OPERATORS]), [DimsAttr])
+GRAPH: Final = Dialect(DIALECT, record_places([*STRUCTURE, *CONTROL, *OPERATORS]), [BoundAttr, DimsAttr])

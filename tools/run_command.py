@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.arith import IndexCastOp
-from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
@@ -35,9 +34,9 @@ from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
 from weft.passes.convert.returned_parameters import drop_returned_parameters
-from weft.passes.module_functions import functions_of, schedules_of
+from weft.passes.module_functions import entry_function, functions_of, schedules_of
 from weft.support.call_signature import ArraySpec, ScalarSpec
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.tools.arrays import (
     ArrayDifference,
@@ -108,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"--repeat must be at least 1, got {arguments.repeat}")
     target = _target(arguments.target, arguments.threads)
     original = parse_file(arguments.file)
-    function = choose_function(original, arguments.func)
+    function = entry_function(original, arguments.func)
     name = function.sym_name.data
 
     start = time.perf_counter()
@@ -159,25 +158,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.profile:
         print(library.profile(name, *before.values()))
     return status
-
-
-def choose_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name`; without a name the only one that no other function calls. Raises `CompileError`."""
-    functions = functions_of(module)
-    if not functions:
-        raise CompileError("the file holds no function with a body")
-    if name is not None:
-        if name not in functions:
-            raise CompileError(f"the file has no function '{name}'{did_you_mean(name, functions)}")
-        return functions[name]
-    operations = [operation for function in functions.values() for operation in function.body.walk()]
-    attributes = (a for op in operations for a in (*op.properties.values(), *op.attributes.values()))
-    called = {attribute.root_reference.data for attribute in attributes if isinstance(attribute, SymbolRefAttr)}
-    entries = [function for known, function in functions.items() if known not in called]
-    if len(entries) != 1:
-        listed = ", ".join(f"'{known}'" for known in functions)
-        raise CompileError(f"the file has several functions ({listed}): name one with --func")
-    return entries[0]
 
 
 def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     ModuleOp,
     TensorType,
     TupleType,
@@ -15,7 +16,19 @@ from xdsl.rewriter import Rewriter
 
 from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import Shape, ShapeError, shape_of
+from weft.dialects.graph_shapes import (
+    BOUNDS,
+    BoundAttr,
+    DimsAttr,
+    Expression,
+    Extent,
+    KnownExtent,
+    Shape,
+    ShapeError,
+    shape_of,
+    substitute,
+    tensor_type,
+)
 from weft.support.errors import CompileError
 
 
@@ -108,3 +121,51 @@ def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attrib
         for result in list(op.results):
             retype(result, changed(result.type))
     function.update_function_type()
+
+
+def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
+    """Replace names of extents in the types and attributes of a graph function. Raises `CompileError` if a number is
+    not in the range that the function states for it."""
+
+    def changed(type_: TensorType[Attribute]) -> TensorType[Attribute]:
+        shape: Shape = shape_of(type_)
+        known: list[Extent] = [substitute(extent, extents) for extent in shape]
+        return type_ if tuple(known) == shape else tensor_type(known, type_.element_type)
+
+    map_types(function, changed)
+    for op in function.walk():
+        for key, attribute in op.properties.items():
+            if isinstance(attribute, DimsAttr):
+                op.properties[key] = DimsAttr(tuple(substitute(extent, extents) for extent in attribute.data))
+    bounds = bounds_of(function)
+    if bounds:
+        state_bounds(function, [(substitute(extent, extents), least, most) for extent, least, most in bounds])
+
+
+def bounds_of(function: FuncOp) -> list[tuple[KnownExtent, int, int]]:
+    """The ranges of extents that a graph function states. Raises `CompileError` for an attribute of another form."""
+    attribute = function.attributes.get(BOUNDS)
+    if attribute is None:
+        return []
+    bounds: list[tuple[KnownExtent, int, int]] = []
+    for entry in attribute.data if isinstance(attribute, ArrayAttr) else (attribute,):
+        extent, least, most = entry.data if isinstance(entry, BoundAttr) else (None, 0, 0)
+        if extent is None:
+            raise CompileError.at(function, f"{BOUNDS} is an array of #graph.bound<extent, least, most>, got {entry}")
+        bounds.append((extent, least, most))
+    return bounds
+
+
+def state_bounds(function: FuncOp, bounds: Iterable[tuple[KnownExtent, int, int]]) -> None:
+    """Let a graph function state ranges of extents. Raises `CompileError` for a number that is not in its range."""
+    kept: dict[BoundAttr, None] = {}
+    for extent, least, most in bounds:
+        if isinstance(extent, Expression):
+            kept[BoundAttr((extent, least, most))] = None
+        elif not least <= extent <= most:
+            raise CompileError.at(
+                function, f"@{function.sym_name.data}: an extent is {extent}, not in its range {least}..{most}"
+            )
+    function.attributes.pop(BOUNDS, None)
+    if kept:
+        function.attributes[BOUNDS] = ArrayAttr(list(kept))

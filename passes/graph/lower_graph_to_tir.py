@@ -45,6 +45,7 @@ from weft.dialects.graph import (
 )
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
+    BOUNDS,
     EXTENTS,
     Expression,
     KnownExtent,
@@ -58,9 +59,9 @@ from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.extent_values import ExtentValues
+from weft.passes.extent_values import ExtentValues, assume_bounds
 from weft.passes.graph.contiguous_copies import ContiguousCopies
-from weft.passes.graph.functions import graph_functions, shape_at
+from weft.passes.graph.functions import bounds_of, graph_functions, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
 from weft.passes.graph.views import Views
 from weft.passes.index_ops import (
@@ -305,6 +306,8 @@ class _FunctionLowering(Bufferization):
                     self._extents.know(extent, dim_before(buffer, axis, self.head))
         for tensor, buffer in (*self.memory.items(), *self.results):
             self._tie(buffer, cast("Tensor", tensor.type))
+        assume_bounds(self._extents, bounds_of(function), self.head)
+        function.attributes.pop(BOUNDS, None)
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
         """State the extents of a parameter, unless all of them are read from it."""
