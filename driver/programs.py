@@ -47,14 +47,18 @@ def parse(text: str, name: str = "<string>") -> ModuleOp:
 
 
 @checked
-def parse_file(file: str | Path) -> ModuleOp:
-    """The verified module in an `.mlir` file, or that of an `.onnx` file. Raises `CompileError` and `OSError`."""
+def parse_file(
+    file: str | Path, shapes: Mapping[str, str | Sequence[int | str]] | None = None, *, name: str | None = None
+) -> ModuleOp:
+    """The verified module in an `.mlir` file, or that of an `.onnx` file, specialised to stated `shapes` of inputs
+    (`specialize`). Raises `CompileError` and `OSError`."""
     path = Path(file)
     if path.suffix == ".onnx":
-        return onnx_module(path)[0]
+        return onnx_module(path, shapes)[0]
     if path.suffix != ".mlir":
         raise CompileError(f"'{file}': weft runs .mlir and .onnx files, got '{path.suffix or path.name}'")
-    return parse(decode_text(path.read_bytes(), str(file)), str(file))
+    module = parse(decode_text(path.read_bytes(), str(file)), str(file))
+    return specialize(module, shapes, name=name) if shapes else module
 
 
 def specialize(

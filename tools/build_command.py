@@ -20,6 +20,7 @@ from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target, registered_kind
+from weft.tools.shapes import add_shape_argument, stated_shapes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights", metavar="FILE", help="write large constants to a file, which the program loads (.o, .so, .a)"
     )
+    add_shape_argument(parser)
     add_lowering_arguments(parser)
     parser.add_argument("--timing", action="store_true", help="show how long each stage took")
 
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"weft build makes programs for CPUs, got the target '{target.kind}'")
     stopwatch = Stopwatch()
     with stopwatch.measure("read"):
-        module = parse_file(arguments.file)
+        module = parse_file(arguments.file, stated_shapes(arguments))
     if registered_kind(target.kind) is not None:
         raise CompileError(f"weft build makes programs for CPUs by llvm and c; '{target.kind}' loads its own")
     from weft.driver.pipeline import Pipeline  # start-up: 199 ms

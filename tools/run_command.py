@@ -5,8 +5,9 @@
   weft run dynamic.mlir --shape A=64x128 --target "llvm -mcpu=znver4" --threads 4
   weft run model.onnx --input x.npy --check --time      # checked with onnxruntime too, where that is installed
 
-Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. Extents that an
-ONNX model names, such as that of the batch, are 1 unless an array or --shape tells them.
+Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. The program is
+specialised to the shapes of --shape. Extents that it names then, or that an ONNX model names, such as that of the
+batch, are 1 unless an array tells them, or the least number of their range.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from weft.tools.arrays import (
     write_npy,
 )
 from weft.tools.build_command import add_lowering_arguments, lowering_options
+from weft.tools.shapes import add_shape_argument, stated_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,9 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", metavar="NAME=FILE", action="append", default=[], help="save an output array as .npy"
     )
-    parser.add_argument(
-        "--shape", metavar="NAME=64x128", action="append", default=[], help="the shape of a random array"
-    )
+    add_shape_argument(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default 0)")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=znver4" (default: this machine)')
     parser.add_argument("--threads", type=int, metavar="N", help="threads of parallel loops (default: all cores)")
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repeat < 1:
         raise CompileError(f"--repeat must be at least 1, got {arguments.repeat}")
     target = _target(arguments.target, arguments.threads)
-    original = parse_file(arguments.file)
+    original = parse_file(arguments.file, stated_shapes(arguments), name=arguments.func)
     function = entry_function(original, arguments.func)
     name = function.sym_name.data
 
@@ -168,16 +168,15 @@ def _request(original: ModuleOp, signature: Signature, arguments: argparse.Names
         given = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in given]
     return Request(
         assignments(given, "--input", names, "argument"),
-        assignments(arguments.shape, "--shape", [spec.name for spec in signature.arrays], "array argument"),
         arguments.seed,
         positive=needs_positive(original),
-        default_extent=_default_extent(arguments.file),
+        default_extent=_default_extent(arguments),
     )
 
 
-def _default_extent(file: str) -> int | None:
-    """Models of ONNX name the extent of their batch, which is 1 unless something tells it."""
-    return 1 if file.endswith(".onnx") else None
+def _default_extent(arguments: argparse.Namespace) -> int | None:
+    """The extents that ONNX models, and stated shapes, name are 1, or near to it, unless an array tells them."""
+    return 1 if arguments.file.endswith(".onnx") or arguments.shape else None
 
 
 def _target(text: str, threads: int | None) -> Target:

@@ -476,6 +476,10 @@ def import_model(
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
+    words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
+    words.update({proto.name: proto.name for proto in inputs})  # the names that models and that signatures have
+    shapes = {words.get(name, name): shape for name, shape in shapes.items()}
+    constants = {words.get(name, name): value for name, value in constants.items()}
     for option, names in (("shapes", shapes), ("constants", constants)):
         for name in names:
             if name not in (known := [proto.name for proto in inputs]):

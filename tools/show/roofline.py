@@ -86,7 +86,7 @@ def measured(
     symbol = function.sym_name.data
     library = build_module(program, target, options)
     signature = library[symbol].signature
-    values = make_arguments(signature, Request({}, {}, 0, needs_positive(program), extent))
+    values = make_arguments(signature, Request({}, 0, needs_positive(program), extent))
     if library.has_report:
         rows = library.profile(symbol, *values.values()).rows
     else:
