@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
+from weft.support.sizes import versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
@@ -50,6 +51,7 @@ def build(
     require_tuned: bool = False,
     layouts: bool = True,
     winograd: bool = True,
+    specialize: str | Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int | Sequence[int]]] = (),
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
@@ -80,6 +82,10 @@ def build(
     are laid out in blocks of channels where that pays, which sums in another order; with `layouts=False` they stay as
     they are. Convolutions of 3 x 3 in blocks use Winograd's minimal filtering where that pays, whose results are some
     times as far from the real numbers (`docs/graphs.md`); with `winograd=False` none does.
+
+    `specialize` gives functions versions for sizes of their symbols, in which these are numbers: `{"s": [1, 128]}`, or
+    as text `"b=1 s=1,128"`, all combinations; several of these. A call compares its sizes and runs the version for
+    them, or the function for all sizes. Constants are shared (`docs/dynamic-shapes.md`).
 
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
     the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
@@ -113,6 +119,7 @@ def build(
         require_tuned=require_tuned,
         layouts=layouts,
         winograd=winograd,
+        specialize=versions_of(specialize) if specialize else (),
     )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
