@@ -25,7 +25,7 @@ from weft.passes.schedule.replay import apply_schedule
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions
 from weft.passes.verify_level import verify_level
-from weft.passes.versions import add_graph_versions, dispatch_versions
+from weft.passes.versions import add_graph_versions, dispatch_versions, share_constants
 from weft.runtime.low_module import load_low_module
 from weft.support.errors import CompileError
 
@@ -69,6 +69,8 @@ def schedule(pipeline: Pipeline) -> Pipeline:
     if target.kind in ("llvm", "c"):
         with stopwatch.measure("constants"):
             pack_constants(module)
+            if options.specialize:
+                share_constants(module)
     return replace(pipeline, traces=traces)
 
 

@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -107,7 +108,24 @@ def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequenc
     versions = functions_of(module)
     for dispatch in found:
         if dispatch.versions:
-            _dispatch(module, versions, dispatch, names)
+            _dispatch(versions, dispatch, names)
+    share_constants(module)
+
+
+def share_constants(module: ModuleOp) -> None:
+    """Let equal constants of a module be one: those of versions, and what is packed of them in the same layout."""
+    first: dict[tuple[Attribute, Attribute], GlobalOp] = {}
+    equal: dict[str, str] = {}
+    for op in list(module.ops):
+        if isinstance(op, GlobalOp) and op.constant is not None:
+            kept = first.setdefault((op.type, op.initial_value), op)
+            if kept is not op:
+                equal[op.sym_name.data] = kept.sym_name.data
+                Rewriter.erase_op(op)
+    if equal:
+        for op in module.walk():
+            if isinstance(op, GetGlobalOp) and (name := equal.get(op.name_.string_value())) is not None:
+                op.name_ = SymbolRefAttr(name)
 
 
 def _axes_of_graph(function: FuncOp) -> dict[str, Quantity]:
@@ -135,9 +153,7 @@ def _is_entry(module: ModuleOp, function: FuncOp) -> bool:
     return function.sym_visibility != _PRIVATE and not function.is_declaration and name not in set(uses)
 
 
-def _dispatch(
-    module: ModuleOp, functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[str, Operation]
-) -> None:
+def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[str, Operation]) -> None:
     """Let a function keep its preconditions, and call the version for its sizes."""
     function = functions[dispatch.name]
     general = copy_of(function)
