@@ -17,6 +17,7 @@ SizesLike: TypeAlias = "str | Mapping[str, int | Sequence[int]] | Sequence[Mappi
 """Text, the sizes of each symbol, or several of these."""
 MOST_VERSIONS: Final = 64
 """The sizes that may get versions: each is compiled."""
+AUTO: Final = "auto"
 _SIZE: Final = re.compile(r"(\d+)(?::(\d+(?:\.\d*)?|\.\d+))?\Z", re.ASCII)
 
 
@@ -26,6 +27,32 @@ class WeightedSizes:
 
     sizes: Sizes
     weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class OnUse:
+    """How many versions a function may get, and whether they are built while the general function serves calls."""
+
+    versions: int = 8
+    is_in_background: bool = False
+
+    @staticmethod
+    def parse(text: str) -> OnUse | None:
+        """What `auto`, `auto versions=4` or `auto background` say; None for text that does not begin with `auto`.
+        Raises `CompileError`."""
+        first, *words = text.split() or ("",)
+        if first != AUTO:
+            return None
+        found = OnUse()
+        for word in words:
+            name, _, number = word.partition("=")
+            if word == "background":
+                found = OnUse(found.versions, True)
+            elif name == "versions" and number.isdecimal() and int(number) > 0:
+                found = OnUse(int(number), found.is_in_background)
+            else:
+                raise CompileError(f"specialize: '{AUTO}' takes 'background' and 'versions=N', got '{word}'")
+        return found
 
 
 def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[WeightedSizes]:
