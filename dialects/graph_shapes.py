@@ -386,6 +386,11 @@ def show_extent(extent: Extent) -> str:
     return "?" if extent is None else str(extent)
 
 
+def sum_text(extent: KnownExtent) -> str:
+    """An extent as call preconditions write it: `(n + 1) // 2`."""
+    return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")
+
+
 def show_shape(shape: Sequence[Extent]) -> str:
     """A shape as people write it: `(n, 784)`, `(n,)`, `()`."""
     return f"({', '.join(map(show_extent, shape))}{',' * (len(shape) == 1)})"
