@@ -115,10 +115,10 @@ def native_entry(
 ) -> Callable[..., object] | None:
     """A callable that checks arguments natively and falls back to `slow`. It keeps `slow` (and what that
     refers to) alive, so `slow` must refer to the compiled code. None where there is no such way in: another
-    Python than CPython, a 32-bit one, a function with very many arguments, or with preconditions on other numbers than
-    symbols and arguments.
+    Python than CPython, a 32-bit one, a function with very many arguments, one that allocates results, or one with
+    preconditions on other numbers than symbols and arguments.
     """
-    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
+    if signature.allocates or len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
     if any(name not in slots for fact in signature.facts for name in fact.names):
@@ -353,7 +353,7 @@ class Caller:
             return None
         return made
 
-    def _allocated(self, values: list[object]) -> tuple[Array, ...] | None:
+    def _allocated(self, values: list[object]) -> tuple[Any, ...] | None:
         """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
         do not tell. The check that follows covers all of it."""
         missing = len(self.signature.args) - len(values)

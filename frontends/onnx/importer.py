@@ -47,6 +47,7 @@ from weft.dialects.graph_shapes import (
     symbol,
 )
 from weft.dialects.input_shapes import unify
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
@@ -196,6 +197,10 @@ class Scope:
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
         return self.shared.file.tensor(proto)
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
+        return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
