@@ -91,6 +91,7 @@ from weft.dialects.graph_shapes import (
 from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
 from weft.dialects.printing import grouped, write
 from weft.dialects.upstream.custom_syntax import parse_types
+from weft.support.call_preconditions import CallPrecondition
 
 Tensor: TypeAlias = TensorType[Attribute]
 
@@ -98,6 +99,8 @@ Tensor: TypeAlias = TensorType[Attribute]
 WEIGHT: Final = "graph.weight"
 """Attribute of a constant: its name in the file of weights that the module names (`graph.weights`), which its elements
 come from; it prints as `dense_resource<name>`."""
+PRECONDITIONS: Final = "graph.preconditions"
+"""Attribute of a function: an array of texts of `CallPrecondition` over the names of its extents, which calls check."""
 
 
 @irdl_op_definition
@@ -269,6 +272,16 @@ def function_of(op: Operation, name: str) -> FuncOp:
     if found is None or "function_type" not in found.properties:
         raise VerifyException(f"{op.name}: there is no function @{name} with a type in this module")
     return found
+
+
+def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
+    """The preconditions that a graph function states. Raises `VerifyException` for an attribute that states none."""
+    stated = function.attributes.get(PRECONDITIONS, ArrayAttr([]))
+    texts = stated.data if isinstance(stated, ArrayAttr) else (stated,)
+    try:
+        return tuple(CallPrecondition(text.data if isinstance(text, StringAttr) else str(text)) for text in texts)
+    except ValueError as error:
+        raise VerifyException(f"{PRECONDITIONS} of @{function.sym_name.data}: {error}") from None
 
 
 def verify_callee(call: CallTirOp, callee: FuncOp) -> None:

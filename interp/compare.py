@@ -542,7 +542,10 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 
 
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
-    """Run a function on copies of `arguments`. Raises `CompileError` when it fails, or does not take them."""
+    """Run a function on copies of `arguments`.
+
+    Raises `CompileError` when it fails, does not take them, or has results that are too large to be compared.
+    """
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
         with recorded_calls() as calls:
@@ -555,6 +558,9 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     values: Sequence[Any] = (results,)
     if results is None or isinstance(results, tuple):
         values = cast("tuple[Any, ...]", results or ())
+    for number, value in enumerate(values):
+        if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its arguments say how large it is
+            raise CompileError(f"result {number} has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
     # Results that the function allocates come after its other results.
     passed, allocated = iter(copies), iter(values[len(types) :])
     outputs = [

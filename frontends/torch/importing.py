@@ -15,11 +15,12 @@ from typing import Any, Final, TypeAlias, cast
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.constant_data import shared_attribute
-from weft.dialects.graph import ConstantOp
+from weft.dialects.graph import PRECONDITIONS, ConstantOp
 from weft.dialects.graph_shapes import Expression, Extent, lone_name, names_in, show_extent, symbol
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
 from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
 from weft.frontends.torch.exporting import decomposed
+from weft.frontends.torch.guards import call_preconditions
 from weft.frontends.torch.library import pytree, torch
 from weft.frontends.torch.shared_memory import check_state
 from weft.frontends.torch.symbols import (
@@ -33,6 +34,7 @@ from weft.frontends.torch.symbols import (
     torch_dtype,
 )
 from weft.support.call_arguments import stored_dtype
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
@@ -129,8 +131,6 @@ class ImportedModel:
     """The tensors of arguments that are parameters or buffers."""
     fixed: dict[str, Any] = field(default_factory=dict[str, Any])
     """Parameters and buffers that are constants of a model which writes something."""
-    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
-    """Least and greatest value of symbolic sizes."""
     in_torch: list[TorchCall] = field(default_factory=list[TorchCall])
     in_spec: Any = None
     out_spec: Any = None
@@ -547,7 +547,7 @@ def import_model(
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
-    program = _decomposed(program)
+    exported, program = program, _decomposed(program)
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
@@ -579,17 +579,11 @@ def import_model(
         elif node.users:
             items[node] = model.fixed[spec.target] = tensor
     variables.sort(key=lambda pair: pair[1].leaf is None)
-    model.ranges = {
-        str(size): (
-            int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
-            int(bounds.upper) if bounds.upper.is_Integer else None,
-        )
-        for size, bounds in program.range_constraints.items()
-        if size.is_Symbol
-    }
+    inputs = {a.leaf: a.meta.shape[0] if a.is_size else a.meta.shape for _, a in variables if a.leaf is not None}
+    facts = call_preconditions(exported, [(inputs | model.constants).get(leaf) for leaf in range(model.leaves)])
     sort_results = partial(_sorted_results, signature, model)
-    importer = Importer(builder, fallback=fallback, ranges=model.ranges)
-    _write_function(importer, name, program.graph_module, variables, items, model, sort_results)
+    importer = Importer(builder, fallback=fallback, ranges=_ranges(program))
+    _write_function(importer, name, program.graph_module, variables, items, model, sort_results, facts)
     if model.mutations:
         state = {**model.state, **model.fixed}
         check_state([*state], [*state.values()], [name in written for name in state])
@@ -665,6 +659,18 @@ def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
     return found
 
 
+def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
+    """The least and greatest values of the symbolic sizes of an exported program; None where they have no limit."""
+    return {
+        str(size): (
+            int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
+            int(bounds.upper) if bounds.upper.is_Integer else None,
+        )
+        for size, bounds in program.range_constraints.items()
+        if size.is_Symbol
+    }
+
+
 def import_graph(
     builder: BlockBuilder, module: Any, constants: Mapping[int, Any], *, fallback: bool = False
 ) -> ImportedModel:
@@ -698,8 +704,10 @@ def _write_function(
     items: dict[Any, Item],
     model: ImportedModel,
     sort_results: Callable[[Sequence[Item]], list[Value]],
+    preconditions: Sequence[str] = (),
 ) -> None:
-    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns."""
+    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns. Calls
+    check those `preconditions` that are about its extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].meta.shape[0] not in shown]
@@ -708,7 +716,9 @@ def _write_function(
     sizes = _unbound_sizes(model.arguments)
     parameters = [*values.values(), *(var(a.name, known_text(a.meta), "int8") for a in sizes)]
     model.arguments += sizes
-    with builder.function(name, parameters):
+    bound = {name for argument in model.arguments for extent in argument.meta.shape for name in names_in(extent)}
+    facts = [fact for fact in preconditions if bound.issuperset(CallPrecondition(fact).names)]
+    with builder.function(name, parameters, {PRECONDITIONS: facts} if facts else None):
         with builder.dataflow():
             for node, value in values.items():
                 items.setdefault(node, value)

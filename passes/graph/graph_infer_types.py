@@ -34,14 +34,14 @@ def infer_types(function: FuncOp) -> None:
       %y = graph.relu %x : tensor<?x4xf32, #graph.dims<d0>> -> tensor<?x4xf32, #graph.dims<d0>>
     ```
     """
-    _name_parameters(function)
+    name_parameters(function)
     shapes = [shape_at(function, a.type) for a in function.args if isinstance(a.type, TensorType)]
     bound = {name for shape in shapes for extent in shape if (name := lone_name(extent)) is not None}
     _infer_block(function.body.block, bound)
     function.update_function_type()
 
 
-def _name_parameters(function: FuncOp) -> None:
+def name_parameters(function: FuncOp) -> None:
     """Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal."""
     tensors = [(a, a.type, shape_at(function, a.type)) for a in function.args if isinstance(a.type, TensorType)]
     taken = {name for _, _, shape in tensors for extent in shape for name in names_in(extent)}

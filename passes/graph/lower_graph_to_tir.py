@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import chain, count
 from typing import Final, cast
 
@@ -30,6 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from weft.analysis.index import exprs_of
 from weft.dialects.argument_attributes import set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
@@ -44,13 +46,17 @@ from weft.dialects.graph import (
     callee_of,
     dense_value,
     function_of,
+    preconditions_of,
 )
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     EXTENTS,
     Expression,
     KnownExtent,
+    add,
+    choose,
     lone_name,
+    multiply,
     names_in,
     shape_of,
     show_extent,
@@ -61,7 +67,7 @@ from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_assume import CheckSizeOp
+from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation
 from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues
@@ -81,6 +87,7 @@ from weft.passes.schedule.loop_nests import new_loop
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.passes.tir.nest import buffer_type as tir_buffer_type
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
@@ -316,6 +323,8 @@ class _FunctionLowering(Bufferization):
         results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
         for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
+        for fact in preconditions_of(function):
+            self._state(fact)
 
     def is_allocated(self, returned: SSAValue) -> bool:
         names = (names_in(extent) for extent in shape_at(self.function, cast("Tensor", returned.type)))
@@ -328,6 +337,18 @@ class _FunctionLowering(Bufferization):
             len(set(extents)) < len(extents)
         ):
             insert_before(self.head, [AssumeShapeOp(buffer, extents)])
+
+    def _state(self, fact: CallPrecondition) -> None:
+        """State a precondition: one of its comparisons is true."""
+        names = {name: symbol(name) for name in fact.names}
+        comparison = fact.comparisons[0]
+        sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
+        relation = Relation(comparison.relation)
+        if len(fact.comparisons) > 1:
+            negative = [_negative(Relation(c.relation), c.difference(names)) for c in fact.comparisons]
+            sides, relation = [reduce(partial(choose, "min"), negative), 0], Relation.LESS
+        (left, right), operands = exprs_of([self._extents.index(side) for side in sides])
+        insert_before(self.head, [AssumeOp(left, relation, right, operands, fact.reason or None)])
 
     # Extents
 
@@ -582,6 +603,13 @@ class _FunctionLowering(Bufferization):
             elif source is not target:
                 extents = self._extents_of(cast("Tensor", value.type))
                 self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
+
+
+def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
+    """An extent that is negative if the difference of two sides is such that they compare by `relation`."""
+    if relation is Relation.EQUAL:
+        difference = choose("max", difference, multiply(difference, -1))
+    return difference if relation is Relation.LESS else add(difference, -1)
 
 
 def _tensor(value: SSAValue) -> Tensor:

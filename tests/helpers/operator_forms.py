@@ -270,6 +270,12 @@ FORMS = [
     form("depth_to_space", "2x2x3x9xi8", block_size=3, layout="NHWC"),
     form("space_to_depth", "1x3x4x2xi1", block_size=2),
     form("channel_shuffle", "2x6x2xf32", groups=3),
+    form("pack", "2x8x3xf32", inner_dims_pos=1, inner_tiles=4),
+    form("pack", "7x6xf16", inner_dims_pos=[1, 0], inner_tiles=[2, 3], outer_dims_perm=[1, 0], padding_value=0.5),
+    form("pack", "2x3x4xi1", inner_dims_pos=[-1, 0], inner_tiles=[3, 1], outer_dims_perm=[2, 0, 1], padding_value=0),
+    form("unpack", "2x2x3x4xf32", inner_dims_pos=1, inner_tiles=4),
+    form("unpack", "3x3x2x3xf16", inner_dims_pos=[1, 0], inner_tiles=[2, 3], outer_dims_perm=[1, 0], shape=(7, 6)),
+    form("unpack", "2x2x3x3x1xi1", inner_dims_pos=[-1, 0], inner_tiles=[3, 1], outer_dims_perm=[2, 0, 1]),
     form("eye", n_rows=3),
     form("eye", n_rows=3, n_cols=5, k=-1, dtype="bool"),
     form("tri", n_rows=3, n_cols=4, k=1, dtype="int32"),
@@ -471,6 +477,8 @@ FORMS = [
     form("meshgrid", ["nxf32", "mxf32"]),
     form("depth_to_space", "nx4xmx2xf32", block_size=2),
     form("channel_shuffle", "nx4xmxf32", groups=2),
+    form("pack", "nx8xmxf32", inner_dims_pos=[1, 2], inner_tiles=[4, 3], padding_value=-1.0),
+    form("unpack", "nx2xmx4xi8", inner_dims_pos=1, inner_tiles=4),
 ]
 
 

@@ -29,7 +29,7 @@ from weft.texpr.ops.sorting import argsort, order_of_rows
 from weft.texpr.ops.transforms import flatten, reshape
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
-from weft.texpr.shapes import Extent, is_empty, is_same, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, is_empty, is_same, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["compress", "nms", "nonzero", "unique"]
@@ -232,8 +232,8 @@ def nms(
     """
     source, ranks = floating(boxes, "nms: boxes"), floating(scores, "nms: scores")
     dtype = one_dtype("nms", source, ranks)
-    fits = source.ndim == ranks.ndim + 1 and ranks.ndim >= 1 and is_same(source.shape[-1], 4)
-    if not fits or not all(map(is_same, source.shape[:-1], ranks.shape)):
+    fits = source.ndim == ranks.ndim + 1 and ranks.ndim >= 1 and agree(source.shape[-1], 4)
+    if not fits or not all(map(agree, source.shape[:-1], ranks.shape)):
         raise error(
             "nms: boxes have the shape of the scores and 4 numbers each: "
             f"{source.name} has {shape_text(source.shape)}, {ranks.name} has {shape_text(ranks.shape)}"
