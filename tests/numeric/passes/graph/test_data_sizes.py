@@ -174,7 +174,7 @@ def test_builder_binds_names() -> None:
         assert (str(k), str(other)) == ("k", "u0")
         with pytest.raises(CompileError, match="match_shape: function @main has an extent 'n' already"):
             bb.match_shape(count, ["n"])
-        with pytest.raises(CompileError, match="match_shape: graph.match_shape takes integers of 32 or 64 bits"):
+        with pytest.raises(CompileError, match=r"match_shape: graph\.match_shape takes integers of 32 or 64 bits"):
             bb.match_shape(x)
         bb.emit_func_output(found)
     function = weft.build(bb.get())["main"]
