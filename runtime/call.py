@@ -329,7 +329,7 @@ class Caller:
         return returned(results) if found is None else found
 
     def _call_after_allocation(self, *positional: object) -> Any:
-        """A call that the native way refused; memory for the results comes last."""
+        """A call that the native way refused; memory for the results is last."""
         return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
