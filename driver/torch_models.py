@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from weft.dialects.graph_shapes import Expression, evaluate, lone_name, names_in
 from weft.driver.build import build
-from weft.frontends.graph_builder import BlockBuilder
 
 if TYPE_CHECKING:
     from weft.frontends.torch.importing import Argument, ImportedModel, Output, TorchCall
@@ -42,9 +41,8 @@ def compile(
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
 
-    builder = BlockBuilder()
     program = exported(model, example_inputs, example_keywords, dynamic_shapes)
-    imported = import_model(builder, program, params=params, fallback=fallback)
+    builder, imported = import_model(program, params=params, fallback=fallback)
     return CompiledModel(build(builder.get(), target=target, checked=checked, cache=cache), imported)
 
 
