@@ -13,13 +13,13 @@ names, floor quotients, remainders, minima and maxima, so equal polynomials are 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
@@ -287,16 +287,36 @@ def combine(kind: Division | Choice, a: _E, b: _E) -> _E:
 EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
+def is_signed(name: str) -> bool:
+    """Whether a name may be negative: `x.0` is element 0 of the parameter `x`, others are extents."""
+    return "." in name
+
+
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether no term of an extent is negative if the `names` in it are not, all of them by default."""
+    """Whether no term of an extent is negative if the `names` in it are not, by default those of extents."""
     if isinstance(extent, int):
         return extent >= 0
-    return all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms)
+    if all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms):
+        return True
+    if all(factor > 0 for _, factor in extent.terms):
+        return False
+    for monomial, factor in extent.terms:
+        match monomial:
+            case (ExtentOperation(kind="min" | "max" as kind) as atom,):
+                # A maximum is at least each of its operands, a minimum is one of them.
+                rests = (
+                    is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
+                    for side in (atom.left, atom.right)
+                )
+                return any(rests) if (kind == "max") == (factor > 0) else all(rests)
+            case _:
+                continue
+    return False
 
 
 def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
     if isinstance(atom, str):
-        return names is None or atom in names
+        return not is_signed(atom) if names is None else atom in names
     found = [is_not_negative(side, names) for side in (atom.left, atom.right)]
     return any(found) if atom.kind == "max" else all(found)
 
@@ -389,6 +409,24 @@ class DimsAttr(Data[Shape]):
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{', '.join(map(show_extent, self.data))}>")
+
+
+def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
+    """A property with `apply` of each of its extents: those of `DimsAttr`, also in arrays."""
+    if isinstance(attribute, DimsAttr):
+        return DimsAttr(tuple(map(apply, attribute.data)))
+    if isinstance(attribute, ArrayAttr) and extents_in(attribute):
+        return ArrayAttr([with_extents(item, apply) for item in attribute])
+    return attribute
+
+
+def extents_in(attribute: Attribute) -> Sequence[Extent]:
+    """The extents of a property: those of `DimsAttr`, also in arrays."""
+    if isinstance(attribute, DimsAttr):
+        return attribute.data
+    if isinstance(attribute, ArrayAttr):
+        return [extent for item in attribute for extent in extents_in(item)]
+    return ()
 
 
 def parse_extent(text: str) -> Extent:

@@ -48,7 +48,7 @@ from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.texpr.expr import as_number, checked_dtype, type_of
-from weft.texpr.graph_operators import OPERATORS, Operator, Placeholders
+from weft.texpr.graph_operators import OPERATORS, SHAPES, Operator, Placeholders
 from weft.texpr.shapes import items, value_name, value_names
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ ExtentLike: TypeAlias = "int | str"
 """A number, or the text of an expression over names: `"n"`, `"2 * n + 1"`."""
 
 ModuleT = TypeVar("ModuleT", bound=ModuleOp)
-_SHAPES = ("shape", "newshape")
-"""Properties that hold extents."""
 _BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
 
 
@@ -292,12 +290,17 @@ def _operand(kind: type[Operator], role: str, value: object, values: Sequence[Va
 
 
 def _property(label: str, name: str, value: object) -> Attribute:
-    if name in _SHAPES:
+    if name in SHAPES:
         return DimsAttr(tuple(parse_extent(e) if isinstance(e, str) else cast("Extent", e) for e in items(value)))
     try:
-        return attribute_of(value)
+        return attribute_of(value, _extent_attribute)
     except CompileError as error:
         raise CompileError(f"{label}: {name}: {error.message}") from None
+
+
+def _extent_attribute(value: object) -> Attribute | None:
+    """A symbolic extent as a property, or as an item of one."""
+    return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 class BlockBuilder:

@@ -542,7 +542,10 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 
 
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
-    """Run a function on copies of `arguments`. Raises `CompileError` when it fails, or does not take them."""
+    """Run a function on copies of `arguments`.
+
+    Raises `CompileError` when it fails, does not take them, or has results that are too large to be compared.
+    """
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
         with recorded_calls() as calls:
@@ -555,6 +558,8 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     values: Sequence[Any] = () if results is None else (results,) if len(types) == 1 else results
     outputs = [_output(spec.name, value, TYPES[spec.dtype]) for spec, value in zip(signature.args, copies, strict=True)]
     for number, (value, type_) in enumerate(zip(values, types, strict=True)):
+        if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its arguments say how large it is
+            raise CompileError(f"result {number} has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
         element_type = type_.element_type if isinstance(type_, TensorType) else type_
         outputs.append(_output(f"result {number}", value, element_type))
     return RunOutcome(outputs, calls)

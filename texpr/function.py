@@ -26,7 +26,7 @@ from weft.dialects.te import ComputeOp as TeComputeOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
-from weft.texpr.expr import Compare, Expr, Predicate, Var, as_expr, caller, error, is_extent, type_of, value_type_of
+from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of, value_type_of
 from weft.texpr.extern import ExternOp
 from weft.texpr.shapes import ExtentVariables, items, value_name
 from weft.texpr.tensor import ComputeOp, ConstantOp, InlinedOp, PlaceholderOp, Tensor
@@ -157,7 +157,7 @@ class _Function:
             (first, second), operands = self._emitter.affine_forms([left, right])
             self._emitter.finish(AssumeOp(first, relation, second, operands))
         computations = computations_behind([tensor.op for tensor in self._outputs])
-        self._assume_equal([p.op for p in self._inputs if isinstance(p, Tensor)] + computations)
+        self._assume_extents([p.op for p in self._inputs if isinstance(p, Tensor)] + computations)
         for op in computations:
             if isinstance(op, ComputeOp):
                 self._compute(op)
@@ -176,19 +176,19 @@ class _Function:
         self._note_order(function)
         return function
 
-    def _assume_equal(self, ops: Sequence[TensorOperation]) -> None:
-        """State the equalities of extents that operators require, each once."""
-        stated: set[str] = set()
+    def _assume_extents(self, ops: Sequence[TensorOperation]) -> None:
+        """State the relations of extents that operators require, each once."""
+        stated: set[tuple[Relation, str]] = set()
         for op in ops:
-            for left, right in op.assumed:
+            for left, relation, right in filter(None, map(relation_of, op.assumed)):
                 names = ExtentVariables()
                 difference = str(names.polynomial(left) - names.polynomial(right))
-                if difference not in stated:
-                    stated.add(difference)
+                if (relation, difference) not in stated:
+                    stated.add((relation, difference))
                     self._emitter.place = op.place
-                    sides, operands = self._emitter.affine_forms([as_expr(left), as_expr(right)])
-                    reason = f'block "{op.name}" takes equal extents'
-                    self._emitter.finish(AssumeOp(sides[0], Relation.EQUAL, sides[1], operands, reason))
+                    sides, operands = self._emitter.affine_forms([left, right])
+                    reason = f'block "{op.name}" requires it'
+                    self._emitter.finish(AssumeOp(sides[0], relation, sides[1], operands, reason))
 
     def _bind_extents(self) -> None:
         """Bind each variable to the first extent that it is, and state the other dynamic extents of placeholders."""

@@ -46,6 +46,7 @@ from weft.dialects.graph_shapes import (
     DimsAttr,
     Shape,
     ShapeError,
+    extents_in,
     lone_name,
     names_in,
     refines,
@@ -58,7 +59,7 @@ from weft.support.argument_types import shown
 from weft.support.errors import CompileError
 from weft.support.locations import record_places
 from weft.texpr import ops
-from weft.texpr.expr import Var, name_of, type_of
+from weft.texpr.expr import Predicate, Var, name_of, type_of
 from weft.texpr.function import computations_behind, te_function
 from weft.texpr.ops.arguments import compute
 from weft.texpr.references import reference_of
@@ -68,6 +69,8 @@ from weft.texpr.tensor import ComputeOp, InlinedOp, Tensor, placeholder
 Array: TypeAlias = NDArray[Any]
 Properties: TypeAlias = Mapping[str, Attribute]
 
+SHAPES: Final = ("shape", "newshape")
+"""Properties that are shapes; in others an extent is a number of its own."""
 SEGMENTS: Final = AttrSizedOperandSegments.attribute_name
 
 
@@ -249,13 +252,13 @@ class Operator(IRDLOperation):
 
     @property
     def shapes(self) -> list[Shape]:
-        """The properties that are shapes."""
+        """The extents in its properties."""
         return self.shapes_in(self.properties)
 
     @staticmethod
     def shapes_in(properties: Properties) -> list[Shape]:
-        """Those of some properties that are shapes."""
-        return [attribute.data for attribute in properties.values() if isinstance(attribute, DimsAttr)]
+        """The extents in some properties."""
+        return [tuple(found) for attribute in properties.values() if (found := extents_in(attribute))]
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -356,8 +359,8 @@ class Application:
         ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
             computations_behind([tensor.op for tensor in self.results])
         )
-        pairs = [tuple(map(self.extents.of_te, pair)) for op in ops for pair in op.assumed]
-        return list(dict.fromkeys(cast("list[tuple[GraphExtent, GraphExtent]]", pairs)))
+        equal = [found for op in ops for found in op.assumed if found.predicate is Predicate.EQ]
+        return list(dict.fromkeys((self.extents.of_te(e.left), self.extents.of_te(e.right)) for e in equal))
 
     @property
     def passed(self) -> list[str]:
@@ -436,18 +439,29 @@ def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Sha
     """Properties as arguments of a function of `te.ops`."""
     found: dict[str, Any] = {}
     for name, attribute in properties.items():
-        if isinstance(attribute, DimsAttr):
+        if isinstance(attribute, DimsAttr) and name in SHAPES:
             found[name] = shape(attribute.data)
         elif isinstance(attribute, DenseArrayBase):
             found[name] = list(cast("DenseArrayBase[Any]", attribute).get_values())
-        elif isinstance(attribute, ArrayAttr):
-            found[name] = [None if isinstance(item, UnitAttr) else value_of(item) for item in attribute]
         else:
-            found[name] = value_of(attribute)
+            found[name] = _argument(attribute, shape)
         if isinstance(found[name], Attribute):
             raise CompileError(f"{cls.name}: property '{name}' has no value of Python, got {attribute}")
     found.pop(SEGMENTS, None)
     return found
+
+
+def _argument(attribute: Attribute, shape: Callable[[Shape], Any]) -> object:
+    """A property that is no shape as an argument."""
+    match attribute:
+        case DimsAttr(data=(extent,)):
+            return shape((extent,))[0]
+        case ArrayAttr():
+            return [_argument(item, shape) for item in attribute]
+        case UnitAttr():
+            return None
+        case _:
+            return value_of(attribute)
 
 
 _TENSORS: Final = ("Tensor", "Operand", "Tensor | float", "Tensor | int", "Tensor | None", "Sequence[Tensor]")

@@ -16,12 +16,15 @@ from weft.support.argument_types import shown
 from weft.texpr.expr import (
     Binary,
     BinaryKind,
+    Compare,
     Const,
     Expr,
+    Predicate,
     Var,
     as_expr,
     as_number,
     binary,
+    compare,
     error,
     is_extent,
     is_integer,
@@ -72,7 +75,7 @@ def checked_extent(extent: object, what: str) -> Extent:
             if not is_extent(expr):
                 made_of = "integers and integer variables by + - * // %, min and max"
                 raise error(f"{what} is `{expr}`: extents are made of {made_of}")
-            return expr
+            return checked_sign(expr)
         number = expr.value
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(number)}")
@@ -234,15 +237,13 @@ def is_same(left: Extent, right: Extent) -> bool:
     return names.polynomial(left) == names.polynomial(right)
 
 
-Assumed: TypeAlias = "tuple[Extent, Extent]"
-"""Two extents that a computation requires to be equal."""
-_COLLECTED: ContextVar[list[Assumed] | None] = ContextVar("collected", default=None)
+_COLLECTED: ContextVar[list[Compare] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
-def assumptions() -> Generator[list[Assumed]]:
-    """The equalities of extents that operators require within the context, and that calls must check."""
-    found: list[Assumed] = []
+def assumptions() -> Generator[list[Compare]]:
+    """The relations of extents that operators require within the context, and that calls must check."""
+    found: list[Compare] = []
     token = _COLLECTED.set(found)
     try:
         yield found
@@ -264,8 +265,31 @@ def agree(left: Extent, right: Extent) -> bool:
     difference = names.polynomial(left) - names.polynomial(right)
     if any(map(graph_shapes.is_not_negative, (difference - 1, -1 - difference))):
         return False  # one is greater for all sizes
-    collected.append((left, right))
+    collected.append(cast("Compare", compare(Predicate.EQ, left, right)))
     return True
+
+
+def is_not_negative(extent: Extent) -> bool:
+    """Whether an extent is seen not to be negative, if no extent of a tensor in it is."""
+    return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
+
+
+def checked_sign(extent: Extent) -> Extent:
+    """An extent. If numbers that may be negative (`graph_shapes.is_signed`) decide its sign, calls check it."""
+    collected = _COLLECTED.get()
+    if collected is not None and not isinstance(extent, int):
+        polynomial = ExtentVariables().polynomial(extent)
+        names = graph_shapes.names_in(polynomial)
+        if any(map(graph_shapes.is_signed, names)) and not graph_shapes.is_not_negative(polynomial):
+            collected.append(cast("Compare", compare(Predicate.LE, 0, extent)))
+    return extent
+
+
+def assume_at_most(left: Extent, right: Extent) -> None:
+    """Let calls check that an extent is at most another one."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected.append(cast("Compare", compare(Predicate.LE, left, right)))
 
 
 def known_of(left: Extent, right: Extent) -> Extent:

@@ -12,6 +12,7 @@ from weft.dialects.element_types import STORED
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 from weft.texpr.expr import (
+    Compare,
     Const,
     Expr,
     ExprLike,
@@ -27,7 +28,6 @@ from weft.texpr.expr import (
 )
 from weft.texpr.reductions import reductions_in
 from weft.texpr.shapes import (
-    Assumed,
     Extent,
     Stride,
     as_index,
@@ -58,8 +58,8 @@ class Operation:
     name: str
     place: SourceLocation | None
     outputs: list[Tensor] = field(default_factory=list["Tensor"], init=False, repr=False)
-    assumed: list[Assumed] = field(default_factory=list["Assumed"], init=False, repr=False)
-    """Extents that the computation of its outputs requires to be equal; calls check them."""
+    assumed: list[Compare] = field(default_factory=list["Compare"], init=False, repr=False)
+    """The relations of extents that the computation of its outputs requires; calls check them."""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
@@ -288,7 +288,7 @@ def computed(
 
 
 def stating(operator: Callable[P, R]) -> Callable[P, R]:
-    """`operator`, whose results carry the equalities of extents that it requires (`shapes.agree`)."""
+    """`operator`, whose results carry the relations of extents that it requires (`shapes.agree`)."""
 
     @wraps(operator)
     def apply(*args: P.args, **options: P.kwargs) -> R:

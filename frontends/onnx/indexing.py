@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import number_of, product_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,10 +61,7 @@ def _tensor_scatter(
         along = list(range(1, update.ndim))
         places = ops.add(places, ops.expand_dims(ops.cast(starts, "int64"), along))
     if mode == "circular":
-        extent = cache.shape[axis]
-        if not isinstance(extent, int):
-            raise node.refuse(f"axis {axis} of extent {extent} must be a number")
-        places = ops.floor_mod(places, extent)
+        places = ops.floor_mod(places, number_of(cache.shape[axis]))
     return ops.scatter_elements(cache, places, update, axis)
 
 
@@ -139,7 +137,7 @@ def _slice(
     axes: list[int] | None = None,
     steps: list[int] | None = None,
 ) -> Item:
-    """A part of a tensor. Bounds that may be clamped are so where extents are numbers."""
+    """A part of a tensor, with the bounds of Python's slices."""
     along = list(range(starts.array.size)) if axes is None else node.axes(axes, data.ndim)
     steps = [1] * len(along) if steps is None else steps
     if not len(along) == starts.array.size == ends.array.size == len(steps):
@@ -150,21 +148,24 @@ def _slice(
         if step == 0:
             raise node.refuse("input 'steps' must not hold 0")
         # Beyond any axis: to its end.
-        low = None if start == 0 and step > 0 else start
-        high = None if end == extent or (isinstance(end, int) and end >= _FAR and step > 0) else end
+        low: KnownExtent | None = None if start == 0 and step > 0 else start
+        high: KnownExtent | None = None if end == extent or (is_far(end) and step > 0) else end
         if step < 0:
-            low = None if start == -1 or (isinstance(start, int) and start >= _FAR) else start
+            low = None if start == -1 or is_far(start) else start
             high = None if isinstance(end, int) and end <= -_FAR else end
             if isinstance(extent, int) and isinstance(high, int) and high < -extent:
                 high = None
-        if not isinstance(low, int | None) or not isinstance(high, int | None):
-            raise node.refuse(f"axis {axis} of extent {extent} is cut from {start} to {end}: a bound must be a number")
         first.append(low)
         last.append(high)
     return cast("Value", ops.strided_slice(data, first, last, steps, along))
 
 
 _FAR = (1 << 31) - 1
+
+
+def is_far(bound: KnownExtent) -> bool:
+    """Whether a bound is beyond any axis."""
+    return isinstance(bound, int) and bound >= _FAR
 
 
 @converts("Slice", until=9)
@@ -175,12 +176,13 @@ def _slice_by_attributes(
 
 
 @converts("OneHot")
-def _one_hot(node: Node, indices: Value, depth: int, values: Value) -> Item:
+def _one_hot(node: Node, indices: Value, depth: KnownExtent, values: Value) -> Item:
     axis = node.integer("axis", -indices.ndim - 1, indices.ndim)
     if "int" not in indices.dtype:
         indices = ops.cast(indices, "int64")
-    wrapped = ops.floor_mod(indices, depth)
-    inside = ops.logical_and(ops.greater_equal(indices, -depth), ops.less(indices, depth))
+    count = number_of(depth, indices.dtype)
+    wrapped = ops.floor_mod(indices, count)
+    inside = ops.logical_and(ops.greater_equal(ops.add(indices, count), 0), ops.less(indices, count))
     chosen = ops.one_hot(wrapped, depth, axis=axis, dtype="bool")
     hit = ops.logical_and(chosen, ops.expand_dims(inside, axis))
     off, on = (ops.squeeze(ops.strided_slice(values, [at], [at + 1]), 0) for at in range(2))

@@ -215,6 +215,13 @@ class Node:
         """The elements of an input of integers, which may be symbolic and must be known at import."""
         return self.known(index).extents()
 
+    def extent_at(self, index: int) -> KnownExtent:
+        """The one element of an input of integers, which may be symbolic and must be known at import."""
+        known = self.known(index)
+        if known.array.size != 1:
+            raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {known.shape}")
+        return known.extents()[0]
+
     def shape(self, index: int) -> Shape:
         """The shape of an input."""
         return self.item(index).shape

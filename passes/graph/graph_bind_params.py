@@ -16,7 +16,6 @@ from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import (
-    DimsAttr,
     Extent,
     Shape,
     lone_name,
@@ -25,6 +24,7 @@ from weft.dialects.graph_shapes import (
     show_shape,
     substitute,
     tensor_type,
+    with_extents,
 )
 from weft.passes.graph.functions import map_types
 from weft.support.errors import CompileError, did_you_mean
@@ -76,8 +76,7 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
         map_types(function, lambda type_: _substituted(type_, extents))
         for op in function.walk():
             for key, attribute in op.properties.items():
-                if isinstance(attribute, DimsAttr):
-                    op.properties[key] = DimsAttr(tuple(substitute(extent, extents) for extent in attribute.data))
+                op.properties[key] = with_extents(attribute, lambda extent: substitute(extent, extents))
         arrays = [(function.args[p], array) for p, (_, array) in zip(positions, arrays, strict=True)]
     for argument, array in arrays:
         _bind(function, argument, array)

@@ -11,7 +11,7 @@ from weft.texpr.math import clz, const, if_then_else, isnan, select
 from weft.texpr.ops.arguments import (
     checked_axis,
     compute,
-    integers,
+    counts,
     is_one_of,
     numeric,
     one_dtype,
@@ -19,7 +19,7 @@ from weft.texpr.ops.arguments import (
     result_dtype,
 )
 from weft.texpr.reductions import min as lesser
-from weft.texpr.shapes import Extent
+from weft.texpr.shapes import Extent, assume_at_most
 from weft.texpr.tensor import Tensor
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
@@ -110,7 +110,7 @@ def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = 
     return _picked(source, order, along, name)
 
 
-def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
+def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
     """The `k` greatest elements along an axis, the greatest first, and their places; the least ones unless `largest`.
 
     Of equal elements the first ones. NaN is greater than all numbers. The results are `<name>_values` and
@@ -120,10 +120,12 @@ def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: st
     Equals: `torch.topk(data, k, axis, largest)`; ONNX TopK.
     """
     source, along = _checked("topk", data, axis)
-    (count,) = integers(k, "topk: k", 1, least=0)
+    (count,) = counts(k, "topk: k", 1)
     extent = source.shape[along]
-    if isinstance(extent, int) and count > extent:
+    if isinstance(extent, int) and isinstance(count, int) and count > extent:
         raise error(f"topk: k is {count}, but axis {along} of {source.name} has {extent} elements")
+    if not isinstance(count, int):
+        assume_at_most(count, extent)
     places = _order(source, along, largest, count, f"{name}_indices")
     return _picked(source, places, along, f"{name}_values"), places
 

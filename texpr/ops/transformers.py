@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.texpr.expr import Expr, error
-from weft.texpr.math import if_then_else, infinity, select, tanh
+from weft.texpr.math import if_then_else, infinity, select, sqrt, tanh
 from weft.texpr.ops.arguments import (
     broadcast_shape,
     compute,
@@ -110,11 +110,12 @@ def _attention(
             f"{shape_text(v.shape)}"
         )
     depth, length = q.shape[-1], q.shape[-2]
+    wide = sum_dtype(dtype)
+    if scale is None and isinstance(depth, int) and depth == 0:
+        raise error(f"{what} needs scale= where the last extent of the query is {depth}")
+    factor: float | Expr = 0.0 if scale is None else float(scale)
     if scale is None:
-        if not isinstance(depth, int) or depth == 0:
-            raise error(f"{what} needs scale= where the last extent of the query is {depth}")
-        scale = 1.0 / math.sqrt(depth)
-    factor, wide = float(scale), sum_dtype(dtype)
+        factor = 1.0 / math.sqrt(depth) if isinstance(depth, int) else 1.0 / sqrt(depth.astype(wide))
     # Queries that share their keys are rows of one product.
     shared = _shared_queries(what, q, k, v) if enable_gqa else None
     if shared is not None:

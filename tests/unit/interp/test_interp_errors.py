@@ -356,3 +356,12 @@ def test_vectors_that_do_not_fit_into_memory() -> None:
     text = function("%v = vector.broadcast %a : f32 to vector<100000000000000000000xf32>", "%a: f32")
     with pytest.raises(InterpreterError, match=r"error: 'vector\.broadcast' needs more memory than there is"):
         interpreter(text).call("f", 1.0)
+
+
+def test_conversion_to_an_integer_of_odd_width() -> None:
+    text = """func.func @f(%x: tensor<4xi32>) -> tensor<4xi17> {
+      %y = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xi17>
+      func.return %y : tensor<4xi17>
+    }"""
+    with pytest.raises(InterpreterError, match="the interpreter does not convert to i17"):
+        interpreter(text).call("f", np.zeros(4, np.int32))

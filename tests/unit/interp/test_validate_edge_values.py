@@ -343,3 +343,14 @@ def test_extreme_integers_do_not_bound_loops_of_called_functions() -> None:
       func.return
     }""")
     assert not check(module).skipped
+
+
+def test_runs_with_results_that_are_too_large_are_left_out() -> None:
+    """A size that is an argument takes extreme values: what has no room is not compared."""
+    text = """func.func @f(%x: tensor<f32>, %s: tensor<1xi32>) -> tensor<?xf32> {
+      %y = stablehlo.dynamic_broadcast_in_dim %x, %s, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+      func.return %y : tensor<?xf32>
+    }"""
+    module = weft.parse(text)
+    validator = Validator(module)
+    assert validator.check("nothing", module.clone()) is None
