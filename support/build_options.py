@@ -44,6 +44,8 @@ class BuildOptions:
     """Whether convolutions of such images may use Winograd's minimal filtering."""
     fuse: bool = True
     """Whether operators of graphs are fused."""
+    donate: tuple[str, ...] = ()
+    """Parameters whose memory results may take."""
 
     def can_compile_apart(self, target: Target) -> bool:
         """Whether kernels of models are compiled apart for a target: passes of users see whole modules, and checked
@@ -58,7 +60,8 @@ class BuildOptions:
     def key(self) -> str:
         """The options as a part of keys of caches. Nothing is cached with
         `passes`; keys cover records of `database` apart."""
-        return "\n".join(f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool))
+        parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
+        return "\n".join([*parts, *([f"donate={','.join(self.donate)}"] if self.donate else [])])
 
 
 DEFAULT_OPTIONS = BuildOptions()

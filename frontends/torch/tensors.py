@@ -388,6 +388,8 @@ def _index_put(
     places = [cast("Value", given[axis]) for axis in axes]
     if len(axes) == 1 and not accumulate and prod(e if isinstance(e, int) else 2 for e in places[0].shape) == 1:
         return _put_one(cx, x, axes[0], places[0], values)
+    if len(axes) == 1 and places[0].ndim == 1:
+        return _put_along(x, axes[0], places[0], values, accumulate)
     shape = _broadcast_shape([place.shape for place in places])
     others = [axis for axis in range(x.ndim) if axis not in axes]
     at = _place_of_indices(axes)
@@ -401,6 +403,15 @@ def _index_put(
     stacked = apply("stack", [apply("broadcast_to", place, known(shape)) for place in places], axis=0)
     found = apply("scatter_nd", moved, stacked, wide, reduction="add" if accumulate else "none", mode="fast")
     return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
+
+
+def _put_along(x: Value, axis: int, places: Value, values: Value, accumulate: bool) -> Value:
+    """Slices along an axis replaced, or added to."""
+    shape = known((*x.shape[:axis], places.shape[0], *x.shape[axis + 1 :]))
+    along = [places.shape[0] if d == axis else 1 for d in range(x.ndim)]
+    spread = apply("broadcast_to", apply("reshape", places, along), shape)
+    wide = apply("broadcast_to", values, shape)
+    return apply("scatter_elements", x, spread, wide, axis=axis, reduction="add" if accumulate else "none", mode="fast")
 
 
 def _masked_put(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:

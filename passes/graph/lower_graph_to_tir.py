@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.index import exprs_of
-from weft.dialects.argument_attributes import set_argument_attribute
+from weft.dialects.argument_attributes import has_argument_attribute, set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
     CallDpsOp,
@@ -64,7 +64,14 @@ from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.tir_kinds import (
+    CONSTANT,
+    CONSTANTS_FROM_MEMORY,
+    DONATED,
+    PARAMETER_ACCESS,
+    RETURNED,
+    TIR_FUNCTION,
+)
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
@@ -131,6 +138,9 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
     for op in list(lowering.old.ops):
         lowering.lower(op)
     lowering.finish()
+    if any(has_argument_attribute(function, argument.index, DONATED) for argument in function.args):
+        results = function.args[len(function.args) - len(returned) :]
+        function.attributes[RETURNED] = ArrayAttr([StringAttr(result.name_hint or "") for result in results])
     if is_read:  # a result that other calls read is written before all the same
         accesses = [AccessMode.READ] * (len(function.args) - len(returned)) + [AccessMode.WRITE] * len(returned)
         function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))

@@ -25,6 +25,7 @@ from weft.dialects.graph_shapes import EXTENTS, KnownExtent, symbol
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import RETURNED
 from weft.dialects.traversal import ancestors
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
@@ -71,11 +72,12 @@ class PlanMemoryPass(ModulePass):
             if len(function.body.blocks) != 1:
                 name, count = function.sym_name.data, len(function.body.blocks)
                 raise CompileError.at(function, f"{self.name}: @{name} has {count} blocks: branches are not supported")
-            if ARENA_BYTES in function.attributes or not _temporaries(function):
+            if ARENA_BYTES in function.attributes or not (_temporaries(function) or RETURNED in function.attributes):
                 continue
             if self.in_place:
                 write_over_operands(function, functions)
-            _share_memory(function, _temporaries(function), self.arena)
+            if temporaries := _temporaries(function):
+                _share_memory(function, temporaries, self.arena)
         functions.erase_unused()
 
 
