@@ -314,6 +314,21 @@ def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -
     return False
 
 
+def is_never_negative(extent: KnownExtent, names: Collection[str]) -> bool:
+    """As `is_not_negative`; in addition, a minimum that is subtracted may be replaced by one of its operands, which are
+    at least as great: `n - min(k, n)`."""
+    if is_not_negative(extent, names):
+        return True
+    for monomial, factor in () if isinstance(extent, int) else extent.terms:
+        choice = monomial[0] if len(monomial) == 1 and factor < 0 else None
+        if isinstance(choice, ExtentOperation) and choice.kind == "min":
+            rest = subtract(extent, Expression(((monomial, factor),)))
+            return any(
+                is_never_negative(add(rest, multiply(side, factor)), names) for side in (choice.left, choice.right)
+            )
+    return False
+
+
 def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
     if isinstance(atom, str):
         return not is_signed(atom) if names is None else atom in names
@@ -384,6 +399,11 @@ def substitute(extent: _E, values: Mapping[str, KnownExtent]) -> _E:
 
 def show_extent(extent: Extent) -> str:
     return "?" if extent is None else str(extent)
+
+
+def sum_text(extent: KnownExtent) -> str:
+    """An extent as call preconditions write it: `(n + 1) // 2`."""
+    return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")
 
 
 def show_shape(shape: Sequence[Extent]) -> str:

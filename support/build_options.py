@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from weft.support.sizes import Sizes
+
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
@@ -46,6 +48,8 @@ class BuildOptions:
     """Whether operators of graphs are fused."""
     donate: tuple[str, ...] = ()
     """Parameters whose memory results may take."""
+    specialize: Sequence[Sizes] = ()
+    """Sizes of symbols for which functions get versions, chosen at the call (`passes/versions.py`)."""
 
     def can_compile_apart(self, target: Target) -> bool:
         """Whether kernels of models are compiled apart for a target: passes of users see whole modules, and checked
@@ -61,7 +65,8 @@ class BuildOptions:
         """The options as a part of keys of caches. Nothing is cached with
         `passes`; keys cover records of `database` apart."""
         parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
-        return "\n".join([*parts, *([f"donate={','.join(self.donate)}"] if self.donate else [])])
+        parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
+        return "\n".join([*parts, *(f"donate={name}" for name in self.donate)])
 
 
 DEFAULT_OPTIONS = BuildOptions()

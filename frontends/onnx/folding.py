@@ -176,7 +176,7 @@ def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtyp
     if name == "logical_not":
         return np.frompyfunc(_negated, 1, 1)(*arrays)
     if name in ("max", "min"):
-        choose = np.frompyfunc(_greater if name == "max" else _smaller, 2, 1)
+        choose = np.frompyfunc(partial(graph_shapes.choose_size, name), 2, 1)
         return choose.reduce(arrays[0], axis=axes_of(given.get("axis")), keepdims=bool(given.get("keepdims", False)))
     if name not in _ON_EXTENTS:
         raise Refusal(f"{name} is not computed of extents")

@@ -32,7 +32,7 @@ from onnx import (
 )
 from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.graph import Tensor
+from weft.dialects.graph import PRECONDITIONS, Tensor
 from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
@@ -44,7 +44,10 @@ from weft.dialects.graph_shapes import (
     show_extent,
     show_shape,
     substitute,
+    symbol,
 )
+from weft.dialects.input_shapes import unify
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
@@ -55,16 +58,19 @@ from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_
 from weft.frontends.onnx.registry import Converter, converter_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.input_axes import Axis, axes_of, show_axes
 from weft.support.names import free_name
 from weft.texpr.shapes import value_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-InputShape: TypeAlias = "Sequence[ExtentLike] | Sequence[Sequence[ExtentLike]] | None"
-"""The shape of an input; of one that is a sequence, those of its tensors; None for an optional without a value."""
-_SHAPE: Final = Sequence[int | str] | Sequence[Sequence[int | str]] | None
+InputShape: TypeAlias = "str | Sequence[ExtentLike] | Sequence[str | Sequence[ExtentLike]] | None"
+"""The axes of an input, as text (`support/input_axes.py`) or one by one; of a sequence, those of its tensors; None for
+an optional without a value."""
+_SHAPE: Final = str | Sequence[int | str] | Sequence[str | Sequence[int | str]] | None
 """`InputShape` at run time."""
+_WORDS: Final = re.compile(r"[^\W\d]\w*")
 _MOST_NODES: Final = 8_000
 """The nodes that functions and loops of a small model may be written out to."""
 _MOST_COPIES: Final = 32
@@ -191,6 +197,10 @@ class Scope:
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
         return self.shared.file.tensor(proto)
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
+        return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
@@ -520,12 +530,17 @@ def _build_main(
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
+    words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
+    words.update({proto.name: proto.name for proto in inputs})  # the names that models and that signatures have
+    shapes = {words.get(name, name): shape for name, shape in shapes.items()}
+    constants = {words.get(name, name): value for name, value in constants.items()}
     for option, names in (("shapes", shapes), ("constants", constants)):
         for name in names:
             if name not in (known := [proto.name for proto in inputs]):
                 raise CompileError(f"from_onnx: {option}: the model has no input '{name}'{did_you_mean(name, known)}")
     parameters: list[Value] = []
     names = _Names(inputs, shapes, extents)
+    shapes, facts = _specialized(inputs, shapes, names)
     takers: dict[str, set[str]] = {}
     for node in graph.node:
         for name in node.input:
@@ -542,7 +557,7 @@ def _build_main(
             scope.names[proto.name] = None
             users = sorted(takers.get(proto.name, ()))
             shared.report(f"input of {', '.join(users)}" if users else "input", error, proto.name)
-    with builder.function("main", parameters):
+    with builder.function("main", parameters, {PRECONDITIONS: facts} if facts else None):
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
             shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
@@ -593,8 +608,9 @@ class _Names:
         self._extents: dict[str, str] = {}
         texts = {dim.dim_param for proto in inputs for dim in _dims(proto.type)}
         for shape in shapes.values():
-            for part in shape or ():
-                texts |= {part} if isinstance(part, str) else set() if isinstance(part, int) else {str(e) for e in part}
+            parts = () if shape is None else (shape,) if isinstance(shape, str) else shape
+            for part in parts:
+                texts |= {str(e) for e in part} if not isinstance(part, int | str) else {*_WORDS.findall(str(part))}
         self._taken: set[str] = set()
         for text in texts:
             with suppress(ShapeError):
@@ -642,6 +658,72 @@ def _dims(kind: TypeProto) -> Iterable[Any]:
     return kind.tensor_type.shape.dim
 
 
+def _specialized(
+    inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
+) -> tuple[Mapping[str, InputShape], Sequence[str]]:
+    """The shapes of inputs after those that are given are unified with those that the model states, and the ranges of
+    their extents. Raises `CompileError` for contradictions."""
+    stated: dict[str, list[KnownExtent]] = {}
+    given: dict[str, tuple[Axis, ...]] = {}
+    found: dict[str, InputShape] = dict(shapes)
+    for proto in inputs:
+        shape, label = shapes.get(proto.name), f"from_onnx: shape of '{proto.name}'"
+        kind = proto.type.optional_type.elem_type if proto.type.HasField("optional_type") else proto.type
+        if kind.HasField("sequence_type"):
+            if shape is not None:
+                found[proto.name] = [_plain(axes, label) for axes in _rows(shape, label)]
+            continue
+        if shape is not None:
+            given[proto.name] = _axes(shape, label)
+        if kind.tensor_type.HasField("shape"):
+            dims = kind.tensor_type.shape.dim
+            if shape is not None or all(dim.dim_param.strip(" ?") or dim.HasField("dim_value") for dim in dims):
+                stated[proto.name] = [
+                    _stated_extent(dim, axis, given.get(proto.name, ()), names, word_of(proto.name))
+                    for axis, dim in enumerate(dims)
+                ]
+        elif shape is not None:  # no rank is stated: any will do
+            extents = [names.extent("", word_of(proto.name), axis) for axis in range(len(given[proto.name]))]
+            stated[proto.name] = [symbol(extent) for extent in extents]
+    result = unify(stated, given, "from_onnx: shapes")
+    for name, extents in stated.items():
+        shape = [substitute(extent, result.values) for extent in extents]
+        if name in given or shape != extents:
+            found[name] = [extent if isinstance(extent, int) else str(extent) for extent in shape]
+    return found, result.preconditions
+
+
+def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, word: str) -> KnownExtent:
+    """The extent of a dimension of an input. A given name may take the place of a number of the model."""
+    is_renamed = axis < len(given) and isinstance(given[axis].extent, str)
+    if dim.HasField("dim_value") and not is_renamed:
+        return dim.dim_value
+    extent = parse_extent(names.extent("" if is_renamed and dim.HasField("dim_value") else dim.dim_param, word, axis))
+    return symbol(word) if extent is None else extent
+
+
+def _axes(shape: InputShape, label: str) -> tuple[Axis, ...]:
+    """The axes of a tensor."""
+    if not isinstance(shape, str) and not all(isinstance(extent, int | str) for extent in shape or ()):
+        raise CompileError(f"{label}: the input is a tensor, whose axes are numbers, names and ranges, got {shape}")
+    return axes_of(cast("str | Sequence[int | str]", shape), label)
+
+
+def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
+    """The axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
+    rows = shape.split(",") if isinstance(shape, str) else list(shape or ())
+    if any(isinstance(row, int) for row in rows):
+        raise CompileError(f"{label}: the input is a sequence: give the axes of each of its tensors, [(...), ...]")
+    return [axes_of(cast("str | Sequence[int | str]", row), label) for row in rows]
+
+
+def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
+    """The axes of a tensor of a sequence, which has no ranges."""
+    if any(axis.bounds is not None or axis.extent is None for axis in axes):
+        raise CompileError(f"{label}: tensors of a sequence have numbers and names, got {show_axes(axes)}")
+    return [axis.extent for axis in axes if axis.extent is not None]
+
+
 def _parameters(
     proto: ValueInfoProto, names: _Names, shapes: Mapping[str, InputShape]
 ) -> tuple[Entry, Sequence[Value]]:
@@ -654,13 +736,11 @@ def _parameters(
             return Absent(), ()
     if kind.HasField("sequence_type"):
         element = kind.sequence_type.elem_type
-        if given is None or any(isinstance(shape, int | str) for shape in given):
+        if given is None:
             raise Refusal(f"the length of the sequence is not known: give shapes={{{proto.name!r}: [(...), ...]}}")
         rows = cast("Sequence[Sequence[ExtentLike]]", given)
         made = [_parameter(f"{proto.name}{place}", element, names, shape) for place, shape in enumerate(rows)]
         return TensorSequence(tuple(made)), made
-    if given is not None and not all(isinstance(extent, int | str) for extent in given):
-        raise Refusal(f"the input is a tensor, whose shape are numbers and names, but shapes gives {given}")
     parameter = _parameter(proto.name, kind, names, cast("Sequence[ExtentLike] | None", given))
     return parameter, [parameter]
 

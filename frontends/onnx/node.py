@@ -24,6 +24,8 @@ from weft.support.errors import CompileError, did_you_mean
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from weft.frontends.data_sizes import DataSizes
+
 Schema: TypeAlias = Any
 """The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
 _MINIMUM, _MAXIMUM = -(1 << 63), (1 << 63) - 1
@@ -98,6 +100,10 @@ class NodeScope(Protocol):
 
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor that an attribute holds."""
+        ...
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
         ...
 
 

@@ -18,7 +18,7 @@ from weft.frontends.onnx.node import Node
 _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     "Value": Node.value,
     "Value | None": Node.optional,
-    "Item": Node.item,
+    **dict.fromkeys(("Item", "Item | None"), Node.item),
     "Known": Node.known,
     "NDArray[Any]": Node.numbers,
     "list[int]": Node.indices,

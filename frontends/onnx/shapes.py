@@ -262,7 +262,13 @@ def _eye_like(node: Node, like: Item, *, k: int) -> Item:
 
 
 @converts("Range")
-def _range(node: Node, start: Known, limit: Known, delta: Known) -> Item:
+def _range(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> Item:
+    given = [first_item, limit_item, delta_item]
+    known = [node.scope.known_of(item) for item in given]
+    start, limit, delta = known
+    if start is None or limit is None or delta is None:
+        bounds = [ops.reshape(node.scope.value_of(item), []) for item in given]
+        return node.scope.sizes().numbers(*bounds)
     if start.is_symbolic or limit.is_symbolic or delta.is_symbolic:
         (first,), (last,), (step,) = (known.extents() for known in (start, limit, delta))
         if first == 0 and step == 1 and is_not_negative(last):

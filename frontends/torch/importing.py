@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as python_operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -49,7 +49,7 @@ from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "neural")
+FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "selection", "neural")
 """The modules that register converters."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
@@ -151,7 +151,15 @@ class ImportedModel:
 class Importer:
     """Writes one graph of PyTorch, and those that it calls, into a function of a builder."""
 
-    def __init__(self, builder: BlockBuilder, equal: Mapping[str, KnownExtent], *, fallback: bool = False) -> None:
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        equal: Mapping[str, KnownExtent],
+        *,
+        fallback: bool = False,
+        ranges: Mapping[str, tuple[int, int | None]] | None = None,
+    ) -> None:
+        """`ranges` are the least and greatest values of symbolic sizes that a model states."""
         self.builder = builder
         self.equal = equal
         """The extents that stand for symbols, because operators require them to be equal."""
@@ -161,6 +169,9 @@ class Importer:
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
         """Nodes for whose results nothing can stand."""
+        self._ranges = dict(ranges or {})
+        self._decided: set[str] = set()
+        """The names of sizes that data have decided so far."""
 
     def constant(self, tensor: Any, name: str) -> Value:
         """A tensor as a constant, one for tensors that are the same memory."""
@@ -210,11 +221,12 @@ class Importer:
         except UnsupportedError as error:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
-    def _metas(self, value: Any) -> list[TensorMeta]:
-        """The types of results. Raises `UnsupportedError` if a shape depends on data."""
+    def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
+        """The types of results. Raises `UnsupportedError` if a shape depends on data that no operator has made an
+        extent, as those in `decided`."""
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
-            _check_is_known(tensor.shape)
+            _check_is_known(tensor.shape, decided)
         return [meta_of(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
@@ -229,7 +241,7 @@ class Importer:
             if node.args[0] in self._broken:
                 self._broken.add(node)
             return env[node.args[0]][node.args[1]]
-        if name in _CHECKS:
+        if name in _CHECKS or _is_checked_alone(node, value):
             return None
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self._nested(env, node)
@@ -255,13 +267,13 @@ class Importer:
         """Values as PyTorch describes them, of a function that nobody has."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
-        metas = self._metas(value)
+        metas = self._metas(value, self._decided)
         found = call_dps("weft.unsupported", [], [known_text(m) for m in metas], [meta.dtype for meta in metas])
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
         """A symbolic number: an extent if it can be one, else a tensor that holds it."""
-        _check_is_known([value])
+        _check_is_known([value], self._decided)
         number = self._number(value)
         if number is not None:
             return number
@@ -272,7 +284,8 @@ class Importer:
         name, value = str(node.target), node.meta.get("val")
         args, keywords = self._arguments(env, node)
         is_number = _is_number(value)
-        metas = [] if is_number else self._metas(value)
+        own = frozenset(map(str, node.meta.get("unbacked_bindings") or {}))
+        metas = [] if is_number else self._metas(value, self._decided | own)
         conversion = Conversion(
             self.builder,
             name,
@@ -280,6 +293,8 @@ class Importer:
             metas,
             _used(node),
             lambda reason: self._run_in_torch(node, reason, args, keywords, metas),
+            [extent_of(value, self.equal)] if is_number and isinstance(value, torch.SymInt) else [],
+            self._ranges,
         )
         converter = CONVERTERS.get(name)
         if converter is None and self._fallback:
@@ -295,8 +310,9 @@ class Importer:
             if not self._fallback:
                 raise
             return self._left(conversion, str(error), value)
+        self._decided |= own & self.builder.extent_names()
         if is_number:
-            return self.builder.emit(found)
+            return self.builder.emit(found) if isinstance(found, Value) else found
         several = isinstance(value, list | tuple)
         values: list[Any] = list(found) if several else [found]
         _check_results(name, values, metas)
@@ -413,15 +429,21 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
+def _is_checked_alone(node: Any, value: Any) -> bool:
+    """Whether a node is a condition on sizes that only checks use."""
+    is_condition = isinstance(value, torch.SymBool | bool)
+    return is_condition and bool(node.users) and all(str(user.target) in _CHECKS for user in node.users)
+
+
 def _is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _check_is_known(sizes: Sequence[Any]) -> None:
-    """Raises `UnsupportedError` for sizes that depend on data."""
+def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
+    """Raises `UnsupportedError` for sizes that depend on data, but for those in `decided`."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    if any(free_unbacked_symbols(size) for size in sizes):
+    if any(not set(map(str, free_unbacked_symbols(size))) <= set(decided) for size in sizes):
         raise UnsupportedError("a size depends on data")
 
 
@@ -573,7 +595,10 @@ def _import_program(
     exported: Any, program: Any, name: str, params: str, fallback: bool, equal: Sizes
 ) -> tuple[Importer, ImportedModel, Sizes]:
     """Write an exported program, decomposed as `program`."""
-    signature, importer = program.graph_signature, Importer(BlockBuilder(), equal, fallback=fallback)
+    signature, importer = (
+        program.graph_signature,
+        Importer(BlockBuilder(), equal, fallback=fallback, ranges=_ranges(program)),
+    )
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
     model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
@@ -646,6 +671,15 @@ def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
     while found in taken:
         found += "_"
     return found
+
+
+def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
+    """The least and greatest values of the symbolic sizes of an exported program; None where they have no limit."""
+    return {
+        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
+        for size, bounds in program.range_constraints.items()
+        if size.is_Symbol
+    }
 
 
 def import_graph(

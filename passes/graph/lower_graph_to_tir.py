@@ -40,7 +40,9 @@ from weft.dialects.graph import (
     ConstantOp,
     DataflowOp,
     MakeTupleOp,
+    MatchShapeOp,
     TupleGetOp,
+    bound_in,
     callee_of,
     dense_value,
     function_of,
@@ -55,6 +57,7 @@ from weft.dialects.graph_shapes import (
     choose,
     lone_name,
     multiply,
+    names_in,
     shape_of,
     show_extent,
     symbol,
@@ -62,8 +65,9 @@ from weft.dialects.graph_shapes import (
 )
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation
 from weft.dialects.tir_kinds import (
     CONSTANT,
     CONSTANTS_FROM_MEMORY,
@@ -96,6 +100,8 @@ from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
+_MOST: Final = (1 << 63) - 1
+"""The bound of extents that have none."""
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
@@ -313,6 +319,8 @@ class _FunctionLowering(Bufferization):
         for value in returned:
             if not isinstance(value.type, TensorType):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
+        self._bound = bound_in(function)
+        """The names of extents that data decide."""
         super().__init__(function, returned, _parameter_names(function, returned))
         self._extents = ExtentValues(self.head, function)
         self._bytes: dict[SSAValue, SSAValue] = {}
@@ -322,10 +330,15 @@ class _FunctionLowering(Bufferization):
             for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
                 if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
                     self._extents.know(extent, dim_before(buffer, axis, self.head))
-        for tensor, buffer in (*self.memory.items(), *self.results):
+        results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
+        for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
         for fact in preconditions_of(function):
             self._state(fact)
+
+    def is_allocated(self, returned: SSAValue) -> bool:
+        names = (names_in(extent) for extent in shape_at(self.function, cast("Tensor", returned.type)))
+        return not set[str]().union(*names).isdisjoint(self._bound)
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
         """State the extents of a parameter, unless all of them are read from it."""
@@ -376,6 +389,8 @@ class _FunctionLowering(Bufferization):
                 self._if(op)
             case LoopOp():
                 self._loop(op)
+            case MatchShapeOp():
+                self._match_shape(op)
             case ReturnOp():
                 self._copy_results()
             case MakeTupleOp() | TupleGetOp():
@@ -388,6 +403,30 @@ class _FunctionLowering(Bufferization):
                 raise CompileError.at(op, f"{op.name} makes a tensor that graph functions cannot lower")
             case _:
                 self.insert(op, self.end)
+
+    def _match_shape(self, op: MatchShapeOp) -> None:
+        """Load the values of the names, in bounds. What follows allocates behind the loads."""
+        sizes = self._buffer(op, op.sizes)
+        is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
+        bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]
+        for at, (name, most) in enumerate(zip(op.bound_names, bounds, strict=True)):
+            place = [] if is_scalar else [extent_before(at, self.end)]
+            size = self._value(memref.LoadOp.get(sizes, place), self.end, op)
+            if not isinstance(size.type, IndexType):
+                size = self._value(arith.IndexCastOp(size, IndexType()), self.end, op)
+            limit = extent_before(most, self.end)
+            check = CheckSizeOp(name, size, limit)
+            check.location = op.location
+            self.insert(check, self.end)
+            matched = self._value(arith.MaxSIOp(size, extent_before(0, self.end)), self.end, op, name)
+            if most != _MOST:
+                matched = self._value(arith.MinSIOp(matched, limit), self.end, op, name)
+            self._extents.know(symbol(name), matched)
+        self.head = scf.YieldOp()
+        self.sections.append(self.head)
+        self.head.location = op.location
+        self.insert(self.head, self.end)
+        self._extents.move(self.head)
 
     def _constant(self, op: ConstantOp) -> None:
         try:
@@ -566,7 +605,12 @@ class _FunctionLowering(Bufferization):
         """What no call computes is copied, and the second and further returns of one tensor."""
         for value, target in self.results:
             source = self._buffer(self.function, value)
-            if source is not target:
+            if target in self.allocated:
+                type_ = cast("Tensor", value.type)
+                given = ReturnResultOp(source, target, self._dynamic(type_), buffer_type(type_))
+                given.location = self.function.location
+                self.insert(given, self.end)
+            elif source is not target:
                 extents = self._extents_of(cast("Tensor", value.type))
                 self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
 

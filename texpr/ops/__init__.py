@@ -16,6 +16,7 @@ from weft.texpr.ops.cumulative import *
 from weft.texpr.ops.elementwise import *
 from weft.texpr.ops.indexing import *
 from weft.texpr.ops.normalization import *
+from weft.texpr.ops.packing import *
 from weft.texpr.ops.pooling import *
 from weft.texpr.ops.products import *
 from weft.texpr.ops.quantization import *

@@ -45,6 +45,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "one_hot",
+    "prefix",
     "strided_slice",
     "take",
     "take_along_axis",
@@ -92,6 +93,23 @@ def strided_slice(
         return scaled if isinstance(start, int) and start == 0 else scaled + start
 
     return moved(source, shape, place, name)
+
+
+def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
+    """The first elements along each axis, of which there are `shape`.
+
+    Raises CompileError for another number of axes, and for more elements than an axis has; symbolic extents must not be
+    greater than those of the data.
+
+    Dtypes: all.
+    Equals: `data[:shape[0], :shape[1], ...]`.
+    """
+    source, extents = checked_tensor(data, "prefix: data"), checked_shape(shape, "prefix: the shape")
+    pairs = list(zip(extents, source.shape, strict=False))
+    if len(extents) != source.ndim or any(isinstance(a, int) and isinstance(b, int) and a > b for a, b in pairs):
+        given, wanted = shape_text(source.shape), shape_text(extents)
+        raise error(f"prefix: {source.name} of shape {given} has no part of shape {wanted}")
+    return moved(source, extents, lambda _, index: index, name)
 
 
 def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:

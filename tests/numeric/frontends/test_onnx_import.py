@@ -297,13 +297,14 @@ def test_sequences_are_as_many_parameters() -> None:
     proto = _of_sequence("ConcatFromSequence", axis=0)
     with pytest.raises(weft.CompileError, match=r"the length of the sequence is not known: give shapes=\{'xs': \["):
         weft.from_onnx(proto)
-    with pytest.raises(weft.CompileError, match="the length of the sequence is not known"):
+    with pytest.raises(weft.CompileError, match=r"the input is a sequence: give the axes of each of its tensors"):
         weft.from_onnx(proto, shapes={"xs": (2, 3)})
+    assert "%xs1: tensor<2x3xf32>" in str(weft.from_onnx(proto, shapes={"xs": "1x3,2x3"}))
     module = weft.from_onnx(proto, shapes={"xs": [("n", 2), (1, 2)]})
     assert "@main(%xs0: tensor<?x2xf32, #graph.dims<n>>, %xs1: tensor<1x2xf32>)" in str(module)
     one, other = np.ones((3, 2), np.float32), np.zeros((1, 2), np.float32)
     np.testing.assert_array_equal(_interpreted(module, one, other), np.concatenate([one, other]))
-    with pytest.raises(weft.CompileError, match="whose shape are numbers and names, but shapes gives"):
+    with pytest.raises(weft.CompileError, match="the input is a tensor, whose axes are numbers, names and ranges"):
         weft.from_onnx(perceptron(), shapes={"x": [(1, 16)]})
     with pytest.raises(weft.CompileError, match=r"SequenceAt .*: input 'position' = 2 lies outside of a sequence of 2"):
         at = _of_sequence("SequenceAt")

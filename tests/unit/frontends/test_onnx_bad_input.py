@@ -130,7 +130,7 @@ def test_refused(name: str) -> None:
 def test_options() -> None:
     with pytest.raises(weft.CompileError, match="from_onnx: shapes: the model has no input 'z'"):
         weft.from_onnx(perceptron(), shapes={"z": (1,)})
-    with pytest.raises(weft.CompileError, match=r"states the shape \('batch', 16\), but shapes gives \(1, 17\)"):
+    with pytest.raises(weft.CompileError, match=r"shapes: axis 1 of 'x' is 16 in the program, got 17"):
         weft.from_onnx(perceptron(), shapes={"x": (1, 17)})
     with pytest.raises(weft.CompileError, match="the input holds float32, but constants gives int64"):
         weft.from_onnx(perceptron(), constants={"x": np.zeros((1, 16), np.int64)})
@@ -397,7 +397,7 @@ def test_errors_of_converters_of_users_are_theirs() -> None:
 
 
 def test_arguments_of_other_types() -> None:
-    for wrong in (5, {"x": 5}, {"x": "nm"}, {"x": [1.5]}, {3: (1,)}):
+    for wrong in (5, {"x": 5}, {"x": [1.5]}, {3: (1,)}):
         with pytest.raises(TypeError, match="from_onnx: argument 'shapes' must be a mapping from str"):
             weft.from_onnx(perceptron(), shapes=wrong)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="argument 'constants' must be a mapping"):

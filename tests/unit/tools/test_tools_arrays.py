@@ -1,13 +1,15 @@
 """The arrays of a run: what fits, and what a wrong file, name or shape says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
-from weft.tools.arrays import Request, assignments, make_arguments, parse_shape, read_npy, write_npy
+from weft.tools.arrays import Request, assignments, make_arguments, read_npy, write_npy
 
 MATMUL = Signature(
     "mm",
@@ -21,28 +23,35 @@ MATMUL = Signature(
 )
 
 
-def make(inputs: dict[str, str] | None = None, shapes: dict[str, str] | None = None) -> dict[str, object]:
-    return dict(make_arguments(MATMUL, Request({"alpha": "2", **(inputs or {})}, shapes or {}, 0)))
+def make(inputs: dict[str, str] | None = None) -> dict[str, object]:
+    return dict(make_arguments(MATMUL, Request({"alpha": "2", **(inputs or {})}, 0)))
 
 
-def test_shapes_reach_every_array_through_the_symbols() -> None:
-    values = make(shapes={"A": "3x5"})
+def test_shapes_reach_every_array_through_the_symbols(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((3, 5), np.float32))
+    values = make({"A": str(tmp_path / "a.npy")})
     assert [getattr(v, "shape", v) for v in values.values()] == [(3, 5), (5, 128), 2.0, (3, 128)]
     assert np.isnan(values["C"]).all()
-    again = make(shapes={"A": "3x5"})
-    assert np.array_equal(values["A"], again["A"])
-    assert not np.array_equal(values["A"], np.zeros((3, 5)))
+    again = make({"A": str(tmp_path / "a.npy")})
+    assert np.array_equal(values["B"], again["B"])
+    assert not np.array_equal(values["B"], np.zeros((5, 128)))
+
+
+def test_extents_that_nothing_tells_meet_the_preconditions() -> None:
+    facts = (CallPrecondition("3 <= m"), CallPrecondition("m <= 5"))
+    values = make_arguments(replace(MATMUL, facts=facts), Request({"alpha": "2"}, 0, default_extent=1))
+    assert [getattr(v, "shape", v) for v in values.values()] == [(3, 1), (1, 128), 2.0, (3, 128)]
 
 
 def test_every_element_type_has_random_arrays() -> None:
     for dtype in ("bool", "int8", "int64", "uint8", "float16", "bfloat16", "float32", "float64"):
         spec = ArraySpec("x", dtype, (64,))
         out = ArraySpec("y", dtype, (64,), "write")
-        x, y = make_arguments(Signature("f", (spec, out)), Request({}, {}, 1)).values()
+        x, y = make_arguments(Signature("f", (spec, out)), Request({}, 1)).values()
         assert isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
         assert x.dtype == y.dtype == (np.uint16 if dtype == "bfloat16" else np.dtype(dtype))
         assert len(np.unique(x)) > 1
-        (positive, _) = make_arguments(Signature("f", (spec, out)), Request({}, {}, 1, positive=True)).values()
+        (positive, _) = make_arguments(Signature("f", (spec, out)), Request({}, 1, positive=True)).values()
         assert dtype in ("bool", "bfloat16") or np.all(np.greater(positive, 0))
 
 
@@ -57,38 +66,34 @@ def test_a_file_round_trip_keeps_rank_and_makes_rows_contiguous(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("inputs", "shapes", "message"),
+    ("inputs", "message"),
     [
-        ({}, {}, "nothing tells the extent 'm' of argument 'A: float32[m, k]': give --shape A=mxk with numbers, or"),
-        ({}, {"A": "3"}, "--shape A=3: argument is 'A: float32[m, k]'"),
-        ({}, {"A": "3xx5"}, "--shape A=3xx5: a shape is written as 64x128, got '3xx5'"),
-        ({}, {"B": "3x64"}, "--shape B=3x64: argument is 'B: float32[k, 128]'"),
-        ({}, {"A": "3x5", "B": "6x128"}, "extent 'k' is 5 in argument 'A', but 6 in 'B'"),
-        ({"A": "{a35}"}, {"B": "6x128"}, "extent 'k' is 5 in argument 'A', but 6 in 'B'"),
-        ({"A": "{a35}"}, {"A": "3x5"}, "argument 'A' has both --shape and --input"),
-        ({"A": "{double}"}, {}, "argument 'A: float32[m, k]' takes float32, the file holds float64"),
-        ({"B": "{a35}"}, {}, "argument 'B: float32[k, 128]' does not take shape 3x5"),
-        ({"A": "{text}"}, {}, "text.npy' is not a .npy file with an array of numbers"),
-        ({"A": "{objects}"}, {}, "objects.npy' is not a .npy file with an array of numbers: Object arrays cannot"),
-        ({"A": "{several}"}, {}, "several.npz' holds several arrays (.npz): give a .npy file with one"),
-        ({"alpha": "x"}, {"A": "3x5"}, "--input alpha=x: argument 'alpha: float32' takes a float, got 'x'"),
+        ({}, "nothing tells the extent 'm' of argument 'A: float32[m, k]': give --shape A=mxk with numbers, or"),
+        ({"A": "{a35}", "B": "{b6}"}, "extent 'k' is 5 in argument 'A', but 6 in 'B'"),
+        ({"A": "{double}"}, "argument 'A: float32[m, k]' takes float32, the file holds float64"),
+        ({"B": "{a35}"}, "argument 'B: float32[k, 128]' does not take shape 3x5"),
+        ({"A": "{text}"}, "text.npy' is not a .npy file with an array of numbers"),
+        ({"A": "{objects}"}, "objects.npy' is not a .npy file with an array of numbers: Object arrays cannot"),
+        ({"A": "{several}"}, "several.npz' holds several arrays (.npz): give a .npy file with one"),
+        ({"alpha": "x"}, "--input alpha=x: argument 'alpha: float32' takes a float, got 'x'"),
     ],
 )
-def test_what_does_not_fit(inputs: dict[str, str], shapes: dict[str, str], message: str, tmp_path: Path) -> None:
+def test_what_does_not_fit(inputs: dict[str, str], message: str, tmp_path: Path) -> None:
     np.save(tmp_path / "a35.npy", np.ones((3, 5), np.float32))
+    np.save(tmp_path / "b6.npy", np.ones((6, 128), np.float32))
     np.save(tmp_path / "double.npy", np.ones((3, 5)))
     np.save(tmp_path / "objects.npy", np.array([None, {}]), allow_pickle=True)
     np.savez(tmp_path / "several.npz", a=np.ones(2), b=np.ones(3))
     (tmp_path / "text.npy").write_text("1 2 3")
     files = {p.stem: str(p) for p in tmp_path.iterdir()}
     with pytest.raises(CompileError) as caught:
-        make({name: text.format(**files) for name, text in inputs.items()}, shapes)
+        make({name: text.format(**files) for name, text in inputs.items()})
     assert message in str(caught.value)
 
 
 def test_a_scalar_has_no_random_value() -> None:
     with pytest.raises(CompileError, match="scalar argument 'alpha: float32' needs a value: --input alpha=NUMBER"):
-        make_arguments(MATMUL, Request({}, {"A": "3x5"}, 0))
+        make_arguments(MATMUL, Request({}, 0, default_extent=1))
 
 
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
@@ -107,4 +112,3 @@ def test_assignments() -> None:
         with pytest.raises(CompileError) as caught:
             assignments(words, "--input", ["A", "B"], "argument")
         assert caught.value.message == message
-    assert parse_shape("7", "--shape") == (7,)

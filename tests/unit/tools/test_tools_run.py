@@ -98,7 +98,7 @@ def test_a_perceptron_agrees_with_the_interpreter(capsys: pytest.CaptureFixture[
         (["--repeat", "0"], "--repeat must be at least 1, got 0"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
         (["--input", "A"], "--input takes NAME=VALUE, got 'A'"),
-        (["--shape", "A=9"], "--shape A=9: argument is 'A: float64[8]'"),
+        (["--shape", "A=9"], "shapes: axis 0 of 'A' is 8 in the program, got 9"),
         (["--target", "llvm -mcpu=znver44"], "unknown CPU 'znver44'"),
     ],
 )
