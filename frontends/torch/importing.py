@@ -23,6 +23,7 @@ from weft.dialects.graph_shapes import (
     lone_name,
     names_in,
     show_extent,
+    solutions,
     symbol,
 )
 from weft.frontends.equal_extents import assumed_equal, unified
@@ -779,9 +780,9 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments for the names in extents that are the extent of no axis: they are computed by the caller."""
+    """Arguments for the names in extents that no axis determines: they are computed by the caller."""
     extents = [extent for argument in arguments for extent in argument.meta.shape]
-    bound = {lone_name(extent) for extent in extents}
+    bound = {solution.name for solution in solutions(extents)}
     names = sorted({name for extent in extents for name in names_in(extent)} - bound)
     others = [(None, argument) for argument in arguments]
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, Final
 
@@ -95,6 +96,11 @@ def _extent(expr: Any) -> Extent:
         return int(expr)
     if expr.is_Symbol:
         return symbol(str(expr))
+    if type(expr).__name__ in _ROUNDED:
+        numerator, denominator = _quotient(expr.args[0])
+        if type(expr).__name__ == "CeilToInt":
+            numerator = add(numerator, denominator - 1)
+        return divide("floordiv", numerator, denominator)
     parts = [part for part in map(_extent, expr.args) if part is not None]
     kind = type(expr).__name__
     if len(parts) < len(expr.args):
@@ -112,6 +118,33 @@ def _extent(expr: Any) -> Extent:
     if kind in ("Pow", "PowByNatural") and isinstance(parts[1], int) and parts[1] > 0:
         return reduce(multiply, [parts[0]] * parts[1])
     return None
+
+
+def ratio(number: float) -> tuple[int, int]:
+    """Numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one with which products of sizes
+    may be rounded."""
+    found = Fraction(number)
+    if found.denominator > _LARGEST_DENOMINATOR:
+        raise UnsupportedError(f"a size that is computed with {number}")
+    return found.numerator, found.denominator
+
+
+_LARGEST_DENOMINATOR: Final = 1 << 16
+_ROUNDED: Final = ("TruncToInt", "FloorToInt", "CeilToInt")
+
+
+def _quotient(expr: Any) -> tuple[Extent, int]:
+    """Numerator and denominator of a float that is computed of sizes."""
+    kind = type(expr).__name__
+    if expr.is_Float:
+        return ratio(float(expr))
+    if kind == "ToFloat":
+        return _extent(expr.args[0]), 1
+    if kind == "IntTrueDiv" and expr.args[1].is_Integer:
+        return _extent(expr.args[0]), int(expr.args[1])
+    if expr.is_Mul or kind == "FloatMul":
+        return reduce(lambda a, b: (multiply(a[0], b[0]), a[1] * b[1]), map(_quotient, expr.args))
+    return (_extent(expr), 1) if expr.is_integer else (None, 1)
 
 
 _BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
