@@ -363,6 +363,40 @@ def names_in(extent: Extent) -> set[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Solution:
+    """The name that an extent `factor * name + rest` determines, if those in `rest` are known."""
+
+    position: int
+    """The place of the extent among several."""
+    name: str
+    factor: int
+    rest: KnownExtent
+
+
+def solutions(extents: Sequence[Extent]) -> list[Solution]:
+    """The names that extents determine, each by an extent that has it alone or with names of earlier solutions."""
+    found: dict[str, Solution] = {}
+    pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
+    pending.sort(key=lambda place: lone_name(place[1]) is None)
+    while pending:
+        left = list[tuple[int, Expression]]()
+        for at, extent in pending:
+            unknown = names_in(extent) - found.keys()
+            factor = dict(extent.terms).get((next(iter(unknown)),), 0) if len(unknown) == 1 else 0
+            if factor > 0:
+                (name,) = unknown
+                rest = subtract(extent, multiply(symbol(name), factor))
+                if name not in names_in(rest):
+                    found[name] = Solution(at, name, factor, rest)
+            elif unknown:
+                left.append((at, extent))
+        if len(left) == len(pending):
+            break
+        pending = left
+    return list(found.values())
+
+
 def lone_name(extent: Extent) -> str | None:
     """The name of an extent that is nothing but a name."""
     match extent:

@@ -13,7 +13,7 @@ from weft.dialects.arena import arena_sizes
 from weft.dialects.element_types import array_name
 from weft.dialects.graph_shapes import shape_of, show_extent
 from weft.dialects.integer_arith import constant_integer, known_iterations
-from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
+from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, returned_by, symbols_of
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_results import allocated_results
@@ -61,7 +61,8 @@ def signature_of(function: FuncOp) -> Signature:
     sizes = buffers[0] if len(buffers) == 1 else []
     texts = (size.replace(" floordiv ", " // ").replace(" mod ", " % ") for size in sizes)
     temporaries = tuple(CallPrecondition(f"bytes == {text}") for text in texts)
-    return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out, temporaries)
+    symbols, returned = symbols_of(function), returned_by(function)
+    return Signature(name, args, symbols, results, facts, log, iterations, calls_out, returned, temporaries)
 
 
 def _iterations(region: Region) -> int:

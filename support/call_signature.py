@@ -166,6 +166,8 @@ class Signature:
     """Iterations of its loops whose extents are known at compile time; the extents of a call multiply them."""
     calls_out: bool = True
     """Whether it calls functions from outside, which may do more than write arrays."""
+    returned: tuple[str, ...] = ()
+    """The names of the arguments that calls return, if donated ones are among them: the allocated results and these."""
     temporaries: tuple[CallPrecondition, ...] = ()
     """`bytes == ...` of the symbols: a call takes the greatest of these for what it computes on the way."""
 

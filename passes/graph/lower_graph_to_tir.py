@@ -31,8 +31,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from weft.analysis.index import exprs_of
-from weft.dialects.argument_attributes import set_argument_attribute
+from weft.analysis.index import Index, exprs_of
+from weft.dialects.argument_attributes import has_argument_attribute, set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
     CallDpsOp,
@@ -51,15 +51,14 @@ from weft.dialects.graph import (
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     EXTENTS,
-    Expression,
     KnownExtent,
     add,
     choose,
-    lone_name,
     multiply,
     names_in,
     shape_of,
     show_extent,
+    solutions,
     symbol,
     tensor_type,
 )
@@ -68,7 +67,14 @@ from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation
-from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.tir_kinds import (
+    CONSTANT,
+    CONSTANTS_FROM_MEMORY,
+    DONATED,
+    PARAMETER_ACCESS,
+    RETURNED,
+    TIR_FUNCTION,
+)
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
@@ -137,6 +143,9 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
     for op in list(lowering.old.ops):
         lowering.lower(op)
     lowering.finish()
+    if any(has_argument_attribute(function, argument.index, DONATED) for argument in function.args):
+        results = function.args[len(function.args) - len(returned) :]
+        function.attributes[RETURNED] = ArrayAttr([StringAttr(result.name_hint or "") for result in results])
     if is_read:  # a result that other calls read is written before all the same
         accesses = [AccessMode.READ] * (len(function.args) - len(returned)) + [AccessMode.WRITE] * len(returned)
         function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
@@ -316,10 +325,20 @@ class _FunctionLowering(Bufferization):
         self._bytes: dict[SSAValue, SSAValue] = {}
         """The buffers of bytes in which several tensors lie."""
         function.attributes[TIR_FUNCTION] = UnitAttr()  # it may hold calls alone
-        for tensor, buffer in self.memory.items():
-            for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
-                if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
-                    self._extents.know(extent, dim_before(buffer, axis, self.head))
+        places = [
+            (buffer, axis, extent)
+            for tensor, buffer in self.memory.items()
+            for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type)))
+        ]
+        for found in solutions([extent for _, _, extent in places]):
+            buffer, axis, _ = places[found.position]
+            value = dim_before(buffer, axis, self.head)
+            if (found.factor, found.rest) != (1, 0):
+                quotient = (Index.of(value) - self._extents.index(found.rest)) // found.factor
+                value = index_before(quotient, self.head)
+            self._extents.know(symbol(found.name), value)
+            if found.rest != 0:
+                self._state(CallPrecondition(f"0 <= {found.name}"))
         results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
         for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
