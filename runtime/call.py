@@ -114,7 +114,7 @@ def native_entry(
     refers to) alive, so `slow` must refer to the compiled code. None where there is no such way in: another
     Python than CPython, a 32-bit one, or a function with very many arguments.
     """
-    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
+    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS or signature.elements:
         return None
     entry = _entry_address()
     if not entry:

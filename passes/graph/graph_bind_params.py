@@ -18,6 +18,7 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import (
     Extent,
     Shape,
+    is_element,
     lone_name,
     shape_of,
     show_extent,
@@ -69,6 +70,8 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
             )
         array = np.asarray(value)
         _check(function, name, parameters[name], array, extents)
+        if is_element(parameters[name].type, 0):
+            extents |= {f"{name}.{at}": int(number) for at, number in enumerate(array.flat)}
         arrays.append((parameters[name], array))
     if extents:
         # Retyping makes new arguments: find them again by position.
