@@ -250,18 +250,47 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.conv2d(IMAGE, KERNEL, 1.5), "conv2d: strides must be an integer, got 1.5"),
     (
         lambda: ops.conv2d(IMAGE, KERNEL, data_layout="NCHD"),
-        "conv2d: data_layout must be a permutation of the letters NCHW, got 'NCHD'",
+        "conv2d: data_layout must be a permutation of the letters NCHW, which c may follow, got 'NCHD'",
     ),
     (lambda: ops.conv2d(T(1, 2, N, 4), T(1, 2, 3, 3), 2, "SAME"), "conv2d: padding 'SAME' needs numbers"),
     (lambda: ops.conv1d(IMAGE, KERNEL), "conv1d: data must have rank 3"),
     (
-        lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 2, 8)),
-        r"conv2d_blocked: A of shape \(1, 2, 5, 6, 4\) has 2 blocks of 4 channels, but A of .* takes 2 blocks of 2",
+        lambda: ops.conv2d(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 2, 8), data_layout="NCHWc"),
+        r"conv2d: A of shape \(1, 2, 5, 6, 4\) has tiles of 4 channels, but A of .* takes tiles of 2",
     ),
-    (lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 4, 8, 2)), r"takes 2 blocks of 8"),
-    (lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 7, 3, 4, 8)), "a window over 7 elements does not fit into 5"),
-    (lambda: ops.conv2d_blocked(IMAGE, T(3, 2, 7, 3, 4, 8)), "conv2d_blocked: data must have rank 5"),
-    (lambda: ops.depthwise_conv2d_blocked(T(1, 2, 5, 6, 4), KERNEL), "takes 6 blocks of 3"),
+    (
+        lambda: ops.conv2d(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 4, 8, 2), data_layout="NCHWc", kernel_layout="OIHWioi"),
+        "takes tiles of 8",
+    ),
+    (
+        lambda: ops.conv2d(T(1, 2, 5, 6, 4), T(3, 3, 3, 3, 4, 8), data_layout="NCHWc"),
+        r"conv2d: A of shape \(1, 2, 5, 6, 4\) has 2 channels, but A of .* takes 3 in each of 1 groups",
+    ),
+    (
+        lambda: ops.conv2d(T(1, 2, 5, 6, 4), T(3, 2, 7, 3, 4, 8), data_layout="NCHWc"),
+        "a window over 7 elements does not fit into 5",
+    ),
+    (lambda: ops.conv2d(IMAGE, T(3, 2, 7, 3, 4, 8), data_layout="NCHWc"), "conv2d: data must have rank 5"),
+    (
+        lambda: ops.conv2d(T(1, 2, 5, 6, 4), KERNEL, data_layout="NCHWc", kernel_layout="OIHW"),
+        "conv2d: kernels of packed data end in io or ioi, got kernel_layout OIHW",
+    ),
+    (
+        lambda: ops.conv2d(IMAGE, KERNEL, kernel_layout="OIHWio"),
+        "conv2d: kernel_layout must be a permutation of the letters OIHW, got 'OIHWio'",
+    ),
+    (
+        lambda: ops.conv2d_transpose(IMAGE, KERNEL, data_layout="NCHWc"),
+        "conv2d_transpose: data_layout must be a permutation of the letters NCHW, got 'NCHWc'",
+    ),
+    (
+        lambda: ops.depthwise_conv2d(T(1, 2, 5, 6, 4), T(2, 1, 3, 3, 3), data_layout="NCHWc"),
+        "the data has 2 tiles of 4 channels, the kernels are for 2 tiles of 3",
+    ),
+    (
+        lambda: ops.depthwise_conv2d(T(1, 2, 5, 6, 4), T(2, 2, 3, 3, 4), data_layout="NCHWc"),
+        "depthwise_conv2d: kernels of packed data have one filter for each channel, got 2",
+    ),
     (
         lambda: ops.conv2d_winograd(T(1, 2, 5, 6, 4), T(3, 4, 4, 2, 2, 8)),
         r"conv2d_winograd: A of shape \(1, 2, 5, 6, 4\) has 2 blocks of 4 channels, but A of .* takes 2 blocks of 2",
