@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
+from weft.support.sizes import OnUse, versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
@@ -50,6 +51,7 @@ def build(
     require_tuned: bool = False,
     layouts: bool = True,
     winograd: bool = True,
+    specialize: str | Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int | Sequence[int]]] = (),
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
@@ -81,6 +83,12 @@ def build(
     they are. Convolutions of 3 x 3 in blocks use Winograd's minimal filtering where that pays, whose results are some
     times as far from the real numbers (`docs/graphs.md`); with `winograd=False` none does.
 
+    `specialize` gives functions versions for sizes of their symbols, in which these are numbers: `{"s": [1, 128]}`, or
+    as text `"b=1 s=1,128"`, all combinations; several of these. A call compares its sizes and runs the version for
+    them, or the function for all sizes. `"auto"` builds a version when its sizes are first used, of at most 8 sizes;
+    `"auto versions=4 background"` of at most 4, while the function for all sizes serves the calls. Constants are shared
+    (`docs/dynamic-shapes.md`).
+
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
     the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
     that cannot be tuned.
@@ -100,6 +108,7 @@ def build(
         ("target", target, (Target, str), "Target or str"),
     ):
         _check_kind(argument, value, kinds, wanted)
+    policy = OnUse.parse(specialize) if isinstance(specialize, str) else None
     if require_tuned and database is None:
         raise CompileError("build: require_tuned is about the schedules of a database: give database, too")
     machine = target if isinstance(target, Target) else Target.parse(target)
@@ -113,16 +122,20 @@ def build(
         require_tuned=require_tuned,
         layouts=layouts,
         winograd=winograd,
+        specialize=() if policy is not None or not specialize else versions_of(specialize),
     )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
-        return _built_file(Path(program), machine, options, stopwatch, store)
+        library, path = _built_file(Path(program), machine, options, stopwatch, store), Path(program)
+        return _with_versions(library, lambda: _read_file(path)[0], machine, options, store, policy)
     from weft.frontends.stage_schedule import StageSchedule  # start-up: 948 ms
 
     if isinstance(program, StageSchedule):
         options = replace(options, default_schedule=False)
     module = _module_of(program, args, name, binds, stopwatch)
-    return _compiled(module, machine, options, stopwatch, store)[0]
+    source = module if policy is None else copy_of(module)
+    library = _compiled(module, machine, options, stopwatch, store)[0]
+    return _with_versions(library, lambda: source, machine, options, store, policy)
 
 
 def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
@@ -160,13 +173,40 @@ def _compiled_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Sequence[ModelKernel], frozenset[str]]:
     """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
-    from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
-
     with stopwatch.measure("read"):
-        is_model = path.suffix == ".onnx"
-        module, files = onnx_module(path) if is_model else (parse_file(path), frozenset[str]())
+        module, files = _read_file(path)
     library, done = _compiled(module, target, options, stopwatch, store)
     return library, done.kernels, files
+
+
+def _read_file(path: Path) -> tuple[ModuleOp, frozenset[str]]:
+    """The program in a file, and the files that a model of ONNX refers to."""
+    from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
+
+    return onnx_module(path) if path.suffix == ".onnx" else (parse_file(path), frozenset[str]())
+
+
+def _with_versions(
+    library: Library,
+    program: Callable[[], ModuleOp],
+    target: Target,
+    options: BuildOptions,
+    store: CompileCache | None,
+    policy: OnUse | None,
+) -> Library:
+    """A library whose functions get versions when sizes are first used, if that was asked for."""
+    if policy is not None:
+        from weft.driver.compilation import lowered  # start-up: 1290 ms
+        from weft.driver.pipeline import Pipeline  # start-up: 394 ms
+        from weft.driver.versions_on_use import add_versions_on_use  # start-up: 8 ms
+
+        read = functools.cache(program)
+
+        def stage(module: ModuleOp) -> Pipeline:
+            return lowered(Pipeline(module, target, options, Stopwatch(), store))
+
+        add_versions_on_use(library, read, stage, policy)
+    return library
 
 
 def _compiled(

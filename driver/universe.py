@@ -73,6 +73,7 @@ PASSES: Mapping[str, str] = {
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
     "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",
     "lower-tir-to-low": "weft.passes.lower_tir_to_low:LowerTirToLowPass",
+    "specialize-shapes": "weft.passes.specialize_shapes:SpecializeShapesPass",
     "te-split-reductions": "weft.passes.te.te_split_reductions:TeSplitReductionsPass",
     "tir-assign-spaces": "weft.passes.tir.tir_assign_spaces:AssignSpacesPass",
     "tir-async-copies": "weft.passes.tir.tir_async_copies:AsyncCopiesPass",
