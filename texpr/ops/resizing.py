@@ -224,7 +224,7 @@ class _Resizing:
             return self._or_extrapolated(value, c, at[c]).astype(dtype)
 
         shape = [axis.size if letter == c else source.extent(letter) for letter in letters]
-        return Laid(compute(shape, element, name, [letter.lower() for letter in letters]), letters)
+        return Laid(compute(shape, element, name, source.names), letters)
 
     def _ratio(self, axis: _Axis) -> Fraction:
         ratio = axis.known_ratio
@@ -281,9 +281,10 @@ def _resize(
     ):
         if not is_one_of(word, words):
             raise error(f"{what}: the {label} is one of {', '.join(words)}, got {shown(word)}")
-    image = ranked(checked_tensor(data, f"{what}: data"), f"{what}: data", rank + 2)
     letters = LETTERS[rank]
-    source = Laid(image, checked_layout(f"{what}: layout", layout, "NC" + letters))
+    laid = checked_layout(f"{what}: layout", layout, "NC" + letters, "c")
+    image = ranked(checked_tensor(data, f"{what}: data"), f"{what}: data", len(laid))
+    source = Laid(image, laid)
     check_nonempty(what, image, [layout.index(c) for c in letters])
     if method != "nearest" and not is_float(image.dtype):
         raise error(f"{what}: {method} is for floats, {image.name} is {image.dtype}: use te.ops.cast")
@@ -312,7 +313,7 @@ def _resize(
         return resizing.between(source, at, letters, dict[str, Expr | int](at)).astype(image.dtype)
 
     shape = [resizing.axes[c].size if c in letters else source.extent(c) for c in layout]
-    return compute(shape, element, name, [c.lower() for c in layout])
+    return compute(shape, element, name, source.names)
 
 
 def _axes(
