@@ -27,6 +27,7 @@ from weft.passes.graph.operators import (
     type_of,
     windows_of,
 )
+from weft.plans import fitted
 from weft.plans.layouts import saved_by_blocks, saved_by_filtering
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
@@ -60,21 +61,26 @@ class Form:
         return self.op.results[0]
 
 
-def image_of(value: SSAValue) -> tuple[KnownExtent, int, int, int] | None:
-    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or they are not known."""
+def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
+    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or channels are not
+    known."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None
-    batch, *space = extents_of(value)
-    if batch is None or not all(isinstance(extent, int) and extent > 0 for extent in space):
+    batch, channels, rows, columns = extents_of(value)
+    if batch is None or rows is None or columns is None or not isinstance(channels, int):
         return None
-    channels, rows, columns = cast("list[int]", space)
-    return batch, channels, rows, columns
+    return None if 0 in (channels, rows, columns) else (batch, channels, rows, columns)
+
+
+def counted(extent: KnownExtent) -> int:
+    """The rows or columns of an image, by which costs are compared: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
+    return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
 def elements_of(value: SSAValue) -> int:
     """The elements of a tensor of images; a batch of unknown extent counts as one image."""
     batch, *space = image_of(value) or (0,)
-    return prod(space) * (batch if isinstance(batch, int) else 1)
+    return prod(map(counted, space)) * (batch if isinstance(batch, int) else 1)
 
 
 def is_convolution(op: Operation) -> bool:
@@ -193,7 +199,11 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
         return 0, 0
     batch, _, *extents = image
-    return saved_by_filtering(batch if isinstance(batch, int) else 1, extents, channels, filters, WINDOW, SQUARES)
+    if not all(isinstance(extent, int) for extent in extents):
+        return 0, 0
+    return saved_by_filtering(
+        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES
+    )
 
 
 # Pools
@@ -233,9 +243,11 @@ def _adaptive_pool(op: Operator) -> Form | None:
     image = image_of(op.results[0])
     if arguments.get("layout") not in (None, "NCHW") or image is None:
         return None
+    _, channels, rows, columns = image
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        return None
 
     def build(in_blocks: InBlocks, width: int) -> Operation:
-        _, channels, rows, columns = image
         sizes = [channels // width, rows, columns]
         options: dict[str, Any] = {"output_size": sizes, "pool_type": arguments["pool_type"], "layout": "NDHWC"}
         return made("adaptive_pool", [in_blocks(op.operands[0])], **options)

@@ -129,7 +129,7 @@ def cost_of_reading(form: Form) -> float:
 def conversion_of(value: SSAValue) -> float:
     """The cost of converting an image, in multiply-adds; 0 for images of one pixel, whose blocks are consecutive."""
     _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
-    return 0 if rows * columns == 1 else conversion(elements_of(value))
+    return 0 if rows == columns == 1 else conversion(elements_of(value))
 
 
 class _Conversion:
@@ -180,16 +180,16 @@ class _Conversion:
 
 def in_blocks(image: SSAValue, width: int) -> SSAValue:
     """An image in blocks of so many channels, by ops that stand nowhere yet."""
-    batch, channels, rows, columns = cast("tuple[KnownExtent, int, int, int]", image_of(image))
-    if width == 1 or rows * columns == 1:
+    batch, channels, rows, columns = cast("tuple[KnownExtent, int, KnownExtent, KnownExtent]", image_of(image))
+    if width == 1 or rows == columns == 1:
         return reshaped(image, [batch, channels // width, rows, columns, width])
     return transposed(reshaped(image, [batch, channels // width, width, rows, columns]), [0, 1, 3, 4, 2])
 
 
 def whole(value: SSAValue, image: SSAValue) -> SSAValue:
     """A value in blocks as the image that it stands for, likewise."""
-    _, _, rows, columns = cast("tuple[KnownExtent, int, int, int]", image_of(image))
-    turned = value if rows * columns == 1 else transposed(value, [0, 1, 4, 2, 3])
+    _, _, rows, columns = cast("tuple[KnownExtent, int, KnownExtent, KnownExtent]", image_of(image))
+    turned = value if rows == columns == 1 else transposed(value, [0, 1, 4, 2, 3])
     return reshaped(turned, extents_of(image))
 
 
