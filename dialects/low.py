@@ -76,9 +76,11 @@ from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
 from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type, vector_type
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.printing import write
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
+from weft.dialects.tir_kinds import RETURNED
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.locations import record_places
 
@@ -248,6 +250,11 @@ def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
     return _texts(function, BOUNDS_LOG)
 
 
+def returned_by(function: FuncOp) -> tuple[str, ...]:
+    """The names of the parameters that calls return, of a function that writes results over donated ones."""
+    return _texts(function, RETURNED)
+
+
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:
     """The LLVM IR that comes with a module."""
     return _texts(module, IMPORT_LLVM)
@@ -400,6 +407,7 @@ LOW = Dialect(
     record_places(
         [
             *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, CallRegisteredOp),
+            ReturnResultOp,
             *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
         ]
     ),

@@ -57,6 +57,10 @@ class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
     name = "tir.loop_kind"
 
 
+DONATED = "tir.donated"
+"""Unit attribute of a parameter: nobody reads what it holds after a call, so that results may be written over it."""
+RETURNED = "tir.returned"
+"""Attribute of a function with donated parameters: the names of the parameters that hold its results, in order."""
 SPATIAL = IterKindAttr(IterKind.SPATIAL)
 REDUCE = IterKindAttr(IterKind.REDUCE)
 

@@ -119,7 +119,7 @@ class ConcreteShapes:
             return
         signature = call_signature(self.function)
         for spec in signature.args:
-            extents = spec.shape if isinstance(spec, ArraySpec) else None
+            extents = spec.shape if isinstance(spec, ArraySpec) and not spec.is_allocated else None
             shape = None if extents is None else [DYNAMIC_INDEX if isinstance(e, str) else e for e in extents]
             self.shapes.append(shape)
         if PARAMS in self.function.attributes:
@@ -175,6 +175,8 @@ class ConcreteShapes:
         arguments = self.function.body.block.args
         for position, spec in enumerate(signature.args):
             if isinstance(spec, ArraySpec):
+                if spec.is_allocated:
+                    continue
                 self.shapes[position] = [names[extent] if isinstance(extent, str) else extent for extent in spec.shape]
             elif spec.symbol in names:
                 self.numbers[arguments[position]] = names[spec.symbol]
@@ -462,6 +464,8 @@ def argument_recipe(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> Ar
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
     parameters: list[Parameter] = []
     for position, (parameter, shape) in enumerate(zip(call_signature(function).args, shapes.shapes, strict=True)):
+        if isinstance(parameter, ArraySpec) and parameter.is_allocated:
+            continue
         if carrier_dtype(TYPES[parameter.dtype]) is None:
             detail = f"arrays of {parameter.dtype} need the package ml_dtypes: pip install 'weft[types]'"
             raise CompileError.at(function, f"parameter {parameter.name}: {detail}")
