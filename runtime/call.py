@@ -119,7 +119,7 @@ def native_entry(
     Python than CPython, a 32-bit one, a function with very many arguments, or one with preconditions on other numbers
     than symbols and arguments.
     """
-    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
+    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS or signature.elements:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
     if any(name not in slots for fact in signature.facts for name in fact.names):
