@@ -16,7 +16,7 @@ from weft.texpr.ops.arguments import (
     checked_tensor,
     compute,
     constant,
-    integers,
+    counts,
     is_one_of,
     ranked,
     sum_dtype,
@@ -108,9 +108,14 @@ class _Axis:
                 start, end = (round(bound * _ROI_PARTS) for bound in self.roi or (0, 1))
                 if single:
                     return _Line(0, (n - 1) * (start + end), 2 * _ROI_PARTS)
+                if not isinstance(size, int):
+                    raise error(f"resizing by {mode} needs a known size, got {size}")
                 return _Line((n - 1) * (end - start), (n - 1) * (size - 1) * start, (size - 1) * _ROI_PARTS)
             case "pytorch_half_pixel" if single:
                 return _Line(0, 0, 1)
+            case "pytorch_half_pixel" if not isinstance(size, int):
+                # A lone element is the first one.
+                return _Line(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
             case _:
                 return _Line(top * 2, top - bottom, bottom * 2)
 
@@ -318,7 +323,7 @@ def _resize(
 def _axes(
     what: str,
     extents: Sequence[Extent],
-    size: int | Sequence[int] | None,
+    size: Extent | Sequence[Extent] | None,
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_Axis]:
@@ -328,7 +333,9 @@ def _axes(
         raise error(f"{what} needs size= or scales=")
     sizes: Sequence[Extent | None] = [None] * rank
     if size is not None:
-        sizes = integers(size, f"{what}: size", rank, least=1)
+        sizes = counts(size, f"{what}: size", rank)
+        if any(isinstance(number, int) and number < 1 for number in sizes):
+            raise error(f"{what}: size must be at least 1, got {shown(size)}")
     factors: list[Fraction | None] = [None] * rank
     if scales is not None:
         given = items(scales) * (1 if isinstance(scales, list | tuple) else rank)
