@@ -102,7 +102,7 @@ def _resized(
     node: Node,
     data: Value,
     axes: Sequence[int],
-    sizes: Sequence[int] | None,
+    sizes: Sequence[KnownExtent] | None,
     scales: Sequence[float] | None,
     *,
     method: str,
