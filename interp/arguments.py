@@ -455,9 +455,12 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
     return argument_recipe(function, extents).draw(seed)
 
 
-def argument_recipe(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> ArgumentRecipe:
-    """What `random_arguments` draws from. Raises as it does."""
-    shapes = ConcreteShapes(function, extents)
+def argument_recipe(
+    function: FuncOp, extents: Sequence[int] = EXTENTS[0], given: Mapping[str, Sequence[int] | int] | None = None
+) -> ArgumentRecipe:
+    """What `random_arguments` draws from, with the `given` shapes and numbers of parameters if there are some. Raises
+    as it does."""
+    shapes = ConcreteShapes(function, extents, given)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
     parameters: list[Parameter] = []
