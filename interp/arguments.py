@@ -77,7 +77,8 @@ _FLOPS: Mapping[str, int] = {
 """Operations by name -> what one counts; other functions of `math` count as one."""
 
 
-def _flops(operation: Operation) -> int:
+def flops_of(operation: Operation) -> int:
+    """The operations on floating-point numbers of an op without regions."""
     if not operation.results:
         return 0
     result = operation.results[0].type
@@ -296,7 +297,7 @@ class ConcreteShapes:
                     given = None if self.given is None else self._given_to(callee, op)
                     total += ConcreteShapes(callee, self.extents, given).work(find, known).times(self.iterations(op))
             elif not op.regions:
-                total += Work(1, _flops(op))
+                total += Work(1, flops_of(op))
             else:
                 parts = [self._work(inner, find, known) for inner in op.regions]
                 inner = max(parts, key=lambda w: w.operations) if isinstance(op, scf.IfOp) else sum(parts, Work())
