@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.func import FuncOp
+
 from weft.dialects.graph_shapes import (
+    BOUNDS,
+    BoundAttr,
     Expression,
     KnownExtent,
     ShapeError,
@@ -188,3 +193,17 @@ def _root(difference: KnownExtent, name: str) -> int | None:
 
 def _show(extent: KnownExtent) -> str:
     return str(extent).replace(_RENAMED, "")
+
+
+def bounds_of(function: FuncOp) -> list[tuple[KnownExtent, int, int]]:
+    """The ranges of extents that a graph function states. Raises `CompileError` for an attribute of another form."""
+    attribute = function.attributes.get(BOUNDS)
+    if attribute is None:
+        return []
+    bounds: list[tuple[KnownExtent, int, int]] = []
+    for entry in attribute.data if isinstance(attribute, ArrayAttr) else (attribute,):
+        extent, least, most = entry.data if isinstance(entry, BoundAttr) else (None, 0, 0)
+        if extent is None:
+            raise CompileError.at(function, f"{BOUNDS} is an array of #graph.bound<extent, least, most>, got {entry}")
+        bounds.append((extent, least, most))
+    return bounds

@@ -32,7 +32,8 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.element_types import TYPES, bytes_of
 from weft.dialects.graph import CallTirOp
-from weft.dialects.graph_shapes import evaluate, names_in, shape_of
+from weft.dialects.graph_shapes import evaluate, lone_name, names_in, shape_of
+from weft.dialects.input_shapes import bounds_of
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
@@ -210,6 +211,9 @@ class ConcreteShapes:
         for extent in (e for type_ in types for e in shape_of(type_)):
             for name in sorted(names_in(extent)):
                 names.setdefault(name, next(self._next))
+        for extent, least, most in bounds_of(self.function):
+            if (name := lone_name(extent)) in names:
+                names[name] = min(max(names[name], least), most)
         for argument, shape in zip(arguments, self.shapes, strict=True):
             if shape is not None and isinstance(argument.type, TensorType):
                 for axis, extent in enumerate(shape_of(argument.type)):

@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import KnownExtent, lone_name, shape_of, symbol
-from weft.dialects.input_shapes import Specialization, unify
+from weft.dialects.input_shapes import Specialization, bounds_of, unify
 from weft.dialects.integer_arith import INTEGER_OPS, constant_integer
 from weft.dialects.low_access import StrideOp
 from weft.dialects.strides import dynamic_extents
@@ -33,7 +33,7 @@ from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues, assume_bounds
-from weft.passes.graph.functions import bounds_of, graph_functions, holds_graph_ops, state_bounds, substitute_extents
+from weft.passes.graph.functions import graph_functions, holds_graph_ops, state_bounds, substitute_extents
 from weft.passes.graph.graph_infer_types import name_parameters
 from weft.passes.index_ops import constant_before, index_attribute, insert_before, result_before
 from weft.passes.lower_to_tir import lower_to_tir
@@ -352,14 +352,6 @@ class SpecializeShapesPass(ModulePass):
     A number takes the place of a symbolic extent in the whole function, a name renames one, symbols of one name are
     equal, and an inclusive range is a precondition of calls. A function that is no graph is lowered to buffers first.
 
-    ```mlir
-    func.func @f(%x: tensor<?x?xf32, #graph.dims<n, m>>) -> tensor<?x?xf32, #graph.dims<n, m>> {
-      %y = graph.relu %x : tensor<?x?xf32, #graph.dims<n, m>> -> tensor<?x?xf32, #graph.dims<n, m>>
-    // becomes, with x=b:1..8 x 128
-    func.func @f(%x: tensor<?x128xf32, #graph.dims<b>>) -> tensor<?x128xf32, #graph.dims<b>>
-        attributes {graph.bounds = [#graph.bound<b, 1, 8>]} {
-      %y = graph.relu %x : tensor<?x128xf32, #graph.dims<b>> -> tensor<?x128xf32, #graph.dims<b>>
-    ```
     Raises `CompileError` for an unknown parameter, another rank, and shapes that contradict each other or the program.
 
     Requires: functions of any level above low.

@@ -29,6 +29,7 @@ from weft.dialects.graph_shapes import (
     substitute,
     tensor_type,
 )
+from weft.dialects.input_shapes import bounds_of
 from weft.support.errors import CompileError
 
 
@@ -140,20 +141,6 @@ def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> 
     bounds = bounds_of(function)
     if bounds:
         state_bounds(function, [(substitute(extent, extents), least, most) for extent, least, most in bounds])
-
-
-def bounds_of(function: FuncOp) -> list[tuple[KnownExtent, int, int]]:
-    """The ranges of extents that a graph function states. Raises `CompileError` for an attribute of another form."""
-    attribute = function.attributes.get(BOUNDS)
-    if attribute is None:
-        return []
-    bounds: list[tuple[KnownExtent, int, int]] = []
-    for entry in attribute.data if isinstance(attribute, ArrayAttr) else (attribute,):
-        extent, least, most = entry.data if isinstance(entry, BoundAttr) else (None, 0, 0)
-        if extent is None:
-            raise CompileError.at(function, f"{BOUNDS} is an array of #graph.bound<extent, least, most>, got {entry}")
-        bounds.append((extent, least, most))
-    return bounds
 
 
 def state_bounds(function: FuncOp, bounds: Iterable[tuple[KnownExtent, int, int]]) -> None:

@@ -54,6 +54,7 @@ from weft.dialects.graph_shapes import (
     show_extent,
     tensor_type,
 )
+from weft.dialects.input_shapes import bounds_of
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
@@ -61,7 +62,7 @@ from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_A
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues, assume_bounds
 from weft.passes.graph.contiguous_copies import ContiguousCopies
-from weft.passes.graph.functions import bounds_of, graph_functions, shape_at
+from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
 from weft.passes.graph.views import Views
 from weft.passes.index_ops import (
