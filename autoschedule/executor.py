@@ -29,6 +29,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
+from weft.passes.schedule.transform_layout import UNDEFINED
 from weft.plans.tile_plan import Loop, MadeBy, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -431,7 +432,9 @@ class _Execution:
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
         if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
-            sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
+            is_symbolic = not all(isinstance(extent, int) for extent in op_of(sch, copy).extents)
+            pad_value = UNDEFINED if staged.at is not None and is_symbolic else 0
+            sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=pad_value)
         if staged.prefetches:
             # Padding gives the block an iterator for each dimension of the layout.
             follows = len(op_of(sch, copy).iter_vars) == len(staged.layout)

@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from xdsl.dialects.builtin import ArrayAttr
-from xdsl.dialects.func import FuncOp
-
 from weft.dialects.graph_shapes import (
-    BOUNDS,
-    BoundAttr,
     Expression,
     KnownExtent,
     ShapeError,
@@ -21,6 +16,7 @@ from weft.dialects.graph_shapes import (
     show_shape,
     substitute,
     subtract,
+    sum_text,
     symbol,
 )
 from weft.support.errors import CompileError, did_you_mean
@@ -40,6 +36,15 @@ class Specialization:
     """Symbol of the program -> the extent that takes its place."""
     bounds: Mapping[Expression, Range] = field(default_factory=dict[Expression, Range])
     """Ranges of extents, in terms of the new symbols."""
+
+    @property
+    def preconditions(self) -> list[str]:
+        """The ranges as call preconditions."""
+        found: list[str] = []
+        for extent, (least, most) in self.bounds.items():
+            text, reason = sum_text(extent), f" # its stated range is {least}..{most}"
+            found += [f"{least} <= {text}{reason}"] * (least > 0) + [f"{text} <= {most}{reason}"]
+        return found
 
     def __bool__(self) -> bool:
         return bool(self.values or self.bounds)
@@ -193,17 +198,3 @@ def _root(difference: KnownExtent, name: str) -> int | None:
 
 def _show(extent: KnownExtent) -> str:
     return str(extent).replace(_RENAMED, "")
-
-
-def bounds_of(function: FuncOp) -> list[tuple[KnownExtent, int, int]]:
-    """The ranges of extents that a graph function states. Raises `CompileError` for an attribute of another form."""
-    attribute = function.attributes.get(BOUNDS)
-    if attribute is None:
-        return []
-    bounds: list[tuple[KnownExtent, int, int]] = []
-    for entry in attribute.data if isinstance(attribute, ArrayAttr) else (attribute,):
-        extent, least, most = entry.data if isinstance(entry, BoundAttr) else (None, 0, 0)
-        if extent is None:
-            raise CompileError.at(function, f"{BOUNDS} is an array of #graph.bound<extent, least, most>, got {entry}")
-        bounds.append((extent, least, most))
-    return bounds

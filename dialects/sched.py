@@ -494,8 +494,8 @@ PRIMITIVE_STEPS: Final = _by_name(
         """Store a buffer that the block accesses in another layout: its element at `indices` moves to
 `index_map(*indices)`.
 
-Further elements of the new buffer get `pad_value`, a number or a function of the new indices. When the buffer is
-a parameter, callers pass it in the new layout from then on.""",
+Further elements of the new buffer get `pad_value`, a number or a function of the new indices; those of a temporary
+buffer may stay "undefined". When the buffer is a parameter, callers pass it in the new layout from then on.""",
         (
             _BLOCK,
             _BUFFER,

@@ -397,7 +397,7 @@ REGION: Final = Kind(
 FLAG: Final = Kind("bool", bool, BoolAttr, optional=True)
 PLACE: Final = Kind("int", int, IntegerAttr, optional=True)
 BLOCKS: Final = Kind("Sequence[BlockHandle | str] | None", tuple[str, ...], ArrayAttr[StringAttr], optional=True)
-PADDING: Final = Kind("float | Callable[..., object] | AffineMap | None", int | float, optional=True)
+PADDING: Final = Kind("float | str | Callable[..., object] | AffineMap | None", int | float | str, optional=True)
 FLOATS: Final = Kind("Sequence[float]", attribute=ArrayAttr[FloatAttr])
 DECISION: Final = Kind("int | None", attribute=IntegerAttr, optional=True)
 DECISIONS: Final = Kind("Sequence[int] | None", attribute=_INTEGERS, optional=True)

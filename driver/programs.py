@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,10 +87,10 @@ def onnx_module(
     constants: Mapping[str, ArrayLike] | None = None,
     *,
     fallback: bool = False,
-    into: BlockBuilder | None = None,
+    into: Callable[[], BlockBuilder] | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
     """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
-    from its folder; `into` makes the module. Raises `CompileError` and `OSError`."""
+    from its folder; `into` gives the builder of a module. Raises `CompileError` and `OSError`."""
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     try:
@@ -99,6 +99,5 @@ def onnx_module(
         if error.name not in ("onnx", "ml_dtypes", "google"):
             raise
         raise CompileError("ONNX models need the package onnx: pip install 'weft[onnx]'") from None
-    builder = into or BlockBuilder()
-    files = import_model(model, builder, shapes or {}, constants or {}, fallback)
+    builder, files = import_model(model, into or BlockBuilder, shapes or {}, constants or {}, fallback)
     return builder.get(), files

@@ -189,7 +189,29 @@ def _extent_text(emitter: Emitter, op: Operation, extent: Extent) -> str:
     return f"{emitter.helper(evaluate)}({emitter.constant(extent, 'extent')}, {{{names}}})"
 
 
+@emits(graph.MatchShapeOp)
+def emit_match_shape(emitter: Emitter, op: graph.MatchShapeOp) -> None:
+    bounds = "".join(f"{'None' if bound is None else _extent_text(emitter, op, bound)}, " for bound in op.bounds)
+    names = op.bound_names
+    found = [emitter.fresh(name) for name in names]
+    sizes = emitter.value(op.sizes)
+    emitter.line(f"{', '.join(found)}, = {emitter.call(matched, op, sizes, f'({bounds})')}", op)
+    emitter.extents.update(zip(names, found, strict=True))
+
+
+def matched(op: graph.MatchShapeOp, sizes: Array, bounds: tuple[int | None, ...]) -> list[int]:
+    """The values of the names that an op binds."""
+    found = [int(size) for size in sizes.reshape(-1)]
+    for name, size, most in zip(op.bound_names, found, bounds, strict=True):
+        if size < 0 or (most is not None and size > most):
+            limit = "" if most is None else f" .. {most}"
+            raise InterpreterError(op, f"{op.name}: extent '{name}' is {size}, outside of 0{limit or ' and more'}")
+    return found
+
+
 def _name_text(emitter: Emitter, op: Operation, name: str) -> str:
+    if name in emitter.extents:
+        return emitter.extents[name]
     for value in (*op.operands, *emitter.function.body.block.args):
         if isinstance(value.type, TensorType):
             for axis, extent in enumerate(shape_of(value.type)):

@@ -31,6 +31,10 @@ class ExtentValues:
         self._function = function
         self._values: dict[Expression, SSAValue] = {}
 
+    def move(self, anchor: Operation) -> None:
+        """Compute further values before `anchor`, which follows the earlier one."""
+        self._anchor = anchor
+
     def __contains__(self, extent: Expression) -> bool:
         return extent in self._values
 

@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import KnownExtent, lone_name, shape_of, symbol
-from weft.dialects.input_shapes import Specialization, bounds_of, unify
+from weft.dialects.input_shapes import Specialization, unify
 from weft.dialects.integer_arith import INTEGER_OPS, constant_integer
 from weft.dialects.low_access import StrideOp
 from weft.dialects.strides import dynamic_extents
@@ -33,7 +33,7 @@ from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues, assume_bounds
-from weft.passes.graph.functions import graph_functions, holds_graph_ops, state_bounds, substitute_extents
+from weft.passes.graph.functions import add_preconditions, graph_functions, holds_graph_ops, substitute_extents
 from weft.passes.graph.graph_infer_types import name_parameters
 from weft.passes.index_ops import constant_before, index_attribute, insert_before, result_before
 from weft.passes.lower_to_tir import lower_to_tir
@@ -76,9 +76,7 @@ def specialize_shapes(
 def specialize_graph(module: ModuleOp, function: FuncOp, found: Specialization) -> None:
     """Specialise a graph function, and copies of the functions that its control flow calls."""
     substitute_extents(function, found.values)
-    if found.bounds:
-        bounds = [(extent, *numbers) for extent, numbers in found.bounds.items()]
-        state_bounds(function, [*bounds_of(function), *bounds])
+    add_preconditions(function, found.preconditions)
     names = named_ops(module)
     for op in operations_in(function):
         if not isinstance(op, IfOp | LoopOp):

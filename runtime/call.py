@@ -26,6 +26,7 @@ import numpy as np
 
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
+from weft.runtime.native_preconditions import predicate_address
 from weft.runtime.registered_functions import raising_failures
 from weft.support.call_arguments import (
     BoundArguments,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from weft.support.call_arguments import Array
+    from weft.support.call_preconditions import CallPrecondition
     from weft.support.call_signature import Signature
 
 
@@ -77,6 +79,7 @@ class _Call(ctypes.Structure):
         ("table", ctypes.c_void_p),
         ("extents", ctypes.c_uint64),
         ("iterations", ctypes.c_double),
+        ("preconditions", ctypes.c_void_p),
     )
 
 
@@ -112,9 +115,13 @@ def native_entry(
 ) -> Callable[..., object] | None:
     """A callable that checks arguments natively and falls back to `slow`. It keeps `slow` (and what that
     refers to) alive, so `slow` must refer to the compiled code. None where there is no such way in: another
-    Python than CPython, a 32-bit one, or a function with very many arguments.
+    Python than CPython, a 32-bit one, a function with very many arguments, one that allocates results, or one with
+    preconditions on other numbers than symbols and arguments.
     """
-    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
+    if signature.allocates or len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
+        return None
+    slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
+    if any(name not in slots for fact in signature.facts for name in fact.names):
         return None
     entry = _entry_address()
     if not entry:
@@ -131,6 +138,7 @@ def native_entry(
         ctypes.addressof(arguments),
         sum(1 << signature.symbols.index(symbol) for symbol in signature.extent_symbols),
         min(signature.iterations, 1 << 62),
+        predicate_address(signature.facts, slots) if signature.facts else None,
     )
     name, text = (text.encode(errors="backslashreplace") for text in (signature.name, str(signature)))
     method = _MethodDef(name, entry, _FASTCALL_WITH_KEYWORDS, text)
@@ -231,13 +239,12 @@ class Caller:
         self.thunk_address = thunk_address(signature.parameter_types())
         self._thunk = _THUNK_TYPE(self.thunk_address)
         self._sources = _number_sources(signature)
-        self._results = _plain_results(signature, self._sources)
+        self._definitions = _definitions(signature, self._sources)
+        self._results = _plain_results(signature, self._sources, self._definitions)
         self._native = native_entry(
             signature, address, self.thunk_address, self._call_otherwise, always_release_gil=always_release_gil
         )
         self.call: Callable[..., Any] = self._native or self.call_in_python
-        if self._native is not None and signature.facts:
-            self.call = self._call_with_facts
         self._calls_registered = calls_registered
         self._unchecked_call = self.call
         if calls_registered:
@@ -298,18 +305,6 @@ class Caller:
         """Check the arguments of a call without calling."""
         return bind_arguments(self.signature, positional, keywords)
 
-    def _call_with_facts(self, *positional: object, **keywords: object) -> Any:
-        """The native way where the facts are seen to hold; else Python finds out what is wrong."""
-        native = self._native
-        try:
-            values = self._numbers(positional)
-            holds = all(fact.holds(values) for fact in self.signature.facts)
-        except (IndexError, KeyError, TypeError):
-            holds = False
-        if native is None or not holds:
-            return self.call_in_python(*positional, **keywords)
-        return native(*positional, **keywords)
-
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
         """Converts arguments that the native path refused to plain arrays in order, and retries the native path with
         them; calls in Python, which reports errors, when conversion changes nothing."""
@@ -337,11 +332,16 @@ class Caller:
             return None
         try:
             made: list[Array] = []
+            numbers: dict[str, int] = {}
             for dtype, extents in self._results:
                 shape: list[int] = []
                 for extent in extents:
                     if type(extent) is int:
                         shape.append(extent)
+                        continue
+                    if type(extent) is str:
+                        numbers = numbers or self._numbers(values)
+                        shape.append(numbers[extent])
                         continue
                     argument, dimension = cast("tuple[int, int]", extent)
                     value = values[argument]
@@ -349,11 +349,11 @@ class Caller:
                         return None
                     shape.append(value.shape[dimension])
                 made.append(np.empty(shape, dtype))
-        except (IndexError, MemoryError, ValueError):
+        except (IndexError, KeyError, MemoryError, TypeError, ValueError):
             return None
         return made
 
-    def _allocated(self, values: list[object]) -> tuple[Array, ...] | None:
+    def _allocated(self, values: list[object]) -> tuple[Any, ...] | None:
         """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
         do not tell. The check that follows covers all of it."""
         missing = len(self.signature.args) - len(values)
@@ -367,8 +367,9 @@ class Caller:
             return None
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:
-        """The symbols and integers of a call with `values` by position. Raises `IndexError` and `TypeError` where they
-        are no plain arrays and numbers: what a subclass says need not be what the native way finds."""
+        """The symbols and integers of a call with `values` by position, and the extents that preconditions define by
+        them. Raises `IndexError` and `TypeError` where they are no plain arrays and numbers: what a subclass says need
+        not be what the native way finds."""
         found: dict[str, int] = {}
         for name, (argument, dimension) in self._sources.items():
             value = values[argument]
@@ -378,6 +379,8 @@ class Caller:
                 found[name] = value
             else:
                 raise TypeError
+        for symbol, fact in self._definitions.items():
+            found[symbol] = fact.defined(found)
         return found
 
 
@@ -410,18 +413,18 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 
 
 def _plain_results(
-    signature: Signature, sources: Mapping[str, tuple[int, int | None]]
-) -> list[tuple[np.dtype[Any], list[int | tuple[int, int]]]] | None:
-    """The element type and extents of each result that a call may leave out: numbers, or dimensions of arguments. None
-    where there are no results, or others are needed."""
-    found: list[tuple[np.dtype[Any], list[int | tuple[int, int]]]] = []
+    signature: Signature, sources: Mapping[str, tuple[int, int | None]], definitions: Mapping[str, CallPrecondition]
+) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
+    """The element type and extents of each result that a call may leave out: numbers, dimensions of arguments, or
+    symbols that are defined by them. None where there are no results, or others are needed."""
+    found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
-        extents: list[int | tuple[int, int]] = []
+        extents: list[int | str | tuple[int, int]] = []
         if spec.dtype == "bfloat16":
             return None
         for extent in spec.shape:
             source = sources.get(extent) if isinstance(extent, str) else None
-            if isinstance(extent, int):
+            if isinstance(extent, int) or extent in definitions:
                 extents.append(extent)
             elif source is not None and source[1] is not None:
                 extents.append((source[0], source[1]))
@@ -448,6 +451,17 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
             sources.setdefault(spec.name, (position, None))
             sources.setdefault(spec.symbol or spec.name, (position, None))
     return sources
+
+
+def _definitions(signature: Signature, sources: Mapping[str, tuple[int, int | None]]) -> dict[str, CallPrecondition]:
+    """The preconditions that define symbols without a source by those that have one, in order."""
+    found: dict[str, CallPrecondition] = {}
+    for fact in signature.facts:
+        symbol = fact.defines
+        known = {*sources, *found}
+        if symbol in signature.symbols and symbol not in known and {*fact.names} <= {*known, symbol}:
+            found[symbol] = fact
+    return found
 
 
 @cache

@@ -19,7 +19,7 @@ from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
 from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
 from weft.support.call_arguments import bind_arguments, memory_span, returned
-from weft.support.call_signature import BY_ZERO, Signature
+from weft.support.call_signature import BAD_SIZE, BY_ZERO, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -85,8 +85,8 @@ class Function:
 
 
 class CheckedFunction(Function):
-    """A function that logs divisions by zero, and accesses outside of their arrays, which it skips: its call raises
-    `IndexError` or `ZeroDivisionError` then."""
+    """A function that logs divisions by zero, accesses outside of their arrays, which it skips, and sizes outside of
+    their bounds, which it clamps: its call raises `IndexError`, `ZeroDivisionError` or `ValueError` then."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -110,6 +110,8 @@ class CheckedFunction(Function):
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
             if failed == BY_ZERO:
                 raise ZeroDivisionError(f"{self.name}: {text}")
+            if failed == BAD_SIZE:
+                raise ValueError(f"{self.name}: {text} is {index}, outside of 0 .. {extent}")
             if failed:
                 raise IndexError(f"{self.name}: {text} is {index}, the extent is {extent}")
 

@@ -28,8 +28,9 @@ declare void @Py_IncRef(ptr)
 @_Py_FalseStruct = external global i8
 @weft_ndarray_type = external global i8
 
-; function, thunk, slow, arguments, symbols, GIL bytes, table, a bit for each symbol that is an extent, iterations
-%call = type { ptr, ptr, ptr, i64, i64, i64, ptr, i64, double }
+; function, thunk, slow, arguments, symbols, GIL bytes, table, a bit for each symbol that is an extent, iterations,
+; a function that says whether the preconditions hold of the slots, or null
+%call = type { ptr, ptr, ptr, i64, i64, i64, ptr, i64, double, ptr }
 ; kind, rank, itemsize, class, shape, writes, least, most, strides
 %arg = type { i32, i32, i64, i64, ptr, i64, i64, i64, ptr }
 ; buf, obj, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, internal
@@ -393,7 +394,15 @@ duration:
   %much.work = fcmp oge double %work, $long_iterations
   %much.memory = icmp sge i64 %total, $large_bytes
   %may.take.long = or i1 %much.work, %much.memory
-  br i1 %may.take.long, label %fail, label %run
+  %preconditions.at = getelementptr %call, ptr %call, i64 0, i32 9
+  %preconditions = load ptr, ptr %preconditions.at
+  %no.preconditions = icmp eq ptr %preconditions, null
+  br i1 %may.take.long, label %fail, label %conditions
+conditions:
+  br i1 %no.preconditions, label %run, label %conditions.check
+conditions.check:
+  %hold = call i1 %preconditions(ptr %slots)
+  br i1 %hold, label %run, label %fail
 
 run:
   %function = load ptr, ptr %call

@@ -302,13 +302,14 @@ class Schedule(StepCalls):
         block: BlockHandle | str,
         buffer: BufferOf,
         index_map: IndexMap,
-        pad_value: float | Callable[..., object] | AffineMap | None = None,
+        pad_value: float | str | Callable[..., object] | AffineMap | None = None,
     ) -> None:
         """Store a buffer that the block accesses in another layout: its element at `indices` moves to
         `index_map(*indices)`. See `TransformLayout`.
 
-        Further elements of the new buffer get `pad_value`, a number or a function of the new indices. When the buffer
-        is a parameter, callers pass it in the new layout from then on.
+        Further elements of the new buffer get `pad_value`, a number or a function of the new indices; those of a
+        temporary buffer may stay "undefined". When the buffer is a parameter, callers pass it in the new layout from
+        then on.
         """
         self._step("transform_layout", block=block, buffer=buffer, index_map=index_map, pad_value=pad_value)
 

@@ -70,7 +70,7 @@ class StepCalls(Recorder):
         if kind is kinds.BLOCKS:
             return [name if isinstance(name, str) else self._replay.block(name.value).label for name in value]
         if kind is kinds.PADDING:
-            given = isinstance(value, int | float | AffineMap)
+            given = isinstance(value, int | float | str | AffineMap)
             found = value if given else value_of(value, len(known["index_map"].results))
             return int(found) if isinstance(found, bool) else found
         if block is None:

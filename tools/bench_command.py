@@ -3,6 +3,7 @@
 weft bench ladder --size 512       one matrix product under better and better schedules
 weft bench ops --only matmul       operators against NumPy, PyTorch and onnxruntime
 weft bench model.onnx              a whole model against onnxruntime, OpenVINO and PyTorch
+weft bench dynamic                 symbolic extents against numbers
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _BENCHMARKS = {
     "ladder": "weft_bench.ladder_command",
     "ops": "weft_bench.ops_command",
     "model": "weft_bench.model_command",
+    "dynamic": "weft_bench.dynamic_command",
 }
 _MODELS = re.compile(r".*\.(onnx|mlir|py:\w+)")
 

@@ -24,6 +24,7 @@ MEASURES: Mapping[str, str] = {
     "ladder": "weft_bench.ladder",
     "ops": "weft_bench.ops",
     "model": "weft_bench.model",
+    "dynamic": "weft_bench.dynamic",
 }
 """What can be asked for -> the module whose `measure(request)` yields events."""
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}

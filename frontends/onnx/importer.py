@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -30,21 +30,26 @@ from onnx import (
     defs,
     helper,
 )
-from xdsl.dialects.builtin import ArrayAttr, UnknownLoc
+from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
+from weft.dialects.graph import PRECONDITIONS, Tensor
 from weft.dialects.graph_shapes import (
-    BOUNDS,
-    BoundAttr,
+    Extent,
     KnownExtent,
     ShapeError,
+    lone_name,
     names_in,
     parse_extent,
+    shape_of,
+    show_extent,
     show_shape,
     substitute,
     symbol,
 )
 from weft.dialects.input_shapes import unify
+from weft.frontends.data_sizes import DataSizes
+from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
@@ -109,6 +114,8 @@ class Import:
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs, by their values."""
+        self.equal: list[tuple[Extent, Extent]] = []
+        """Extents that converters require to be equal."""
         self.evaluated: dict[SSAValue, Known | None] = {}
         """What `evaluated` has found."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
@@ -172,6 +179,10 @@ class Scope:
         """The elements of an item, None where they depend on what the model is given."""
         return item if isinstance(item, Known) else evaluated(item, self.shared.evaluated)
 
+    def state_equal(self, left: Extent, right: Extent) -> None:
+        """Let two extents be equal: the import starts again if that gives a symbol another extent."""
+        self.shared.equal.append((left, right))
+
     def sources_of(self, item: Item) -> frozenset[str]:
         """The inputs of the model that an item depends on."""
         if isinstance(item, Known):
@@ -188,6 +199,10 @@ class Scope:
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
         return self.shared.file.tensor(proto)
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
+        return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
@@ -460,21 +475,61 @@ def word_of(name: str) -> str:
 
 def import_model(
     source: str | os.PathLike[str] | bytes | ModelProto,
-    builder: BlockBuilder,
+    new_builder: Callable[[], BlockBuilder],
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
     fallback: bool,
-) -> frozenset[str]:
-    """Build the function @main of a model. Returns the files that the model's file refers to, by their paths from its
-    folder.
+) -> tuple[BlockBuilder, frozenset[str]]:
+    """Build the function @main of a model. Returns its builder, and the files that the model's file refers to, by their
+    paths from its folder.
 
-    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. Raises
+    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. If operators
+    require that extents of different names are equal, the import starts again with one name for them. Raises
     `CompileError`, `OSError`, and `TypeError` for arguments of other types.
     """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
     file = ModelFile.read(source)
-    graph, shared = file.model.graph, Import(file, builder, fallback)
+    extents: Mapping[str, KnownExtent] = {}
+    while True:
+        shared = Import(file, new_builder(), fallback)
+        try:
+            _build_main(shared, shapes, constants, extents)
+        except _EqualExtents as error:
+            extents = error.extents
+        else:
+            return shared.builder, frozenset(file.others)
+
+
+class _EqualExtents(Exception):
+    """Symbols of the model turn out to be equal to other extents."""
+
+    def __init__(self, extents: Mapping[str, KnownExtent]) -> None:
+        super().__init__()
+        self.extents = extents
+
+
+def _check_equal(shared: Import, scope: Scope, known: Mapping[str, KnownExtent]) -> None:
+    """Raises `_EqualExtents` if the nodes require that extents are equal, unless calls must check it."""
+    entries = [entry for entry in scope.names.values() if entry is not None]
+    values = [item.ssa for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
+    order = [name for value in shared.inputs for e in shape_of(cast("Tensor", value.type)) if (name := lone_name(e))]
+    if not order:
+        return
+    extents = unified([*shared.equal, *assumed_equal(values)], known, list(dict.fromkeys(order)))
+    if extents != known:
+        raise _EqualExtents(extents)
+
+
+def _build_main(
+    shared: Import,
+    shapes: Mapping[str, InputShape],
+    constants: Mapping[str, ArrayLike],
+    extents: Mapping[str, KnownExtent],
+) -> None:
+    """Build the function @main, in whose parameters `extents` replace symbols."""
+    file, builder = shared.file, shared.builder
+    graph = file.model.graph
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
@@ -487,8 +542,8 @@ def import_model(
             if name not in (known := [proto.name for proto in inputs]):
                 raise CompileError(f"from_onnx: {option}: the model has no input '{name}'{did_you_mean(name, known)}")
     parameters: list[Value] = []
-    names = _Names(inputs, shapes)
-    shapes, bounds = _specialized(inputs, shapes, names)
+    names = _Names(inputs, shapes, extents)
+    shapes, facts = _specialized(inputs, shapes, names)
     takers: dict[str, set[str]] = {}
     for node in graph.node:
         for name in node.input:
@@ -505,12 +560,13 @@ def import_model(
             scope.names[proto.name] = None
             users = sorted(takers.get(proto.name, ()))
             shared.report(f"input of {', '.join(users)}" if users else "input", error, proto.name)
-    with builder.function("main", parameters, {BOUNDS: ArrayAttr(bounds)} if bounds else None):
+    with builder.function("main", parameters, {PRECONDITIONS: facts} if facts else None):
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
             shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
         with builder.dataflow():
             scope.run(graph.node)
+            _check_equal(shared, scope, extents)
             outputs: list[Value] = []
             for proto in graph.output:
                 try:
@@ -526,7 +582,6 @@ def import_model(
             for value in outputs:
                 builder.emit_output(value)
         builder.emit_func_output(outputs)
-    return frozenset(file.others)
 
 
 def _set_location(items: Sequence[Entry | None], place: str) -> None:
@@ -556,7 +611,13 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
 class _Names:
     """The names of parameters, and those of extents, which are words of weft: for one text of the model one name."""
 
-    def __init__(self, inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape]) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[ValueInfoProto],
+        shapes: Mapping[str, InputShape],
+        equal: Mapping[str, KnownExtent],
+    ) -> None:
+        self._equal = equal
         self._parameters: set[str] = set()
         self._extents: dict[str, str] = {}
         texts = {dim.dim_param for proto in inputs for dim in _dims(proto.type)}
@@ -596,6 +657,13 @@ class _Names:
             self._extents[text] = name
         return self._extents[text]
 
+    def unified(self, extent: ExtentLike) -> ExtentLike:
+        """An extent in which symbols are replaced by what they are equal to."""
+        if isinstance(extent, int) or not self._equal:
+            return extent
+        found = substitute(parse_extent(extent), self._equal)
+        return found if isinstance(found, int) else show_extent(found)
+
 
 def _dims(kind: TypeProto) -> Iterable[Any]:
     """The dimensions that the type of an input states."""
@@ -606,7 +674,7 @@ def _dims(kind: TypeProto) -> Iterable[Any]:
 
 def _specialized(
     inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
-) -> tuple[Mapping[str, InputShape], Sequence[BoundAttr]]:
+) -> tuple[Mapping[str, InputShape], Sequence[str]]:
     """The shapes of inputs after those that are given are unified with those that the model states, and the ranges of
     their extents. Raises `CompileError` for contradictions."""
     stated: dict[str, list[KnownExtent]] = {}
@@ -636,7 +704,7 @@ def _specialized(
         shape = [substitute(extent, result.values) for extent in extents]
         if name in given or shape != extents:
             found[name] = [extent if isinstance(extent, int) else str(extent) for extent in shape]
-    return found, [BoundAttr((extent, *numbers)) for extent, numbers in result.bounds.items()]
+    return found, result.preconditions
 
 
 def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, word: str) -> KnownExtent:
@@ -708,7 +776,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
         else:
             stated.append(names.extent(dim.dim_param, name, axis))
     if shape is None:
-        return var(name, stated, dtype)
+        return var(name, [names.unified(extent) for extent in stated], dtype)
     if tensor.HasField("shape"):
         fits = len(stated) == len(shape) and all(
             isinstance(one, str) or isinstance(other, str) or one == other
@@ -716,7 +784,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
         )
         if not fits:
             raise Refusal(f"the model states the shape {tuple(stated)}, but shapes gives {tuple(shape)}")
-    return var(name, shape, dtype)
+    return var(name, [names.unified(extent) for extent in shape], dtype)
 
 
 def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as python_operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -15,11 +15,12 @@ from typing import Any, Final, TypeAlias, cast
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.constant_data import shared_attribute
-from weft.dialects.graph import ConstantOp
+from weft.dialects.graph import PRECONDITIONS, ConstantOp
 from weft.dialects.graph_shapes import Expression, Extent, lone_name, names_in, show_extent, symbol
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
 from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
 from weft.frontends.torch.exporting import decomposed
+from weft.frontends.torch.guards import call_preconditions
 from weft.frontends.torch.library import pytree, torch
 from weft.frontends.torch.shared_memory import check_state
 from weft.frontends.torch.symbols import (
@@ -33,12 +34,13 @@ from weft.frontends.torch.symbols import (
     torch_dtype,
 )
 from weft.support.call_arguments import stored_dtype
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "neural")
+FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "selection", "neural")
 """The modules that register converters."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
@@ -129,8 +131,6 @@ class ImportedModel:
     """The tensors of arguments that are parameters or buffers."""
     fixed: dict[str, Any] = field(default_factory=dict[str, Any])
     """Parameters and buffers that are constants of a model which writes something."""
-    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
-    """Least and greatest value of symbolic sizes."""
     in_torch: list[TorchCall] = field(default_factory=list[TorchCall])
     in_spec: Any = None
     out_spec: Any = None
@@ -142,7 +142,14 @@ class ImportedModel:
 class Importer:
     """Writes one graph of PyTorch, and those that it calls, into a function of a builder."""
 
-    def __init__(self, builder: BlockBuilder, *, fallback: bool = False) -> None:
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        *,
+        fallback: bool = False,
+        ranges: Mapping[str, tuple[int, int | None]] | None = None,
+    ) -> None:
+        """`ranges` are the least and greatest values of symbolic sizes that a model states."""
         self.builder = builder
         self._fallback = fallback
         self.problems: list[Problem] = []
@@ -150,6 +157,9 @@ class Importer:
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
         """Nodes for whose results nothing can stand."""
+        self._ranges = dict(ranges or {})
+        self._decided: set[str] = set()
+        """The names of sizes that data have decided so far."""
 
     def constant(self, tensor: Any, name: str) -> Value:
         """A tensor as a constant, one for tensors that are the same memory."""
@@ -193,7 +203,7 @@ class Importer:
             if node.args[0] in self._broken:
                 self._broken.add(node)
             return env[node.args[0]][node.args[1]]
-        if name in _CHECKS:
+        if name in _CHECKS or _is_checked_alone(node, value):
             return None
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self._nested(env, node)
@@ -219,13 +229,13 @@ class Importer:
         """Values as PyTorch describes them, of a function that nobody has."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
-        metas = _metas(value)
+        metas = _metas(value, self._decided)
         found = call_dps("weft.unsupported", [], [known_text(m) for m in metas], [meta.dtype for meta in metas])
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
         """A symbolic number: an extent if it can be one, else a tensor that holds it."""
-        _check_is_known([value])
+        _check_is_known([value], self._decided)
         number = _number(value)
         if number is not None:
             return number
@@ -235,7 +245,8 @@ class Importer:
         name, value = str(node.target), node.meta.get("val")
         args, keywords = self._arguments(env, node)
         is_number = _is_number(value)
-        metas = [] if is_number else _metas(value)
+        own = frozenset(map(str, node.meta.get("unbacked_bindings") or {}))
+        metas = [] if is_number else _metas(value, self._decided | own)
         conversion = Conversion(
             self.builder,
             name,
@@ -243,6 +254,8 @@ class Importer:
             metas,
             _used(node),
             lambda reason: self._run_in_torch(node, reason, args, keywords, metas),
+            [extent_of(value)] if is_number and isinstance(value, torch.SymInt) else [],
+            self._ranges,
         )
         converter = CONVERTERS.get(name)
         if converter is None and self._fallback:
@@ -258,8 +271,9 @@ class Importer:
             if not self._fallback:
                 raise
             return self._left(conversion, str(error), value)
+        self._decided |= own & self.builder.extent_names()
         if is_number:
-            return self.builder.emit(found)
+            return self.builder.emit(found) if isinstance(found, Value) else found
         several = isinstance(value, list | tuple)
         values: list[Any] = list(found) if several else [found]
         _check_results(name, values, metas)
@@ -381,23 +395,30 @@ def _number(value: Any) -> Extent | float | bool:
     return extent_of(value) if isinstance(value, torch.SymInt) else None if _is_symbolic(value) else value
 
 
+def _is_checked_alone(node: Any, value: Any) -> bool:
+    """Whether a node is a condition on sizes that only checks use."""
+    is_condition = isinstance(value, torch.SymBool | bool)
+    return is_condition and bool(node.users) and all(str(user.target) in _CHECKS for user in node.users)
+
+
 def _is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _metas(value: Any) -> list[TensorMeta]:
-    """What PyTorch says about results. Raises `UnsupportedError` where a shape depends on data."""
+def _metas(value: Any, decided: Collection[str]) -> list[TensorMeta]:
+    """What PyTorch says about results. Raises `UnsupportedError` where a shape depends on data that no operator has
+    made an extent."""
     tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
     for tensor in tensors:
-        _check_is_known(tensor.shape)
+        _check_is_known(tensor.shape, decided)
     return [meta_of(tensor) for tensor in tensors]
 
 
-def _check_is_known(sizes: Sequence[Any]) -> None:
-    """Raises `UnsupportedError` for sizes that depend on data."""
+def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
+    """Raises `UnsupportedError` for sizes that depend on data, but for those in `decided`."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    if any(free_unbacked_symbols(size) for size in sizes):
+    if any(not set(map(str, free_unbacked_symbols(size))) <= set(decided) for size in sizes):
         raise UnsupportedError("a size depends on data")
 
 
@@ -526,8 +547,8 @@ def import_model(
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
-    program = _decomposed(program)
-    signature, importer = program.graph_signature, Importer(builder, fallback=fallback)
+    exported, program = program, _decomposed(program)
+    signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
     model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
@@ -558,13 +579,11 @@ def import_model(
         elif node.users:
             items[node] = model.fixed[spec.target] = tensor
     variables.sort(key=lambda pair: pair[1].leaf is None)
-    model.ranges = {
-        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
-        for size, bounds in program.range_constraints.items()
-        if size.is_Symbol
-    }
+    inputs = {a.leaf: a.meta.shape[0] if a.is_size else a.meta.shape for _, a in variables if a.leaf is not None}
+    facts = call_preconditions(exported, [(inputs | model.constants).get(leaf) for leaf in range(model.leaves)])
     sort_results = partial(_sorted_results, signature, model)
-    _write_function(importer, name, program.graph_module, variables, items, model, sort_results)
+    importer = Importer(builder, fallback=fallback, ranges=_ranges(program))
+    _write_function(importer, name, program.graph_module, variables, items, model, sort_results, facts)
     if model.mutations:
         state = {**model.state, **model.fixed}
         check_state([*state], [*state.values()], [name in written for name in state])
@@ -640,6 +659,15 @@ def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
     return found
 
 
+def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
+    """The least and greatest values of the symbolic sizes of an exported program; None where they have no limit."""
+    return {
+        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
+        for size, bounds in program.range_constraints.items()
+        if size.is_Symbol
+    }
+
+
 def import_graph(
     builder: BlockBuilder, module: Any, constants: Mapping[int, Any], *, fallback: bool = False
 ) -> ImportedModel:
@@ -673,8 +701,10 @@ def _write_function(
     items: dict[Any, Item],
     model: ImportedModel,
     sort_results: Callable[[Sequence[Item]], list[Value]],
+    preconditions: Sequence[str] = (),
 ) -> None:
-    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns."""
+    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns. Calls
+    check those `preconditions` that are about its extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].meta.shape[0] not in shown]
@@ -683,7 +713,9 @@ def _write_function(
     sizes = _unbound_sizes(model.arguments)
     parameters = [*values.values(), *(var(a.name, known_text(a.meta), "int8") for a in sizes)]
     model.arguments += sizes
-    with builder.function(name, parameters):
+    bound = {name for argument in model.arguments for extent in argument.meta.shape for name in names_in(extent)}
+    facts = [fact for fact in preconditions if bound.issuperset(CallPrecondition(fact).names)]
+    with builder.function(name, parameters, {PRECONDITIONS: facts} if facts else None):
         with builder.dataflow():
             for node, value in values.items():
                 items.setdefault(node, value)

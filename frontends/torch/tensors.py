@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, choose, multiply
+from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, choose, lone_name, multiply
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import (
     Conversion,
@@ -19,6 +19,7 @@ from weft.frontends.torch.converters import (
     known,
     register,
 )
+from weft.frontends.torch.selection import masked_index, places_of_mask
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.math import if_then_else, select
 from weft.texpr.reductions import all as all_of
@@ -334,7 +335,10 @@ def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
 
 @register("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
-    given = _integer_indices(x, indices)
+    masks = [index for index in indices if index is not None and _is_mask(index)]
+    if masks and sum(index is not None for index in indices) == 1:
+        return masked_index(cx, x, masks[0], indices.index(masks[0]))
+    given = _integer_indices(cx, x, indices, None)
     axes = [axis for axis, index in enumerate(given) if index is not None]
     if len(axes) == 1:
         return apply("take", x, cast("Value", given[axes[0]]), axis=axes[0], mode="fast")
@@ -356,11 +360,30 @@ def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
     return cx.te(gathered, x, *(cast("Value", given[axis]) for axis in axes), *known(cx.shape))
 
 
-def _integer_indices(x: Value, indices: Sequence[Value | None]) -> list[Value | None]:
-    """Indices of the axes of `x` as int64. Raises `UnsupportedError` for masks."""
-    if any(index is not None and index.dtype in ("bool", "uint8") for index in indices):
-        raise UnsupportedError("a mask as index: how many elements it chooses depends on data")
-    return [None if index is None else indices_of(index, x, axis, wrap=True) for axis, index in enumerate(indices)]
+def _is_mask(index: Value) -> bool:
+    return index.dtype in ("bool", "uint8")
+
+
+def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], count: Extent) -> list[Value | None]:
+    """Indices of the axes of `x` as int64: a mask becomes the coordinates of its true elements, of which there are
+    `count`, or as many as data decide."""
+    found: list[Value | None] = []
+    for index in indices:
+        if index is None:
+            found.append(None)
+        elif _is_mask(index):
+            places = places_of_mask(cx, index, _count_of_mask(cx) if count is None else count)
+            found += [apply("bound_indices", p, known((x.shape[len(found) + d],))) for d, p in enumerate(places)]
+        else:
+            found.append(indices_of(index, x, len(found), wrap=True))
+    return found
+
+
+def _count_of_mask(cx: Conversion) -> Extent:
+    """The size of the result that data decide, if it has such a name that nothing has bound; else None."""
+    taken = cx.builder.extent_names()
+    names = [extent for extent in cx.shape if (name := lone_name(extent)) is not None and name not in taken]
+    return names[0] if names else None
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
@@ -381,9 +404,9 @@ def _index_put(
 ) -> Value:
     values = cast_to(values, x.dtype)
     first = indices[0]
-    if len(indices) == 1 and first is not None and first.dtype == "bool":
+    if len(indices) == 1 and first is not None and _is_mask(first) and _has_one_element(values):
         return _masked_put(x, first, values, accumulate)
-    given = _integer_indices(x, indices)
+    given = _integer_indices(cx, x, indices, values.shape[0] if values.ndim else 1)
     axes = [axis for axis, index in enumerate(given) if index is not None]
     places = [cast("Value", given[axis]) for axis in axes]
     if len(axes) == 1 and not accumulate and prod(e if isinstance(e, int) else 2 for e in places[0].shape) == 1:
@@ -403,9 +426,11 @@ def _index_put(
     return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
 
 
+def _has_one_element(values: Value) -> bool:
+    return prod(e if isinstance(e, int) else 2 for e in values.shape) == 1
+
+
 def _masked_put(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
-    if prod(e if isinstance(e, int) else 2 for e in values.shape) != 1:
-        raise UnsupportedError("a mask as index of several values: which goes where depends on data")
     one = apply("reshape", values, ())
     wide = apply("reshape", mask, [*mask.shape, *[1] * (x.ndim - mask.ndim)])
     return apply("where", wide, apply("add", x, one) if accumulate else one, x)
@@ -533,11 +558,6 @@ def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Val
     places = apply("reshape", apply("subtract", counted, const(1, "int64")), known(x.shape))
     chosen = apply("take", apply("reshape", cast_to(source, x.dtype), (-1,)), places, axis=0)
     return apply("where", wide, chosen, x)
-
-
-@register("aten._local_scalar_dense.default")
-def _item(cx: Conversion, x: Value) -> Value:
-    return x if not x.ndim else apply("reshape", x, ())
 
 
 @register("aten.rand.default", "aten.randn.default", "aten.randperm.default", "aten.rand_like.default")

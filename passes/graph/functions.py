@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     ModuleOp,
+    StringAttr,
     TensorType,
     TupleType,
 )
@@ -14,22 +15,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
+from weft.dialects.graph import DIALECT, PRECONDITIONS, CallTirOp, MakeTupleOp, preconditions_of
 from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import (
-    BOUNDS,
-    BoundAttr,
-    DimsAttr,
-    Expression,
     Extent,
     KnownExtent,
     Shape,
     ShapeError,
     shape_of,
     substitute,
+    sum_text,
     tensor_type,
+    with_extents,
 )
-from weft.dialects.input_shapes import bounds_of
 from weft.support.errors import CompileError
 
 
@@ -125,8 +123,8 @@ def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attrib
 
 
 def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
-    """Replace names of extents in the types and attributes of a graph function. Raises `CompileError` if a number is
-    not in the range that the function states for it."""
+    """Replace names of extents in the types, attributes and preconditions of a graph function. Raises `CompileError`
+    for a precondition that is false."""
 
     def changed(type_: TensorType[Attribute]) -> TensorType[Attribute]:
         shape: Shape = shape_of(type_)
@@ -136,23 +134,28 @@ def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> 
     map_types(function, changed)
     for op in function.walk():
         for key, attribute in op.properties.items():
-            if isinstance(attribute, DimsAttr):
-                op.properties[key] = DimsAttr(tuple(substitute(extent, extents) for extent in attribute.data))
-    bounds = bounds_of(function)
-    if bounds:
-        state_bounds(function, [(substitute(extent, extents), least, most) for extent, least, most in bounds])
+            op.properties[key] = with_extents(attribute, lambda extent: substitute(extent, extents))
+    if PRECONDITIONS in function.attributes:
+        _substitute_preconditions(function, extents)
 
 
-def state_bounds(function: FuncOp, bounds: Iterable[tuple[KnownExtent, int, int]]) -> None:
-    """Let a graph function state ranges of extents. Raises `CompileError` for a number that is not in its range."""
-    kept: dict[BoundAttr, None] = {}
-    for extent, least, most in bounds:
-        if isinstance(extent, Expression):
-            kept[BoundAttr((extent, least, most))] = None
-        elif not least <= extent <= most:
-            raise CompileError.at(
-                function, f"@{function.sym_name.data}: an extent is {extent}, not in its range {least}..{most}"
-            )
-    function.attributes.pop(BOUNDS, None)
-    if kept:
-        function.attributes[BOUNDS] = ArrayAttr(list(kept))
+def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
+    """Replace names in the preconditions of a function. Those that hold for all sizes are left out."""
+    texts = {name: sum_text(extent) for name, extent in extents.items()}
+    kept: list[str] = []
+    for fact in preconditions_of(function):
+        replaced = fact.substituted(texts)
+        if replaced.names:
+            kept.append(replaced.text)
+        elif not replaced.holds({}):
+            values = {name: number for name, number in extents.items() if isinstance(number, int)}
+            raise CompileError.at(function, f"@{function.sym_name.data}: {fact.problem(values)}")
+    function.attributes.pop(PRECONDITIONS)
+    add_preconditions(function, kept)
+
+
+def add_preconditions(function: FuncOp, texts: Sequence[str]) -> None:
+    """Let a graph function state more preconditions, texts of `CallPrecondition`."""
+    stated = [fact.text for fact in preconditions_of(function)]
+    if found := list(dict.fromkeys((*stated, *texts))):
+        function.attributes[PRECONDITIONS] = ArrayAttr([StringAttr(text) for text in found])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import chain, count
 from typing import Final, cast
 
@@ -30,6 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from weft.analysis.index import exprs_of
 from weft.dialects.argument_attributes import set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
@@ -38,29 +40,37 @@ from weft.dialects.graph import (
     ConstantOp,
     DataflowOp,
     MakeTupleOp,
+    MatchShapeOp,
     TupleGetOp,
+    bound_in,
     callee_of,
     dense_value,
     function_of,
+    preconditions_of,
 )
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
-    BOUNDS,
     EXTENTS,
     Expression,
     KnownExtent,
+    add,
+    choose,
     lone_name,
+    multiply,
+    names_in,
     shape_of,
     show_extent,
+    symbol,
     tensor_type,
 )
-from weft.dialects.input_shapes import bounds_of
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
+from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation
 from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.extent_values import ExtentValues, assume_bounds
+from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
 from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
@@ -77,11 +87,14 @@ from weft.passes.schedule.loop_nests import new_loop
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.passes.tir.nest import buffer_type as tir_buffer_type
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
+_MOST: Final = (1 << 63) - 1
+"""The bound of extents that have none."""
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
@@ -296,6 +309,8 @@ class _FunctionLowering(Bufferization):
         for value in returned:
             if not isinstance(value.type, TensorType):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
+        self._bound = bound_in(function)
+        """The names of extents that data decide."""
         super().__init__(function, returned, _parameter_names(function, returned))
         self._extents = ExtentValues(self.head, function)
         self._bytes: dict[SSAValue, SSAValue] = {}
@@ -305,10 +320,15 @@ class _FunctionLowering(Bufferization):
             for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
                 if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
                     self._extents.know(extent, dim_before(buffer, axis, self.head))
-        for tensor, buffer in (*self.memory.items(), *self.results):
+        results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
+        for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
-        assume_bounds(self._extents, bounds_of(function), self.head)
-        function.attributes.pop(BOUNDS, None)
+        for fact in preconditions_of(function):
+            self._state(fact)
+
+    def is_allocated(self, returned: SSAValue) -> bool:
+        names = (names_in(extent) for extent in shape_at(self.function, cast("Tensor", returned.type)))
+        return not set[str]().union(*names).isdisjoint(self._bound)
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
         """State the extents of a parameter, unless all of them are read from it."""
@@ -317,6 +337,18 @@ class _FunctionLowering(Bufferization):
             len(set(extents)) < len(extents)
         ):
             insert_before(self.head, [AssumeShapeOp(buffer, extents)])
+
+    def _state(self, fact: CallPrecondition) -> None:
+        """State a precondition: one of its comparisons is true."""
+        names = {name: symbol(name) for name in fact.names}
+        comparison = fact.comparisons[0]
+        sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
+        relation = Relation(comparison.relation)
+        if len(fact.comparisons) > 1:
+            negative = [_negative(Relation(c.relation), c.difference(names)) for c in fact.comparisons]
+            sides, relation = [reduce(partial(choose, "min"), negative), 0], Relation.LESS
+        (left, right), operands = exprs_of([self._extents.index(side) for side in sides])
+        insert_before(self.head, [AssumeOp(left, relation, right, operands, fact.reason or None)])
 
     # Extents
 
@@ -347,6 +379,8 @@ class _FunctionLowering(Bufferization):
                 self._if(op)
             case LoopOp():
                 self._loop(op)
+            case MatchShapeOp():
+                self._match_shape(op)
             case ReturnOp():
                 self._copy_results()
             case MakeTupleOp() | TupleGetOp():
@@ -359,6 +393,30 @@ class _FunctionLowering(Bufferization):
                 raise CompileError.at(op, f"{op.name} makes a tensor that graph functions cannot lower")
             case _:
                 self.insert(op, self.end)
+
+    def _match_shape(self, op: MatchShapeOp) -> None:
+        """Load the values of the names, in bounds. What follows allocates behind the loads."""
+        sizes = self._buffer(op, op.sizes)
+        is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
+        bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]
+        for at, (name, most) in enumerate(zip(op.bound_names, bounds, strict=True)):
+            place = [] if is_scalar else [extent_before(at, self.end)]
+            size = self._value(memref.LoadOp.get(sizes, place), self.end, op)
+            if not isinstance(size.type, IndexType):
+                size = self._value(arith.IndexCastOp(size, IndexType()), self.end, op)
+            limit = extent_before(most, self.end)
+            check = CheckSizeOp(name, size, limit)
+            check.location = op.location
+            self.insert(check, self.end)
+            matched = self._value(arith.MaxSIOp(size, extent_before(0, self.end)), self.end, op, name)
+            if most != _MOST:
+                matched = self._value(arith.MinSIOp(matched, limit), self.end, op, name)
+            self._extents.know(symbol(name), matched)
+        self.head = scf.YieldOp()
+        self.sections.append(self.head)
+        self.head.location = op.location
+        self.insert(self.head, self.end)
+        self._extents.move(self.head)
 
     def _constant(self, op: ConstantOp) -> None:
         try:
@@ -537,9 +595,21 @@ class _FunctionLowering(Bufferization):
         """What no call computes is copied, and the second and further returns of one tensor."""
         for value, target in self.results:
             source = self._buffer(self.function, value)
-            if source is not target:
+            if target in self.allocated:
+                type_ = cast("Tensor", value.type)
+                given = ReturnResultOp(source, target, self._dynamic(type_), buffer_type(type_))
+                given.location = self.function.location
+                self.insert(given, self.end)
+            elif source is not target:
                 extents = self._extents_of(cast("Tensor", value.type))
                 self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
+
+
+def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
+    """An extent that is negative if the difference of two sides is such that they compare by `relation`."""
+    if relation is Relation.EQUAL:
+        difference = choose("max", difference, multiply(difference, -1))
+    return difference if relation is Relation.LESS else add(difference, -1)
 
 
 def _tensor(value: SSAValue) -> Tensor:

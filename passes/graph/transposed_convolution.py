@@ -68,9 +68,12 @@ def _axes(op: Operator) -> list[_Axis] | None:
         return None
     axes: list[_Axis] = []
     for window, size, extent, found in zip(moving, kernel[2:], data, result, strict=True):
-        if not isinstance(extent, int) or not isinstance(found, int) or extent < 1 or found < 1:
+        before = window.before
+        if not isinstance(extent, int) or not isinstance(found, int) or not isinstance(before, int):
             return None
-        axes.append(_Axis(extent, size, window.stride, window.before, found))
+        if extent < 1 or found < 1:
+            return None
+        axes.append(_Axis(extent, size, window.stride, before, found))
     return axes
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
+from typing import Final
 
 from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import (
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     NoneAttr,
+    StringAttr,
     SymbolRefAttr,
     i64,
 )
@@ -65,6 +67,8 @@ from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, repla
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
+UNDEFINED: Final = "undefined"
+"""The `pad_value` of padding that nothing writes, because nothing reads it."""
 PadValue = IntegerAttr | FloatAttr
 """A constant of the element type."""
 
@@ -388,7 +392,8 @@ class TransformLayout(MovingPrimitive):
     3. no two elements come to lie in one place
     4. every place holds an element, or padding: unless there is a value for the padding
     5. the padding can be written: the value is one of the element type, and the function writes the buffer (the padding
-       of a buffer that it only reads is the caller's: `cache_read` it first)
+       of a buffer that it only reads is the caller's: `cache_read` it first); padding that is "undefined" is that of a
+       temporary buffer, of which no access reads it
     6. all that uses the buffer can follow: loads, stores, stated regions and extents
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
@@ -447,6 +452,10 @@ class TransformLayout(MovingPrimitive):
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
             self.refuse(4, missed_place(layout, missed, detail, legal))
         element = memref_type(buffer).element_type
+        if isinstance(self.pad_value, StringAttr) and self.pad_value.data == UNDEFINED:
+            detail = f"{buffer_name(buffer)} is a parameter, whose padding others may read"
+            self.require(5, None if is_temporary(buffer) else Violation(detail, legal="a value of the padding"))
+            return TransformLayoutPlan(buffer, layout)
         padding = self._padding(layout, element)
         writers = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
         if not writers:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, IterVar, Number, error
+from weft.texpr.expr import Expr, IterVar, Number, as_expr, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import (
     compute,
     constant,
     integer,
     integers,
+    not_negative,
     numeric,
     product_dtype,
     ranked,
@@ -24,7 +25,7 @@ from weft.texpr.ops.transforms import constant_border
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent, is_same, items, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, agreed_quotient, is_same, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
@@ -39,8 +40,8 @@ class KernelWindow:
     size: Extent
     stride: int
     dilation: int
-    before: int
-    after: int
+    before: Extent
+    after: Extent
 
     @property
     def span(self) -> Extent:
@@ -89,7 +90,7 @@ def windows(
 
 def borders(
     what: str, padding: object, unpadded: Sequence[KernelWindow], extents: Sequence[Extent]
-) -> tuple[tuple[int, int], ...]:
+) -> tuple[tuple[Extent, Extent], ...]:
     """The padding before and after each axis.
 
     `padding` is an integer for all, one for each axis, all before and then all after (top, left, bottom, right), a pair
@@ -102,7 +103,7 @@ def borders(
             return ((0, 0),) * rank
         if padding.upper() in ("SAME", "SAME_UPPER", "SAME_LOWER"):
             is_lower = padding.upper() == "SAME_LOWER"
-            pairs = [_same(what, window, extent) for window, extent in zip(unpadded, extents, strict=True)]
+            pairs = [_same(window, extent) for window, extent in zip(unpadded, extents, strict=True)]
             return tuple((after, before) if is_lower else (before, after) for before, after in pairs)
         raise error(f"{what}: padding is 'SAME', 'VALID' or integers, got {shown(padding)}")
     given = items(padding)
@@ -116,16 +117,15 @@ def borders(
     return tuple((number, number) for number in integers(padding, label, rank, least=0))
 
 
-def _same(what: str, window: KernelWindow, extent: Extent) -> tuple[int, int]:
+def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
     """SAME padding, odd padding at the end."""
-    if not isinstance(window.span, int) or (window.stride != 1 and not isinstance(extent, int)):
-        raise error(f"{what}: padding 'SAME' needs numbers for the window, and for the axis unless the stride is 1")
-    if not isinstance(extent, int):
-        total = window.span - 1
+    if window.stride == 1:
+        total = simplified(as_expr(window.span) - 1)
     else:
-        count = -(-extent // window.stride)
-        total = max((count - 1) * window.stride + window.span - extent, 0)
-    return total // 2, total - total // 2
+        count = simplified((as_expr(extent) + (window.stride - 1)) // window.stride)
+        total = not_negative(simplified((as_expr(count) - 1) * window.stride + window.span - extent))
+    half = simplified(as_expr(total) // 2)
+    return half, simplified(as_expr(total) - half)
 
 
 def checked_layout(what: str, layout: object, letters: str) -> str:
@@ -153,7 +153,7 @@ class Laid:
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
         """The tensor with the borders of windows along some of its axes, of `value`: a stage, where there is one."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
-        if not any(any(border) for border in borders):
+        if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
         return Laid(constant_border(self.tensor, borders, value, name), self.layout)
 
@@ -258,14 +258,15 @@ def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Ex
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
-    if not is_same(channels, simplified(inputs * groups)):
+    if not agree(channels, simplified(inputs * groups)):
         raise error(
             f"{what}: {source.tensor.name} of shape {shape_text(source.tensor.shape)} has {channels} channels, but "
             f"{kernel.tensor.name} of shape {shape_text(kernel.tensor.shape)} takes {inputs} in each of {groups} groups"
         )
-    if groups > 1 and (not isinstance(outputs, int) or outputs % groups):
+    each = agreed_quotient(outputs, groups)
+    if each is None:
         raise error(f"{what}: {outputs} output channels cannot be split into {groups} groups")
-    return inputs, outputs // groups
+    return inputs, each
 
 
 conv1d = variant(
@@ -329,7 +330,7 @@ def depthwise_conv2d(
     what = "depthwise_conv2d"
     operands = _Operands(what, "HW", data, data_layout, weight, "", ("CM", "CM"), out_dtype)
     channels, multiplier = operands.data.extent("C"), operands.kernel.extent("M")
-    if not is_same(channels, operands.kernel.extent("C")):
+    if not agree(channels, operands.kernel.extent("C")):
         raise error(f"{what}: the data has {channels} channels, the kernels are for {operands.kernel.extent('C')}")
     single = isinstance(multiplier, int) and multiplier == 1
 
@@ -420,13 +421,14 @@ conv3d_transpose = variant(
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
     """Input and output channels of a group."""
     channels = kernel.extent("I")
-    if not is_same(source.extent("C"), channels):
+    if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
     if groups == 1:
         return channels, kernel.extent("O")
-    if groups < 1 or not isinstance(channels, int) or channels % groups:
+    each = agreed_quotient(channels, groups)
+    if each is None:
         raise error(f"{what}: {channels} channels cannot be split into {groups} groups")
-    return channels // groups, kernel.extent("O")
+    return each, kernel.extent("O")
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec
 
 from weft.dialects.element_types import least
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, IterVar, error, is_float, type_of
+from weft.texpr.expr import Expr, IterVar, as_expr, error, is_float, type_of
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import cast, const, if_then_else, max_value, pow, select, sqrt
 from weft.texpr.ops.arguments import (
@@ -108,7 +108,7 @@ def _windows(
     extents = [source.extent(c) for c in letters]
     given = windows(what, sizes, sizes if strides is None else strides, padding, dilation, extents)
     moving = {
-        c: _lengthened(what, window, extent) if ceil_mode else window
+        c: _lengthened(window, extent) if ceil_mode else window
         for c, window, extent in zip(letters, given, extents, strict=True)
     }
     return given, moving
@@ -134,17 +134,14 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
     return cast(result if number == 1 else result * number, dtype)
 
 
-def _lengthened(what: str, window: KernelWindow, extent: Extent) -> KernelWindow:
+def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
     """The window with padding for one more position, if that starts within the axis or the padding before it."""
-    padded = simplified(extent + (window.before + window.after))
-    if not isinstance(padded, int) or not isinstance(extent, int) or not isinstance(window.span, int):
-        raise error(f"{what}: ceil_mode needs numbers for extents, got {extent}")
-    if padded < window.span:
+    stride, reach = window.stride, as_expr(extent) + window.before
+    padded, span = simplified(reach + window.after), window.span
+    if isinstance(padded, int) and isinstance(span, int) and padded < span:
         return window
-    more = -(-(padded - window.span) // window.stride)
-    if more * window.stride >= extent + window.before:
-        more -= 1
-    return replace(window, after=max(window.after, more * window.stride + window.span - extent - window.before))
+    more = least_of((as_expr(padded) - span + (stride - 1)) // stride, (reach - 1) // stride)
+    return replace(window, after=simplified(greatest(more * stride + span - reach, window.after)))
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:

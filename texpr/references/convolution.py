@@ -31,7 +31,8 @@ def borders(
             np.maximum((-(-extent // step) - 1) * step + (size - 1) * gap + 1 - extent, 0)
             for extent, size, step, gap in zip(extents, sizes, strides, dilation, strict=True)
         ]
-        return [(int(total) // 2, int(total) - int(total) // 2) for total in totals]
+        halves = [(int(total) // 2, int(total) - int(total) // 2) for total in totals]
+        return [(after, before) for before, after in halves] if padding.upper() == "SAME_LOWER" else halves
     given = each(padding, rank)
     if len(given) == rank and isinstance(given[0], list | tuple):
         return [(before, after) for before, after in given]

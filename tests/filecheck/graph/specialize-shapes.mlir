@@ -17,7 +17,7 @@ func.func @f(%ids: tensor<?x?xf32, #graph.dims<batch, seq>>, %mask: tensor<?x?xf
 // The body of the loop is specialised as well.
 // CHECK: func.func private @step_1(%t: tensor<i64>, %h: tensor<128xf32>, %x: tensor<128xf32>) -> tensor<128xf32>
 // CHECK: func.func @f(%ids: tensor<?x128xf32, #graph.dims<b>>, %mask: tensor<?x128xf32, #graph.dims<b>>, %h: tensor<128xf32>)
-// CHECK-SAME: attributes {graph.bounds = [#graph.bound<b, 1, 8>]}
+// CHECK-SAME: attributes {graph.preconditions = ["1 <= b # its stated range is 1..8", "b <= 8 # its stated range is 1..8"]}
 // CHECK: graph.reshape %y {newshape = #graph.dims<128 * b>}
 // CHECK: graph.loop @step_1 for b
 
