@@ -137,7 +137,7 @@ class ModelReport:
         return {one: (show_extent(flops[one]), "" if moved[one] is None else show_extent(moved[one])) for one in flops}
 
     def temporary_formula(self, name: str) -> str:
-        """What the arena of a function takes, in terms of its symbols; empty without one."""
+        """The bytes of the arena of a function, in terms of its symbols; empty without one."""
         buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
         total: Extent = 0
         for sizes in buffers:

@@ -95,7 +95,7 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
 
 
 def _known_shapes(concrete: ConcreteShapes) -> Shapes | None:
-    """The shapes of the parameters of a function; None where some are not known."""
+    """The shapes of the parameters of a function; None if some are not known."""
     shapes: list[tuple[int, ...] | int] = []
     for argument, shape in zip(concrete.function.args, concrete.shapes, strict=True):
         number = concrete.numbers.get(argument)

@@ -69,7 +69,7 @@ def tune(
 
     `sizes` are representative sizes of the symbols of the program with weights, `"b=1 s=1:0.5,128:0.5"`, all
     combinations: of a function with symbols the weighted sum of the times at the shapes of its calls is minimised.
-    Without them such functions are left out.
+    Without them such functions are skipped.
 
     Records go to `database` one by one. The same search with the same database and seed finds its trials there and
     goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with

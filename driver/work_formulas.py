@@ -75,7 +75,7 @@ class SymbolicFunction:
         return SymbolicFunction(function, shapes)
 
     def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
-        """The calls of functions that `find` gives, with what they pass, and how often each runs."""
+        """The calls of functions that `find` gives, with their arguments, and the number of times that each runs."""
         yield from self._calls(self.function.body, find, 1)
 
     def _calls(

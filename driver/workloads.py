@@ -74,8 +74,8 @@ class Task:
         return ""
 
     def obstacle(self, kind: str, *, has_sizes: bool = False) -> str:
-        """Why it cannot be measured for a kind of target; empty where it can. `has_sizes` tells whether the sizes of
-        its calls are known."""
+        """The reason why it cannot be measured for a kind of target; empty if it can. `has_sizes` states that the sizes
+        of its calls are known."""
         if not has_sizes and (parameter := self.symbolic_parameter):
             return (
                 f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have "

@@ -73,7 +73,7 @@ class ReportSource(Protocol):
         ...
 
     def temporary_formula(self, name: str) -> str:
-        """The same in terms of the symbols of the function; empty if it is not known."""
+        """The memory for temporaries in terms of the symbols of the function; empty if it is not known."""
         ...
 
     def registered(self, name: str) -> Sequence[str]:

@@ -112,7 +112,7 @@ def _lines_on_disk(file: str) -> tuple[str, ...]:
 
 
 def node_location(name: str) -> FileLineColLoc:
-    """The location of what a node of a model computes."""
+    """The location of operations that a node of a model becomes."""
     return _attribute(name, 0, 0)
 
 

@@ -251,7 +251,7 @@ class _Preconditions:
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [substitute(side, known) for side in (left, right)]
-            # Nodes of a model that compute the same share a function: the call tells which node it is.
+            # Nodes of a model that compute the same share a function: only the call has the location of the node.
             place = call.location if _is_node(call.location) else assumed.location
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, place)
             problem = _BY_DATA
