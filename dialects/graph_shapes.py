@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
@@ -292,6 +293,33 @@ def is_signed(name: str) -> bool:
     return "." in name
 
 
+def element_symbol(parameter: str, element: int) -> Expression:
+    """The value of an element of a parameter of integers, which calls read before anything runs."""
+    return symbol(f"{parameter}.{element}")
+
+
+MOST_ELEMENTS: Final = 64
+"""The greatest number of elements of a parameter that extents may name."""
+
+
+def is_element(type_: Attribute, element: int) -> bool:
+    """Whether extents may name an element of a tensor: it is an integer of 32 or 64 bits, one of few."""
+    if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
+        return False
+    count = prod(type_.get_shape())
+    return (
+        type_.element_type.width.data in (32, 64)
+        and DYNAMIC_INDEX not in type_.get_shape()
+        and element < count <= MOST_ELEMENTS
+    )
+
+
+def element_of_name(name: str) -> tuple[str, int] | None:
+    """The parameter and the element that a name stands for; None for the name of an extent."""
+    parameter, _, element = name.rpartition(".")
+    return (parameter, int(element)) if parameter and element.isdecimal() else None
+
+
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
     """Whether no term of an extent is negative if the `names` in it are not, by default those of extents."""
     if isinstance(extent, int):
@@ -361,6 +389,40 @@ def names_in(extent: Extent) -> set[str]:
         for atom in monomial:
             found |= {atom} if isinstance(atom, str) else names_in(atom.left) | names_in(atom.right)
     return found
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The name that an extent `factor * name + rest` determines, if those in `rest` are known."""
+
+    position: int
+    """The place of the extent among several."""
+    name: str
+    factor: int
+    rest: KnownExtent
+
+
+def solutions(extents: Sequence[Extent]) -> list[Solution]:
+    """The names that extents determine, each by an extent that has it alone or with names of earlier solutions."""
+    found: dict[str, Solution] = {}
+    pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
+    pending.sort(key=lambda place: lone_name(place[1]) is None)
+    while pending:
+        left = list[tuple[int, Expression]]()
+        for at, extent in pending:
+            unknown = names_in(extent) - found.keys()
+            factor = dict(extent.terms).get((next(iter(unknown)),), 0) if len(unknown) == 1 else 0
+            if factor > 0:
+                (name,) = unknown
+                rest = subtract(extent, multiply(symbol(name), factor))
+                if name not in names_in(rest):
+                    found[name] = Solution(at, name, factor, rest)
+            elif unknown:
+                left.append((at, extent))
+        if len(left) == len(pending):
+            break
+        pending = left
+    return list(found.values())
 
 
 def lone_name(extent: Extent) -> str | None:

@@ -14,7 +14,7 @@ from weft.driver.cached_models import CachedModel
 from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.build_options import BuildOptions
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, did_you_mean
 from weft.support.sizes import OnUse, versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -51,6 +51,7 @@ def build(
     require_tuned: bool = False,
     layouts: bool = True,
     winograd: bool = True,
+    donate: Sequence[str] = (),
     specialize: str | Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int | Sequence[int]]] = (),
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
@@ -93,6 +94,13 @@ def build(
     the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
     that cannot be tuned.
 
+    `donate` names parameters of graph functions whose arrays the caller gives up, as `donate_argnames` of `jax.jit`: a
+    result of the same type may be computed in place, without a copy, and is then returned as that array. Such caches of
+    keys and values stay where they are from one step of decoding to the next:
+
+        step = weft.build(module, donate=["keys", "values"])["main"]
+        logits, keys, values = step(token, place, keys, values)
+
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
     of floats; with `default_schedule=False`, and for stage schedules, they run as they are written. `lib.trace` shows
@@ -122,6 +130,7 @@ def build(
         require_tuned=require_tuned,
         layouts=layouts,
         winograd=winograd,
+        donate=(donate,) if isinstance(donate, str) else tuple(donate),
         specialize=() if policy is not None or not specialize else versions_of(specialize),
     )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
@@ -216,7 +225,29 @@ def _compiled(
     from weft.driver.compilation import compile_module  # start-up: 1290 ms
     from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 
+    if options.donate:
+        _donate(module, options, target)
     return compile_module(Pipeline(module, target, options, stopwatch, store))
+
+
+def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
+    """Mark parameters of the public functions of a module as donated. Raises `CompileError` for an unknown name."""
+    from xdsl.dialects.func import FuncOp
+
+    from weft.dialects.argument_attributes import set_argument_attribute
+    from weft.dialects.tir_kinds import DONATED
+
+    names = options.donate
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is None and op.body.blocks]
+    known = {argument.name_hint for function in functions for argument in function.args if argument.name_hint}
+    for name in names:
+        if name not in known:
+            raise CompileError(f"build: donate: there is no parameter '{name}'{did_you_mean(name, known)}")
+    # Functions for GPUs work on copies of arguments, and checked ones on results that a refused access leaves out.
+    for function in functions if target.kind in ("llvm", "c") and not options.checked else ():
+        positions = [argument.index for argument in function.args if argument.name_hint in names]
+        if positions:
+            set_argument_attribute(function, positions, DONATED)
 
 
 def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Function:
         each function has a class of its own, which holds the native entry. It halves the cost of a call."""
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
+        if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
+            return DonatingFunction(caller)
         kind: type[Function] = type("Function", (Function,), {"__call__": caller.call, "__doc__": Function.__doc__})
         return kind(caller)
 
@@ -82,6 +84,28 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<weft function {self.signature}>"
+
+
+class DonatingFunction(Function):
+    """A function that writes results over arguments. Calls return these with the results that they allocate."""
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__(caller)
+        self._results = [arg.name for arg in self.signature.result_specs]
+        self._places = {arg.name: at for at, arg in enumerate(self.signature.args)}
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        made = self._caller.call(*positional, **keywords)
+        results = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+        found = dict(zip(self._results, results, strict=False))
+        if made is None and self._results:
+            found = {name: self._given(name, positional, keywords) for name in self._results}
+        names = self.signature.returned
+        return returned(tuple(found[n] if n in found else self._given(n, positional, keywords) for n in names))
+
+    def _given(self, name: str, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The argument of a call with that name."""
+        return keywords[name] if name in keywords else positional[self._places[name]]
 
 
 class CheckedFunction(Function):

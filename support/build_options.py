@@ -46,6 +46,8 @@ class BuildOptions:
     """Whether convolutions of such images may use Winograd's minimal filtering."""
     fuse: bool = True
     """Whether operators of graphs are fused."""
+    donate: tuple[str, ...] = ()
+    """Parameters whose memory results may take."""
     specialize: Sequence[Sizes] = ()
     """Sizes of symbols for which functions get versions, chosen at the call (`passes/versions.py`)."""
 
@@ -62,8 +64,9 @@ class BuildOptions:
     def key(self) -> str:
         """The options as a part of keys of caches. Nothing is cached with
         `passes`; keys cover records of `database` apart."""
-        flags = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
-        return "\n".join([*flags, *(f"specialize={dict(sizes)}" for sizes in self.specialize)])
+        parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
+        parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
+        return "\n".join([*parts, *(f"donate={name}" for name in self.donate)])
 
 
 DEFAULT_OPTIONS = BuildOptions()

@@ -139,6 +139,13 @@ def bind_arguments(
         strided = [(array.shape, spec.strides) for spec, array in specs if spec.strides is not None]
         chosen = choose_strides(strided, {name: value for name, (value, _) in symbols.items()})
         symbols.update((name, (value, "")) for name, value in chosen.items())
+    for symbol, (position, element) in signature.elements.items():
+        if position in arrays:
+            number = int(arrays[position].flat[element])
+            value, giver = symbols.setdefault(symbol, (number, signature.args[position].name))
+            if value != number:
+                expected = f"{value} as element {element} ({symbol} = {value}, from '{giver}')"
+                raise argument_error(signature, position, ValueError, expected, number)
     if signature.facts:
         _check_facts(signature, numbers, symbols)
     known = {name: value for name, (value, _) in symbols.items()}
@@ -418,6 +425,9 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
 
 def _source(signature: Signature, symbol: str) -> str:
     """The argument that gives a symbol its value, in words."""
+    if symbol in signature.elements:
+        position, element = signature.elements[symbol]
+        return f"element {element} of '{signature.args[position].name}'"
     for spec in signature.args:
         if isinstance(spec, ScalarSpec):
             if spec.symbol == symbol:

@@ -67,16 +67,11 @@ def _resize(
     ]
     if frame == "align_corners" and scales and not sizes:
         frame, sizes, scales = _aligned(node, extents, scales)
-    chosen: list[int] | None = None
-    if sizes:
-        chosen = [size for at in changed if isinstance(size := sizes[at], int)]
-        if len(chosen) < len(changed):
-            raise node.refuse(f"input 'sizes' must be numbers where an axis is resized, got {sizes}")
     return _resized(
         node,
         data,
         [along[at] for at in changed],
-        chosen,
+        [sizes[at] for at in changed] if sizes else None,
         [scales[at] for at in changed] if scales else None,
         method=mode,
         mode=frame,

@@ -12,10 +12,21 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from weft.dialects.graph_shapes import Choice, Expression, KnownExtent, Shape, add, choose_size
+from weft.dialects.graph_shapes import (
+    Choice,
+    Expression,
+    KnownExtent,
+    Shape,
+    add,
+    choose_size,
+    floordiv,
+    multiply,
+)
 from weft.frontends.torch.library import pytree
+from weft.frontends.torch.symbols import UnsupportedError, ratio
 from weft.support.errors import CompileError
 
 _REASON: Final = "PyTorch exported the model for such sizes"
@@ -40,6 +51,33 @@ class _Sizes:
         return self._shape
 
 
+class _Quotient:
+    """A float that is computed of sizes: an extent divided by a number."""
+
+    def __init__(self, numerator: KnownExtent, denominator: int = 1) -> None:
+        self._numerator, self._denominator = numerator, denominator
+
+    def __mul__(self, other: float) -> _Quotient:
+        numerator, denominator = ratio(other)
+        return _Quotient(multiply(self._numerator, numerator), self._denominator * denominator)
+
+    __rmul__ = __mul__
+
+    def floor(self) -> KnownExtent:
+        """The quotient, rounded down."""
+        return floordiv(self._numerator, self._denominator)
+
+    def ceil(self) -> KnownExtent:
+        """The quotient, rounded up."""
+        return floordiv(add(self._numerator, self._denominator - 1), self._denominator)
+
+
+_FUNCTIONS: Final = {
+    "math": SimpleNamespace(trunc=_Quotient.floor, floor=_Quotient.floor, ceil=_Quotient.ceil),
+    "torch": SimpleNamespace(sym_float=_Quotient),
+}
+
+
 def call_preconditions(program: Any, leaves: Sequence[Any]) -> list[str]:
     """The guards and the ranges of sizes of an exported program.
 
@@ -57,7 +95,7 @@ def call_preconditions(program: Any, leaves: Sequence[Any]) -> list[str]:
     for code in program._guards_code:
         try:
             facts += _facts(ast.parse(code, mode="eval").body, sources)
-        except (ArithmeticError, LookupError, NameError, SyntaxError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, NameError, SyntaxError, TypeError, UnsupportedError, ValueError) as error:
             raise CompileError(f"from_torch: calls cannot check the condition of PyTorch that {code}") from error
     return [f"{fact} # {_REASON}" for fact in dict.fromkeys(facts)]
 
@@ -99,7 +137,7 @@ def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _extent(side: ast.expr, sources: Mapping[str, Any]) -> KnownExtent:
-    names: dict[str, Any] = {"__builtins__": {}, "L": sources}
+    names: dict[str, Any] = {"__builtins__": {}, "L": sources, **_FUNCTIONS}
     names |= {"min": partial(_chosen, "min"), "max": partial(_chosen, "max")}
     found: object = eval(compile(ast.Expression(side), "<guard>", "eval"), names)
     if not isinstance(found, int | Expression):

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, choose, lone_name, multiply
+from weft.dialects.graph_shapes import (
+    Expression,
+    Extent,
+    KnownExtent,
+    add,
+    choose,
+    is_not_negative,
+    lone_name,
+    multiply,
+)
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import (
     Conversion,
@@ -117,10 +126,13 @@ def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
     """The place that an index of an axis means, negative ones counted from the end."""
     if index is None:
         return 0
-    if isinstance(index, int):
-        return index if index >= 0 else cast("KnownExtent", add(extent, index))
-    negative = all(coefficient < 0 for _, coefficient in index.terms)
-    return cast("KnownExtent", add(extent, index)) if negative else index
+    if is_not_negative(index):
+        return index
+    below = multiply(index, -1)
+    if is_not_negative(below):
+        return cast("KnownExtent", add(extent, index))
+    is_negative = choose("min", choose("max", below, 0), 1)  # 0 or 1
+    return cast("KnownExtent", add(index, multiply(extent, is_negative)))
 
 
 @register("aten.slice.Tensor")
@@ -221,17 +233,17 @@ def _unfold(cx: Conversion, x: Value, dimension: int, size: int, step: int) -> V
 
 
 def _padded(mode: str) -> Converter:
-    def convert(cx: Conversion, x: Value, pad: Sequence[int], value: Scalar | Value = 0) -> Value:
-        if any(isinstance(width, Expression) for width in cast("Sequence[object]", pad)):
-            raise UnsupportedError("symbolic widths of a border")
-        widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
+    def convert(cx: Conversion, x: Value, pad: Sequence[KnownExtent], value: Scalar | Value = 0) -> Value:
+        after = [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
+        widths: list[tuple[KnownExtent, KnownExtent]] = [*[(0, 0)] * (x.ndim - len(pad) // 2), *after]
         inner = x
-        cut = [axis for axis, width in enumerate(widths) if min(width) < 0]
+        # Symbolic widths are not negative, which calls check.
+        cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
         if cut:
-            begin = [max(-widths[axis][0], 0) for axis in cut]
-            end = [min(widths[axis][1], 0) or None for axis in cut]
+            begin = [max(-w, 0) if isinstance(w := widths[axis][0], int) else 0 for axis in cut]
+            end = [w if isinstance(w := widths[axis][1], int) and w < 0 else None for axis in cut]
             inner = apply("strided_slice", x, begin=begin, end=end, axes=cut)
-        borders = [[max(before, 0), max(after, 0)] for before, after in widths]
+        borders = [[max(width, 0) if isinstance(width, int) else width for width in axis] for axis in widths]
         if not any(map(any, borders)):
             return inner
         if mode != "constant":
@@ -411,6 +423,8 @@ def _index_put(
     places = [cast("Value", given[axis]) for axis in axes]
     if len(axes) == 1 and not accumulate and prod(e if isinstance(e, int) else 2 for e in places[0].shape) == 1:
         return _put_one(cx, x, axes[0], places[0], values)
+    if len(axes) == 1 and places[0].ndim == 1:
+        return _put_along(x, axes[0], places[0], values, accumulate)
     shape = _broadcast_shape([place.shape for place in places])
     others = [axis for axis in range(x.ndim) if axis not in axes]
     at = _place_of_indices(axes)
@@ -424,6 +438,15 @@ def _index_put(
     stacked = apply("stack", [apply("broadcast_to", place, known(shape)) for place in places], axis=0)
     found = apply("scatter_nd", moved, stacked, wide, reduction="add" if accumulate else "none", mode="fast")
     return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
+
+
+def _put_along(x: Value, axis: int, places: Value, values: Value, accumulate: bool) -> Value:
+    """Slices along an axis replaced, or added to."""
+    shape = known((*x.shape[:axis], places.shape[0], *x.shape[axis + 1 :]))
+    along = [places.shape[0] if d == axis else 1 for d in range(x.ndim)]
+    spread = apply("broadcast_to", apply("reshape", places, along), shape)
+    wide = apply("broadcast_to", values, shape)
+    return apply("scatter_elements", x, spread, wide, axis=axis, reduction="add" if accumulate else "none", mode="fast")
 
 
 def _has_one_element(values: Value) -> bool:

@@ -16,6 +16,7 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import KnownExtent
 from weft.passes.graph.operators import extents_of, made, made_constant, name_of, type_of
 from weft.passes.graph.packing import pack, packed_operator
+from weft.plans import fitted
 from weft.plans.layouts import saved_by_blocks, saved_by_filtering
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
@@ -46,21 +47,26 @@ class Form:
         return self.op.results[0]
 
 
-def image_of(value: SSAValue) -> tuple[KnownExtent, int, int, int] | None:
-    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or they are not known."""
+def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
+    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or channels are not
+    known."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None
-    batch, *space = extents_of(value)
-    if batch is None or not all(isinstance(extent, int) and extent > 0 for extent in space):
+    batch, channels, rows, columns = extents_of(value)
+    if batch is None or rows is None or columns is None or not isinstance(channels, int):
         return None
-    channels, rows, columns = cast("list[int]", space)
-    return batch, channels, rows, columns
+    return None if 0 in (channels, rows, columns) else (batch, channels, rows, columns)
+
+
+def counted(extent: KnownExtent) -> int:
+    """The rows or columns of an image, by which costs are compared: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
+    return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
 def elements_of(value: SSAValue) -> int:
     """The elements of a tensor of images; a batch of unknown extent counts as one image."""
     batch, *space = image_of(value) or (0,)
-    return prod(space) * (batch if isinstance(batch, int) else 1)
+    return prod(map(counted, space)) * (batch if isinstance(batch, int) else 1)
 
 
 def is_convolution(op: Operation) -> bool:
@@ -167,7 +173,11 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
         return 0, 0
     batch, _, *extents = image
-    return saved_by_filtering(batch if isinstance(batch, int) else 1, extents, channels, filters, WINDOW, SQUARES)
+    if not all(isinstance(extent, int) for extent in extents):
+        return 0, 0
+    return saved_by_filtering(
+        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES
+    )
 
 
 # Other operators

@@ -127,7 +127,7 @@ def cost_of_reading(form: Form) -> float:
 def conversion_of(value: SSAValue) -> float:
     """The cost of converting an image, in multiply-adds; 0 for images of one pixel, whose blocks are consecutive."""
     _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
-    return 0 if rows * columns == 1 else conversion(elements_of(value))
+    return 0 if rows == columns == 1 else conversion(elements_of(value))
 
 
 def _convert(layouts: _Layouts) -> None:

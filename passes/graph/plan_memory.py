@@ -27,6 +27,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_assume import CheckSizeOp
+from weft.dialects.tir_kinds import RETURNED
 from weft.dialects.traversal import ancestors
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
@@ -73,7 +74,9 @@ class PlanMemoryPass(ModulePass):
             if len(function.body.blocks) != 1:
                 name, count = function.sym_name.data, len(function.body.blocks)
                 raise CompileError.at(function, f"{self.name}: @{name} has {count} blocks: branches are not supported")
-            if ARENA_BYTES in function.attributes or not any(_temporaries(function)):
+            if ARENA_BYTES in function.attributes:
+                continue
+            if not any(_temporaries(function)) and RETURNED not in function.attributes:
                 continue
             if self.in_place:
                 write_over_operands(function, functions)

@@ -69,7 +69,7 @@ def _axes(op: Operator) -> list[_Axis] | None:
     axes: list[_Axis] = []
     for window, size, extent, found in zip(moving, kernel[2:], data, result, strict=True):
         before = window.before
-        if not isinstance(extent, int) or not isinstance(found, int) or not isinstance(before, int):
+        if not (isinstance(extent, int) and isinstance(found, int) and isinstance(before, int)):
             return None
         if extent < 1 or found < 1:
             return None

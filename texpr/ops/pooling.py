@@ -317,17 +317,22 @@ class _Parts:
             return 0
         return position * self.longest if self.even else position * self.extent // self.count
 
+    def place(self, position: Expr, offset: Expr) -> Expr:
+        """An element of a part. Those after the end of a shorter part are in the axis, too."""
+        place = offset + self.start(position)
+        return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
+
     def size(self, position: Expr) -> Extent:
         if self.even:
             return self.longest
         return ((position + 1) * self.extent + (self.count - 1)) // self.count - self.start(position)
 
 
-def _parts(what: str, extent: Extent, count: int) -> _Parts:
+def _parts(extent: Extent, count: int) -> _Parts:
     if count == 1:
         return _Parts(extent, 1, extent)
     if not isinstance(extent, int):
-        raise error(f"{what}: an axis of symbolic extent {extent} becomes 1 element, not {count}")
+        return _Parts(extent, count, simplified((extent + (count - 2)) // count + 1))
     ends = [-(-(part + 1) * extent // count) for part in range(count)]
     return _Parts(extent, count, max(end - part * extent // count for part, end in enumerate(ends)))
 
@@ -342,8 +347,7 @@ def adaptive_pool(
 ) -> Tensor:
     """The mean (avg), greatest (max) or sum of parts of the axes in space of data (N, C, ...), of 1 to 3 such axes.
 
-    Part i of n goes from floor(i * extent / n) to ceil((i + 1) * extent / n). Raises CompileError for empty axes, and
-    for symbolic ones in more than one part.
+    Part i of n goes from floor(i * extent / n) to ceil((i + 1) * extent / n). Raises CompileError for empty axes.
 
     Dtypes: numbers; floats for means.
     Equals: `torch.nn.functional.adaptive_avg_pool2d(data, output_size)` and its like.
@@ -354,7 +358,7 @@ def adaptive_pool(
     sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
     check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
-    parts = {c: _parts(what, extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
+    parts = {c: _parts(extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
     offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
     dtype = source.tensor.dtype
     wide = dtype if pool_type == "max" else sum_dtype(dtype)
@@ -362,7 +366,7 @@ def adaptive_pool(
 
     def element(*indices: Expr) -> Expr:
         at = dict(zip(source.layout, indices, strict=True))
-        places = {c: offsets[c] + part.start(at[c]) for c, part in parts.items()}
+        places = {c: part.place(at[c], offsets[c]) for c, part in parts.items()}
         value = source.at({**at, **places}).astype(wide)
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         combine: Callable[..., Expr] = greatest if pool_type == "max" else sum_over

@@ -16,7 +16,7 @@ from weft.texpr.ops.arguments import (
     checked_tensor,
     compute,
     constant,
-    integers,
+    counts,
     is_one_of,
     ranked,
     sum_dtype,
@@ -256,7 +256,7 @@ def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:
 def _resize(
     rank: int,
     data: Tensor,
-    size: int | Sequence[int] | None = None,
+    size: Extent | Sequence[Extent] | None = None,
     layout: str = "",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -319,7 +319,7 @@ def _resize(
 def _axes(
     what: str,
     extents: Sequence[Extent],
-    size: int | Sequence[int] | None,
+    size: Extent | Sequence[Extent] | None,
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_Axis]:
@@ -329,7 +329,9 @@ def _axes(
         raise error(f"{what} needs size= or scales=")
     sizes: Sequence[Extent | None] = [None] * rank
     if size is not None:
-        sizes = integers(size, f"{what}: size", rank, least=1)
+        sizes = counts(size, f"{what}: size", rank)
+        if 0 in sizes:
+            raise error(f"{what}: size must be at least 1, got {shown(size)}")
     factors: list[Fraction | None] = [None] * rank
     if scales is not None:
         given = items(scales) * (1 if isinstance(scales, list | tuple) else rank)

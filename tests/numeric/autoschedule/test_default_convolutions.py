@@ -423,13 +423,37 @@ def test_borders_of_single_channels_are_not_copied() -> None:
     assert trace(before=True).count("compute_inline") == 1
 
 
-def test_extents_that_are_not_known_are_left_to_others() -> None:
-    n = te.size_var("n")
-    X, W = te.placeholder((1, 3, n, 32), "float32", name="X"), te.placeholder((8, 3, 3, 3), "float32", name="W")
-    module = te.create_func([X, W, te.ops.conv2d(X, W)], name="f")
-    before = str(module)
-    assert apply_default_schedule(module, CPUS[0], RULES) == []
-    assert str(module) == before
+KERNELS = {
+    "one channel": ((8, 1, 3, 3), {"groups": 4}),
+    "points": ((8, 4, 1, 1), {}),
+    "strides": ((32, 4, 3, 3), {"strides": 2}),
+}
+
+
+@pytest.mark.parametrize("space", first_tier([(7, "w"), ("h", 20), ("h", "w")], ("h", "w")), ids=str)
+@pytest.mark.parametrize("name", first_tier([*KERNELS, "dilation", "plain"], "plain", "one channel"))
+def test_rows_and_columns_of_any_number(name: str, space: tuple[int | str, int | str]) -> None:
+    kernel, given = KERNELS.get(name, ((32, 4, 3, 3), {"dilation": 2 if name == "dilation" else 1}))
+    rows, columns = ((te.size_var(e) if isinstance(e, str) else e) for e in space)
+    X = te.placeholder((1, 4, rows, columns), "float32", name="X")
+    W = te.placeholder(kernel, "float32", name="W")
+    module = te.create_func([X, W, te.ops.conv2d(X, W, padding=kernel[2] // 2, **given)], name="f")
+    assert apply_default_schedule(module, CPUS[0], RULES)
+    compiled = weft.build(module, target=CPUS[0], default_schedule=False)["f"]
+    rng, (strides, dilation, groups) = (
+        np.random.default_rng(0),
+        (given.get(k, 1) for k in ("strides", "dilation", "groups")),
+    )
+    for extent in (3, 4, 5, 8, 15, 16, 17, 33, 49):
+        shape = tuple(extent if isinstance(e, str) else e for e in space)
+        x, w = (rng.standard_normal(s).astype("float32") for s in ((1, 4, *shape), kernel))
+        pad = kernel[2] // 2
+        if any(e + 2 * pad < (kernel[2] - 1) * dilation + 1 for e in shape):
+            continue
+        meaning = expected(x, w, strides, pad, dilation, groups)
+        out = np.full(meaning.shape, np.nan, "float32")
+        compiled(x, w, out)
+        np.testing.assert_allclose(out, meaning, rtol=1e-4, atol=1e-4, err_msg=f"{shape}")
 
 
 def test_windows_that_are_no_product_are_left_to_others() -> None:

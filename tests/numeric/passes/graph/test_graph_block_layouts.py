@@ -175,7 +175,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...], list[str]]] = {
     "groups": (lambda x: conv(x, 16, 8, groups=2), IMAGE, []),
     "a multiplier": (lambda x: G.depthwise_conv2d(x, const(16, 2, 3, 3)), IMAGE, []),
     "weights that are computed": (lambda x: G.conv2d(x, G.reshape(x, (6, 16, 7, 1))), (1, 16, 7, 6), []),
-    "rows that only calls tell": (lambda x: conv(x, 16, 16), (1, 16, "h", 6), []),
+    "rows that only calls tell": (
+        lambda x: G.max_pool2d(conv(x, 16, 16), kernel=2, strides=2) * const(16, 1, 1),
+        ("n", 16, "h", "w"),
+        ["conv2d_blocked", "max_pool3d", "multiply"],
+    ),
+    "channels that only calls tell": (lambda x: G.relu(x), (1, "c", 7, 6), []),
 }
 
 
