@@ -64,10 +64,8 @@ class _Axis:
 
     @property
     def end(self) -> int | None:
-        """The end of the results among the interleaved ones; from their end, or None for that, if it is symbolic."""
-        if isinstance(self.result, int):
-            return self.before + self.result
-        return -self.behind or None
+        """The end of the results among the interleaved ones; None if it is symbolic."""
+        return self.before + self.result if isinstance(self.result, int) else None
 
 
 def _axes(op: Operator) -> list[_Axis] | None:
@@ -137,8 +135,13 @@ def _without_zeros(op: Operation) -> Replacement:
     found = made("reshape", [found.results[0]], newshape=DimsAttr(shape))
     if all(axis.before == 0 == axis.behind for axis in axes):
         return found
-    bounds = {"begin": [axis.before for axis in axes], "end": [axis.end for axis in axes]}
-    return made("strided_slice", [found.results[0]], **bounds, axes=[2 + at for at in range(len(axes))])
+    places = [2 + at for at in range(len(axes))]
+    begins, ends = [axis.before for axis in axes], [axis.end for axis in axes]
+    found = made("strided_slice", [found.results[0]], begin=begins, end=ends, axes=places)
+    if None in ends:
+        shape = (batch, outputs * groups, *(axis.result for axis in axes))
+        found = made("prefix", [found.results[0]], shape=DimsAttr(shape))
+    return found
 
 
 def _term(op: Operation, value: SSAValue) -> Array | None:

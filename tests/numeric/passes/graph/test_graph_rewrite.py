@@ -148,11 +148,8 @@ def test_transposed_convolutions(rank, extents, term, kernel, options):
         return y if term is None else y + const(*((3 * groups, *[1] * rank) if term else ()))
 
     found = operators(rewritten(model, G.var("x", ("n", 4, *extents)), sizes=(4,) if "n" in extents else (1, 2)))
-    if "n" in extents and options.get("padding"):  # a part of a symbolic extent may be of no elements
-        assert found[0] == f"conv{rank}d_transpose"
-        return
     assert found[: 1 + (term is not None)] == [f"conv{rank}d", "add"][: 1 + (term is not None)]
-    assert {*found[2:]} <= {"reshape", "transpose", "strided_slice"}
+    assert {*found[2:]} <= {"reshape", "transpose", "strided_slice", "prefix"}
 
 
 def test_borders_of_transposed_convolutions():
