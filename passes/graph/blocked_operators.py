@@ -188,11 +188,13 @@ def _other(op: Operator) -> Form | None:
     blocks too."""
     channels = [image[1] for value in (*op.operands, *op.results) if (image := image_of(value)) and image[1] > 1]
     whole = gcd(*channels)
-    # What holds for blocks of the smallest size holds for all others.
-    tile = next((size for size in range(2, whole + 1) if whole % size == 0), None)
-    found = None if tile is None else packed_operator(op, 1, tile)
-    if found is None:
+    # Borders and parts that are whole blocks of the largest size are so for all that divide it. With the smallest size
+    # there are several blocks, whose axis is told apart from one of a single element.
+    sizes = [size for size in range(2, whole + 1) if whole % size == 0]
+    packed = [packed_operator(op, 1, size) for size in sizes[:1] + sizes[-1:]]
+    if not packed or packed[0] is None or None in packed:
         return None
+    found = packed[0]
     images = [value for value, axis in zip(op.operands, found.axes, strict=True) if axis == 1 and _is_image(value)]
     joined = tuple(value for value in images if not isinstance(value.owner, ConstantOp))
     if not joined or any(image_of(value) is None for value in joined):

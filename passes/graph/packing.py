@@ -98,11 +98,13 @@ class PackedOperator:
 
 
 def packed_operator(op: Operator, axis: int, tile: int) -> PackedOperator | None:
-    """`op` on packed tensors, with `axis` of its result in tiles; None if it computes no whole tiles.
+    """`op` on packed tensors, with `axis` of its result in tiles; None if it computes no whole tiles from whole tiles.
 
     The operands that are packed follow from its tensor expressions (`packed_axes`). `op` on these, with attributes that
     name the same axes and layouts, must have the expressions that follow from packing those of `op`.
     """
+    if not op.operands:
+        return None
     types = cast("tuple[Tensor, ...]", op.operand_types)
     properties = _packed_properties(op, axis, tile)
     axes = _axes_in_tiles(type(op), types, frozenset(op.properties.items()), properties, axis, tile)
@@ -123,7 +125,9 @@ def _axes_in_tiles(
     given = dict(properties)
     function = operator.on_placeholders(types, given).function("packed")
     axes = packed_axes(function, axis, tile)
-    if axes is None or operator.has_trait(Elementwise):
+    if axes is None or set(axes) <= {None}:
+        return None
+    if operator.has_trait(Elementwise):
         return axes  # an elementwise operator is the same formula in any rank
     try:
         kept = {key: value for key, value in given.items() if key not in dict(packed_properties)}
@@ -148,7 +152,7 @@ def _packed_type(type_: Tensor, axis: int | None, tile: int) -> Tensor:
 def _packed_properties(op: Operator, packed: int, tile: int) -> tuple[tuple[str, Attribute], ...]:
     """The properties of an operator whose axis `packed` is in tiles, its last dimension: axes are counted from the
     first one, borders in tiles, and a layout names packed channels."""
-    rank = len(extents_of(op.operands[0])) if op.operands else 0
+    rank = len(extents_of(op.operands[0]))
     found = properties_of(op)
     for name, value in arguments_of(op).items():
         changed: object = value

@@ -25,19 +25,22 @@ func.func @inside(%x: tensor<1x16x4x4xf32>) -> tensor<1x16x9x8xf32> {
 
 // -----
 
-// Sums over channels, channels in another order and axes that no attribute names do not: their operands are unpacked.
+// Sums over channels, channels in another order, borders of parts of blocks and axes that no attribute names do not:
+// their operands are unpacked.
 // CHECK-LABEL: func.func @outside
 // CHECK:         %[[A:\w+]] = graph.unpack
 // CHECK-NEXT:    graph.softmax %[[A]] {axis = 1
 // CHECK-NEXT:    graph.flip %[[A]] {axis = 1
 // CHECK-NEXT:    graph.instance_norm %[[A]]
 // CHECK-NEXT:    graph.transpose %[[A]]
-func.func @outside(%x: tensor<1x16x4x4xf32>) -> (tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>) {
+// CHECK-NEXT:    graph.pad %[[A]]
+func.func @outside(%x: tensor<1x16x4x4xf32>) -> (tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x32x4x4xf32>) {
   %w = graph.constant dense<0.5> : tensor<16x16x1x1xf32>
   %a = graph.conv2d %x, %w : tensor<1x16x4x4xf32>, tensor<16x16x1x1xf32>
   %s = graph.softmax %a {axis = 1} : tensor<1x16x4x4xf32>
   %f = graph.flip %a {axis = 1} : tensor<1x16x4x4xf32>
   %n = graph.instance_norm %a : tensor<1x16x4x4xf32>
   %t = graph.transpose %a {axes = [0, 1, 3, 2]} : tensor<1x16x4x4xf32>
-  func.return %s, %f, %n, %t : tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>
+  %p = graph.pad %a {pad_width = [[0, 0], [8, 8], [0, 0], [0, 0]]} : tensor<1x16x4x4xf32>
+  func.return %s, %f, %n, %t, %p : tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>, tensor<1x32x4x4xf32>
 }

@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from operator_forms import FORMS, Form, arrays_of, module_of
+from tiers import first_tier
+from xdsl.dialects.builtin import TensorType
 
 import weft
 from weft import graph as G
+from weft.interp.interpreter import Interpreter
+from weft.passes.graph.operators import detached_ops, made
+from weft.passes.graph.packing import packed_operator
+from weft.texpr.graph_operators import Operator
 
 random = np.random.default_rng(3)
 
@@ -70,3 +77,35 @@ def test_two_numbers_in_a_byte() -> None:
     stored, whole = function(build, G.var("w", w.shape, "uint8"))(w)
     np.testing.assert_array_equal(stored[..., 0], w[0::2] | w[1::2] << 4)
     np.testing.assert_array_equal(whole, w)
+
+
+def packings(given: Form) -> list[tuple[int, int]]:
+    """The axes of the result of an operator, and the tiles, with which it computes tiles from tiles."""
+    (op,) = (op for op in module_of(given).walk() if isinstance(op, Operator))
+    if len(op.results) != 1 or not isinstance(type_ := op.results[0].type, TensorType):
+        return []
+    pairs = [(axis, tile) for axis, extent in enumerate(type_.get_shape()) for tile in {2, extent} if extent > 1]
+    return [(axis, tile) for axis, tile in pairs if type_.get_shape()[axis] % tile == 0 and found(op, axis, tile)]
+
+
+def found(op: Operator, axis: int, tile: int) -> bool:
+    return packed_operator(op, axis, tile) is not None
+
+
+@pytest.mark.parametrize("given", first_tier(FORMS, *FORMS[::30]), ids=str)
+def test_operators_on_tiles_compute_tiles(given: Form) -> None:
+    """For any axis and any operator: what it computes of packed operands is, unpacked, what it computes of them."""
+    for axis, tile in packings(given):
+        module = module_of(given)
+        (op,) = (op for op in module.walk() if isinstance(op, Operator))
+        arrays = arrays_of(module, given)
+        expected = Interpreter(module.clone()).call("main", *arrays)
+        packed = packed_operator(op, axis, tile)
+        assert packed is not None
+        values = [packed.of(op, tile).results[0]]
+        values = [made("unpack", values, inner_dims_pos=[axis], inner_tiles=[tile]).results[0]]
+        for new in detached_ops(values[0]):
+            op.parent.insert_op_before(new, op)  # pyright: ignore[reportOptionalMemberAccess]
+        op.results[0].replace_all_uses_with(values[0])
+        module.verify()
+        np.testing.assert_allclose(Interpreter(module).call("main", *arrays), expected, rtol=1e-3, atol=1e-3)
