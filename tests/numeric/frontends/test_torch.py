@@ -186,7 +186,7 @@ class Program:
     def found(self, *, compiled: bool) -> list[tuple[str, Any, Any]]:
         """Operator, the array that the program gives, and PyTorch's result, for each result."""
         builder = G.BlockBuilder()
-        importer, outputs, expected = self.importing.Importer(builder), list[Any](), list[tuple[str, Any]]()
+        importer, outputs, expected = self.importing.Importer(builder, {}), list[Any](), list[tuple[str, Any]]()
         with builder.function("main", self.params):
             for name, module, inputs, results in self.graphs:
                 outputs += importer.convert(module, inputs)
