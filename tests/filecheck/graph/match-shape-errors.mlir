@@ -66,7 +66,7 @@ func.func @f(%c: tensor<i64>) -> tensor<?xi64, #graph.dims<k>> {
 // -----
 
 func.func @f(%c: tensor<i64>) {
-  // expected-error@+1 {{graph.match_shape: no parameter has the extent 'm', and no earlier op binds it (known: none)}}
+  // expected-error@+1 {{graph.match_shape: no parameter has the extent 'm', and no earlier op binds it (known: c.0)}}
   graph.match_shape %c as <k> at_most <m> : tensor<i64>
   func.return
 }
