@@ -370,7 +370,7 @@ class MatchShapeOp(IRDLOperation):
       -> tensor<1x?xi64, #graph.dims<k>>
     ```
     `sizes` is an integer, or a vector with an integer for each name. A function is cut here: what follows allocates
-    with the value of the name. Values lie in 0 .. `at_most`, where `?` is no bound. One outside is an error in checked
+    with the value of the name. Values are in 0 .. `at_most`, where `?` is no bound. One outside is an error in checked
     builds; it is clamped in others, so that no build accesses memory by it.
     """
 

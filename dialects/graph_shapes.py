@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
@@ -290,6 +291,33 @@ EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 def is_signed(name: str) -> bool:
     """Whether a name may be negative: `x.0` is element 0 of the parameter `x`, others are extents."""
     return "." in name
+
+
+def element_symbol(parameter: str, element: int) -> Expression:
+    """The value of an element of a parameter of integers, which calls read before anything runs."""
+    return symbol(f"{parameter}.{element}")
+
+
+MOST_ELEMENTS: Final = 64
+"""The greatest number of elements of a parameter that extents may name."""
+
+
+def is_element(type_: Attribute, element: int) -> bool:
+    """Whether extents may name an element of a tensor: it is an integer of 32 or 64 bits, one of few."""
+    if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
+        return False
+    count = prod(type_.get_shape())
+    return (
+        type_.element_type.width.data in (32, 64)
+        and DYNAMIC_INDEX not in type_.get_shape()
+        and element < count <= MOST_ELEMENTS
+    )
+
+
+def element_of_name(name: str) -> tuple[str, int] | None:
+    """The parameter and the element that a name stands for; None for the name of an extent."""
+    parameter, _, element = name.rpartition(".")
+    return (parameter, int(element)) if parameter and element.isdecimal() else None
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:

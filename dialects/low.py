@@ -212,16 +212,13 @@ def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:
-    """The symbols of a low function that are strides alone, which may be negative; extents are not."""
+    """The symbols of a low function that are no extents, which may be negative: strides, and elements of parameters."""
     extents: set[str] = set()
-    strides: set[str] = set()
     for param in params_of(function):
         if isinstance(param.type, MemRefType):
             names = [symbol.data for symbol in param.symbols]
-            first_stride = len(dynamic_extents(param.type))
-            extents.update(names[:first_stride])
-            strides.update(names[first_stride:])
-    return frozenset(strides - extents)
+            extents.update(names[: len(dynamic_extents(param.type))])
+    return frozenset(set(symbols_of(function)) - extents)
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:

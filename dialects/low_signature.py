@@ -20,7 +20,7 @@ from weft.dialects.low_results import allocated_results
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.dialects.traversal import operations_in
 from weft.support.call_preconditions import CallPrecondition
-from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature, elements_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def signature_of(function: FuncOp) -> Signature:
     calls_out = any(type(op) in (CallOp, CallRegisteredOp) for op in operations_in(function))
     iterations = _iterations(function.body)
     facts = preconditions_of(function)
-    results = _count_results(args, facts)
+    results = _count_results(args, symbols_of(function), facts)
     buffers = arena_sizes(function)
     # Several are in the memory of a device, which tells what it lacks.
     sizes = buffers[0] if len(buffers) == 1 else []
@@ -77,14 +77,18 @@ def _iterations(region: Region) -> int:
     return total
 
 
-def _count_results(args: Sequence[ArraySpec | ScalarSpec], facts: Sequence[CallPrecondition]) -> int:
+def _count_results(
+    args: Sequence[ArraySpec | ScalarSpec], symbols: Sequence[str], facts: Sequence[CallPrecondition]
+) -> int:
     """The number of trailing arguments that a call can allocate."""
+    elements = elements_of(args, symbols)
     places = range(len(args), 0, -1)
     first = next((at for at in places if not _is_result(args[at - 1])), 0)
     for at in range(first, len(args)):
         rest = args[at:]
         known = {symbol for other in args[:at] if isinstance(other, ArraySpec) for symbol in other.symbols}
         known |= {other.name for other in args[:at] if isinstance(other, ScalarSpec)}
+        known |= elements.keys()
         for fact in facts:
             if fact.defines is not None and known.issuperset({*fact.names} - {fact.defines}):
                 known.add(fact.defines)

@@ -136,7 +136,7 @@ class AssumeOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckSizeOp(IRDLOperation):
-    """States that a size which data decide lies in 0 .. `most`: checked builds log one that does not.
+    """States that a size that data decide is in 0 .. `most`: checked builds log one that does not.
 
     ```mlir
     %count = memref.load %found[] : memref<index>

@@ -10,6 +10,7 @@ from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
     ShapeError,
+    is_signed,
     lone_name,
     names_in,
     substitute,
@@ -50,7 +51,7 @@ def unified(
             for name, other in sorted(
                 ((lone_name(a), b) for a, b in (sides, sides[::-1])), key=lambda side: -rank.get(side[0] or "", -1)
             ):
-                is_size = not isinstance(other, int) or other >= 0
+                is_size = other >= 0 if isinstance(other, int) else not any(map(is_signed, names_in(other)))
                 if name in rank and other is not None and is_size and name not in names_in(other):
                     found = {key: substitute(extent, {name: other}) for key, extent in found.items()} | {name: other}
                     break

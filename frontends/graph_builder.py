@@ -616,8 +616,8 @@ class BlockBuilder:
             for name in sorted(names & bound.keys()):
                 raise CompileError.at(
                     bound[name],
-                    f"the size '{name}' of a result of @{traced.sym_name.data} depends on data: branches and loops give "
-                    "results of the same size for all data",
+                    f"the size '{name}' of a result of @{traced.sym_name.data} depends on data: branches and loops "
+                    "give results of the same size for all data",
                 )
         return traced
 

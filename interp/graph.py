@@ -13,7 +13,16 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects import graph
 from weft.dialects.element_types import element_of, value_type
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import Extent, KnownExtent, evaluate, names_in, shape_of, solutions
+from weft.dialects.graph_shapes import (
+    Extent,
+    KnownExtent,
+    element_of_name,
+    evaluate,
+    is_element,
+    names_in,
+    shape_of,
+    solutions,
+)
 from weft.interp.errors import InterpreterError
 from weft.interp.registered_calls import filled
 from weft.interp.registry import emit_nothing, emits, evaluates
@@ -224,6 +233,10 @@ def _name_text(emitter: Emitter, op: Operation, name: str) -> str:
             own = f"{emitter.value(value)}.shape[{axis}]"
             is_alone = (found.factor, found.rest) == (1, 0)
             return own if is_alone else f"(({own} - {_extent_text(emitter, op, found.rest)}) // {found.factor})"
+    parameter, element = element_of_name(name) or (None, 0)
+    for value in emitter.function.body.block.args:
+        if value.name_hint == parameter and is_element(value.type, element):
+            return f"int({emitter.value(value)}.flat[{element}])"
     raise CompileError.at(op, f"{op.name}: no operand or parameter has the extent '{name}'")
 
 

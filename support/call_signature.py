@@ -8,7 +8,7 @@ otherwise. The pointer for a result that the function allocates is that of a des
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from weft.support.call_preconditions import CallPrecondition
@@ -16,7 +16,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.narrow_floats import SMALL_FLOATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 BY_ZERO: Final = 2
 """The first number in the row of a bounds log for a division by zero."""
@@ -143,6 +143,18 @@ class ScalarSpec:
         return f"{self.name}: {self.dtype}" + (f" = {self.symbol}" if self.symbol else "")
 
 
+def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """The symbols that are elements of arrays of integers, such as `x.0`: the position of the argument, and the element
+    in row-major order."""
+    found: dict[str, tuple[int, int]] = {}
+    for symbol in symbols:
+        name, dot, element = symbol.rpartition(".")
+        for position, arg in enumerate(args) if dot else ():
+            if arg.name == name and isinstance(arg, ArraySpec) and symbol not in arg.symbols and element.isdecimal():
+                found[symbol] = position, int(element)
+    return found
+
+
 @dataclass(frozen=True)
 class Signature:
     """The arguments of one function.
@@ -176,7 +188,7 @@ class Signature:
         for name in names:
             if names.count(name) > 1:
                 raise CompileError(f"{self.name}: two arguments are named '{name}'")
-        used = {symbol for arg in self.arrays for symbol in arg.symbols}
+        used = {symbol for arg in self.arrays for symbol in arg.symbols} | self.elements.keys()
         if used != set(self.symbols) or len(set(self.symbols)) != len(self.symbols):
             raise CompileError(
                 f"{self.name}: the shapes use the symbols {sorted(used)}, but {list(self.symbols)} are listed"
@@ -192,6 +204,11 @@ class Signature:
         return tuple(arg for arg in self.args if isinstance(arg, ArraySpec))
 
     @property
+    def elements(self) -> Mapping[str, tuple[int, int]]:
+        """The symbols that are elements of arrays: the position of the argument, and the element in row-major order."""
+        return elements_of(self.args, self.symbols)
+
+    @property
     def result_specs(self) -> tuple[ArraySpec, ...]:
         """The arrays that may be left out of a call."""
         return self.arrays[len(self.arrays) - self.results :]
@@ -200,6 +217,18 @@ class Signature:
     def allocates(self) -> bool:
         """Whether calls allocate results whose extents depend on data."""
         return any(arg.is_allocated for arg in self.arrays)
+
+    def with_descriptors(self) -> Signature:
+        """The signature with the descriptors of allocated results, which are arrays of int64, in their place."""
+        if not self.allocates:
+            return self
+        args = tuple(
+            ArraySpec(arg.name, "int64", (1 + len(arg.shape),), "write")
+            if isinstance(arg, ArraySpec) and arg.is_allocated
+            else arg
+            for arg in self.args
+        )
+        return replace(self, args=args)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(str(arg) for arg in self.args)})"

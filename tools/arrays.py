@@ -77,8 +77,10 @@ class Request:
 
 
 def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
-    """A value for each argument, in order: what the request gives, else random numbers; outputs that are only written
-    hold NaN (or the largest integer), so that an element that the function leaves out is seen.
+    """A value for each argument that the call does not allocate, in order: what the request gives, else random numbers.
+
+    Outputs that are only written hold NaN (or the largest integer), so that an element that the function leaves out is
+    seen.
 
     Raises `CompileError` when something given does not fit, or an extent cannot be known.
     """
@@ -97,6 +99,8 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
     for spec in signature.args:
         if spec.name in given:
             values[spec.name] = given[spec.name]
+        elif isinstance(spec, ArraySpec) and spec.is_allocated:
+            continue
         elif isinstance(spec, ScalarSpec):
             raise CompileError(f"scalar argument '{spec}' needs a value: --input {spec.name}=NUMBER")
         else:

@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     milliseconds = (time.perf_counter() - start) * 1e3
     signature = compiled.signature
     values = make_arguments(signature, _request(original, signature, arguments))
-    files = assignments(arguments.output, "--output", list(_outputs(signature, values)), "output")
+    files = assignments(arguments.output, "--output", _output_names(signature), "output")
     before = _copied(values)
 
     print(signature)
@@ -204,11 +204,15 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
     return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
 
 
-def _call(compiled: Function, values: Mapping[str, Value]) -> None:
+def _call(compiled: Function, values: dict[str, Value]) -> None:
+    """Call a function, and add the results that it allocates to the values."""
+    allocated = [spec.name for spec in compiled.signature.arrays if spec.is_allocated]
     try:
-        compiled(**values)
+        found = compiled(**{name: value for name, value in values.items() if name not in allocated})
     except (IndexError, TypeError, ValueError) as error:
         raise CompileError(str(error)) from error
+    results = cast("tuple[Array, ...]", found if isinstance(found, tuple) else (found,))
+    values.update(zip(allocated, results, strict=False))
 
 
 @dataclass(frozen=True)
@@ -325,11 +329,16 @@ class _Edges:
                 return False
         return True
 
+    @property
+    def _passed(self) -> list[ArraySpec | ScalarSpec]:
+        """The arguments that calls pass."""
+        return [spec for spec in self.compiled.signature.args if spec.name in self.values]
+
     def _recipe(self) -> ArgumentRecipe:
         parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
         # Numbers in preconditions bind extents of the arrays at hand.
         bound = {name for fact in self.compiled.signature.facts for name in fact.names}
-        for spec in self.compiled.signature.args:
+        for spec in self._passed:
             value = self.values[spec.name]
             if isinstance(spec, ArraySpec):
                 shape = cast("Array", value).shape
@@ -342,9 +351,7 @@ class _Edges:
     def _planted(self, planting: Planting) -> dict[str, Value]:
         generator = np.random.default_rng(self.seed)
         planted: dict[str, Value] = {}
-        for position, (spec, value) in enumerate(
-            zip(self.compiled.signature.args, _copied(self.values).values(), strict=True)
-        ):
+        for position, (spec, value) in enumerate(zip(self._passed, _copied(self.values).values(), strict=True)):
             type_ = TYPES[spec.dtype]
             array = np.asarray(value)
             elements = widen(array, type_) if isinstance(spec, ArraySpec) else array.reshape(1).astype(array.dtype)
@@ -362,8 +369,12 @@ def _copied(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
+def _output_names(signature: Signature) -> list[str]:
+    return [spec.name for spec in signature.arrays if spec.writes]
+
+
 def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Array]:
-    return {spec.name: cast("Array", values[spec.name]) for spec in signature.arrays if spec.writes}
+    return {name: cast("Array", values[name]) for name in _output_names(signature)}
 
 
 def _plain(
@@ -383,9 +394,14 @@ def _interpreted(
     values = _copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
-    names = list(values)[len(values) - results :]
+    given, names = [spec.name for spec in signature.args], list[str]()
+    if results:
+        given, names = given[:-results], given[-results:]
+    elif signature.allocates:
+        names = [spec.name for spec in signature.arrays if spec.is_allocated]
+        results = len(names)
     try:
-        returned = interpreter.call(function.sym_name.data, *list(values.values())[: len(values) - results])
+        returned = interpreter.call(function.sym_name.data, *(values[name] for name in given if name in values))
     except (TypeError, ValueError) as error:
         raise CompileError(f"the interpreter cannot run the program on these arguments: {error}") from error
     made = cast("tuple[Any, ...]", returned if isinstance(returned, tuple) else (returned,) if results else ())

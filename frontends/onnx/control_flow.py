@@ -85,6 +85,7 @@ def _several(found: Value | tuple[Value, ...]) -> list[Value]:
 def _if(node: Node) -> Sequence[Entry]:
     branches: dict[str, GraphProto] = {name: node.attribute(name) for name in ("then_branch", "else_branch")}
     known = node.scope.known_of(node.item(0))
+    known = None if known is None or known.is_symbolic else known
     if known is not None:
         label = "then_branch" if bool(known.array.reshape(-1)[0]) else "else_branch"
         return inside(node, label, {}, is_function=False).outputs_of(branches[label])
@@ -159,6 +160,7 @@ def steps_of(node: Node, steps: Item) -> KnownExtent:
 
 def _checked_condition(node: Node, scope: Scope, entry: Entry) -> None:
     known = None if isinstance(entry, TensorSequence | Absent) else scope.known_of(entry)
+    known = None if known is None or known.is_symbolic else known
     if known is None or not bool(np.all(known.array)):
         raise node.refuse("a condition of the attribute 'body' that depends on data is not supported")
 

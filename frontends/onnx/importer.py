@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -30,6 +31,7 @@ from onnx import (
     defs,
     helper,
 )
+from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import PRECONDITIONS, Tensor
@@ -37,6 +39,8 @@ from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
     ShapeError,
+    element_symbol,
+    is_element,
     lone_name,
     names_in,
     parse_extent,
@@ -59,6 +63,7 @@ from weft.frontends.onnx.registry import Converter, converter_of, domain_name, i
 from weft.support.argument_types import checked_argument, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.input_axes import Axis, axes_of, show_axes
+from weft.support.locations import node_location
 from weft.support.names import free_name
 from weft.texpr.shapes import value_name
 
@@ -114,6 +119,8 @@ class Import:
         """The names of the model's inputs, by their values."""
         self.equal: list[tuple[Extent, Extent]] = []
         """Extents that converters require to be equal."""
+        self.extents: dict[SSAValue, Known] = {}
+        """Tensors of integers as extents: inputs of the model that are such, and what is computed of these."""
         self.evaluated: dict[SSAValue, Known | None] = {}
         """What `evaluated` has found."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
@@ -174,8 +181,16 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> Known | None:
-        """The elements of an item, None where they depend on what the model is given."""
-        return item if isinstance(item, Known) else evaluated(item, self.shared.evaluated)
+        """The elements of an item, as symbols if calls give them; None where they depend on what the model is given."""
+        if isinstance(item, Known):
+            return item
+        return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
+
+    def as_extents(self, inputs: Sequence[Entry | None]) -> Sequence[Entry | None] | None:
+        """The inputs of a node, in which tensors are extents where calls give these; None if there is no such input."""
+        extents = self.shared.extents
+        found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
+        return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
 
     def state_equal(self, left: Extent, right: Extent) -> None:
         """Let two extents be equal: the import starts again if that gives a symbol another extent."""
@@ -245,8 +260,13 @@ class Scope:
             found = self._converted(proto, domain, opset, place)
         except (CompileError, ShapeError) as error:
             shared.report(label, error, place)
+            items = [self.names.get(name) for name in proto.input]
+            for item in items:
+                if isinstance(item, Value) and item.ssa in shared.extents:
+                    shared.unbound |= self.sources_of(item)
         except UnconvertedError:
             pass
+        _set_location(found, place)
         for position, name in enumerate(proto.output):
             if name:
                 item = found[position] if position < len(found) else None
@@ -298,6 +318,7 @@ class Scope:
             try:
                 found = _converted_by(convert, node)
                 if found is not None:
+                    self._note_extents(node, convert, found)
                     return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
@@ -306,6 +327,17 @@ class Scope:
         if not _has_body(node.schema):
             return fall_back(node, opset)
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
+
+    def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
+        """Note the results of a node on extents as extents too."""
+        inputs = self.as_extents(node.inputs)
+        if inputs is None or not can_fold(node.operator, inputs):
+            return
+        with suppress(CompileError, ShapeError, *_MISFITS):
+            folded = _converted_by(convert, replace(node, inputs=inputs, folds=True)) or ()
+            for item, extents in zip(found, folded, strict=True):
+                if isinstance(item, Value) and isinstance(extents, Known):
+                    self.shared.extents[item.ssa] = extents
 
     def _written_out(
         self,
@@ -561,6 +593,11 @@ def _build_main(
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
             shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
+        for value in parameters:
+            if is_element(value.type, 0) and value.ndim <= 1 and value.ssa.name_hint is not None:
+                shape, name = value.type.get_shape(), value.ssa.name_hint
+                symbols = [element_symbol(name, element) for element in range(prod(shape))]
+                shared.extents[value.ssa] = Known(np.array(symbols, object).reshape(shape), value.dtype)
         with builder.dataflow():
             scope.run(graph.node)
             _check_equal(shared, scope, extents)
@@ -579,6 +616,17 @@ def _build_main(
             for value in outputs:
                 builder.emit_output(value)
         builder.emit_func_output(outputs)
+
+
+def _set_location(items: Sequence[Entry | None], place: str) -> None:
+    """Let what a node made be at its place."""
+    location = node_location(place)
+    pending = [v.ssa for item in items if item is not None for v in tensors_of(item) if isinstance(v, Value)]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and isinstance(op.location, UnknownLoc):
+            op.location = location
+            pending += op.operands
 
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:

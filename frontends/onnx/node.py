@@ -200,7 +200,9 @@ class Node:
         known = self.known(index)
         if known.is_symbolic:
             shown_extents = ", ".join(map(str, known.extents()))
-            raise self.refuse(f"input {self.input_name(index)} must be numbers, got ({shown_extents})")
+            refusal = self.refuse(f"input {self.input_name(index)} must be numbers, got ({shown_extents})")
+            refusal.unbound = self.scope.sources_of(self.item(index))
+            raise refusal
         return known.array
 
     def number_at(self, index: int) -> int | float | bool:

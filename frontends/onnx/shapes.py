@@ -15,7 +15,9 @@ from weft.dialects.graph_shapes import (
     exact_quotient,
     floordiv,
     is_not_negative,
+    is_signed,
     multiply,
+    names_in,
     show_shape,
     subtract,
 )
@@ -36,6 +38,9 @@ def target_shape(
             if axis >= len(shape):
                 raise node.refuse(f"the shape {_text(wanted)} copies axis {axis} of {_text(shape)}")
             found.append(shape[axis])
+        elif copies_zeros and any(map(is_signed, names_in(extent))):
+            # Calls give the number: 0 and -1, which have a meaning of their own, do not make the number of elements.
+            found.append(extent if is_not_negative(subtract(extent, 1)) else choose("max", extent, 1))
         else:
             found.append(extent)
     unknown = [axis for axis, extent in enumerate(found) if isinstance(extent, int) and extent < 0]
@@ -166,7 +171,10 @@ def _split(
     if len(sizes) != parts or not node.equal(total, extent) or any(isinstance(n, int) and n < 0 for n in sizes):
         raise node.refuse(f"the sizes {_text(sizes)} must be {parts} that make {extent}")
     cuts = list(accumulate(sizes, add))[:-1]
-    return ops.split(data, cuts, axis) if cuts else [data]
+    *others, last = ops.split(data, cuts, axis) if cuts else [data]
+    if total != extent:  # the import starts again with one extent for both, or calls check them
+        last = ops.broadcast_to(last, [*data.shape[:axis], sizes[-1], *data.shape[axis + 1 :]])
+    return [*others, last]
 
 
 def _part(size: KnownExtent, rest: KnownExtent) -> KnownExtent:
@@ -180,8 +188,13 @@ def _part(size: KnownExtent, rest: KnownExtent) -> KnownExtent:
 def _expand(node: Node, data: Value, wanted: Sequence[KnownExtent]) -> Item:
     shape: list[Extent] = list(wanted)
     for axis in range(1, min(len(shape), data.ndim) + 1):
-        if shape[-axis] == 1:
-            shape[-axis] = data.shape[-axis]
+        wanted_extent, own = wanted[-axis], data.shape[-axis]
+        if wanted_extent == 1:
+            shape[-axis] = own
+        elif own is not None and own != 1 and any(map(is_signed, names_in(wanted_extent))):
+            # Calls give the number, which is 1 or the own extent: (number - own) * (number - 1) is 0.
+            misfit = multiply(subtract(wanted_extent, own), subtract(wanted_extent, 1))
+            shape[-axis] = add(own, misfit)
     shape[:0] = data.shape[: max(data.ndim - len(shape), 0)]
     return ops.broadcast_to(data, shape)
 

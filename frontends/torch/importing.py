@@ -677,7 +677,10 @@ def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
 def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
     """The least and greatest values of the symbolic sizes of an exported program; None where they have no limit."""
     return {
-        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
+        str(size): (
+            int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
+            int(bounds.upper) if bounds.upper.is_Integer else None,
+        )
         for size, bounds in program.range_constraints.items()
         if size.is_Symbol
     }

@@ -18,7 +18,7 @@ def _nonzero(cx: Conversion, x: Value) -> Value:
     return apply("transpose", cx.sizes(cx.shape[0]).nonzero(x))
 
 
-@register("aten.nonzero_numpy.default", "aten.where.default")
+@register("aten.nonzero_numpy.default")
 def _nonzero_by_axis(cx: Conversion, x: Value) -> tuple[Value, ...]:
     return coordinates(x, cx.sizes(cx.shape[0]).nonzero(x))
 
@@ -90,6 +90,15 @@ def _kept(
 @register("aten.repeat_interleave.Tensor")
 def _repeat_interleave(cx: Conversion, repeats: Value, output_size: KnownExtent | None = None) -> Value:
     return cx.sizes(cx.shape[0]).repeated(repeats).astype(cx.dtype)
+
+
+@register("aten.bincount.default")
+def _bincount(cx: Conversion, x: Value, weights: Value | None = None, minlength: int = 0) -> Value:
+    most = apply("max", x.astype("int64"), axis=[0])
+    count = cx.sizes(cx.shape[0]).extent(apply("maximum", apply("add", most, 1), minlength))
+    bins = apply("full", (count,), 0, dtype=cx.dtype)
+    amounts = apply("full", known(x.shape), 1, dtype=cx.dtype) if weights is None else weights.astype(cx.dtype)
+    return apply("scatter_elements", bins, x.astype("int64"), amounts, axis=0, reduction="add")
 
 
 @register("aten._local_scalar_dense.default")

@@ -16,6 +16,7 @@ from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import (
+    is_element,
     lone_name,
     shape_of,
     show_extent,
@@ -64,6 +65,8 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
             )
         array = np.asarray(value)
         _check(function, name, parameters[name], array, extents)
+        if is_element(parameters[name].type, 0):
+            extents |= {f"{name}.{at}": int(number) for at, number in enumerate(array.flat)}
         arrays.append((parameters[name], array))
     if extents:
         # Retyping makes new arguments: find them again by position.

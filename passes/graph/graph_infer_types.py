@@ -16,7 +16,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.graph import DataflowOp, MakeTupleOp, MatchShapeOp, TupleGetOp, function_of
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import Extent, ShapeError, names_in, solutions, symbol, tensor_type
+from weft.dialects.graph_shapes import (
+    MOST_ELEMENTS,
+    Extent,
+    ShapeError,
+    is_element,
+    names_in,
+    solutions,
+    symbol,
+    tensor_type,
+)
 from weft.passes.graph.functions import graph_functions, retype, shape_at
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import Operator
@@ -37,6 +46,7 @@ def infer_types(function: FuncOp) -> None:
     name_parameters(function)
     shapes = [shape_at(function, a.type) for a in function.args if isinstance(a.type, TensorType)]
     bound = {solution.name for solution in solutions([extent for shape in shapes for extent in shape])}
+    bound |= {f"{a.name_hint}.{at}" for a in function.args for at in range(MOST_ELEMENTS) if is_element(a.type, at)}
     _infer_block(function.body.block, bound)
     function.update_function_type()
 

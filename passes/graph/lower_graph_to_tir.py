@@ -14,8 +14,10 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FunctionType,
     IndexType,
+    IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -24,15 +26,16 @@ from xdsl.dialects.builtin import (
     TupleType,
     UnitAttr,
     i8,
+    i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.index import Index, exprs_of
-from weft.dialects.argument_attributes import has_argument_attribute, set_argument_attribute
+from weft.dialects.argument_attributes import argument_attributes, has_argument_attribute, set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
     CallDpsOp,
@@ -54,6 +57,10 @@ from weft.dialects.graph_shapes import (
     KnownExtent,
     add,
     choose,
+    element_of_name,
+    extents_in,
+    is_element,
+    lone_name,
     multiply,
     names_in,
     shape_of,
@@ -71,6 +78,7 @@ from weft.dialects.tir_kinds import (
     CONSTANT,
     CONSTANTS_FROM_MEMORY,
     DONATED,
+    ELEMENT,
     PARAMETER_ACCESS,
     RETURNED,
     TIR_FUNCTION,
@@ -144,10 +152,12 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
         lowering.lower(op)
     lowering.finish()
     if any(has_argument_attribute(function, argument.index, DONATED) for argument in function.args):
-        results = function.args[len(function.args) - len(returned) :]
-        function.attributes[RETURNED] = ArrayAttr([StringAttr(result.name_hint or "") for result in results])
+        names = [StringAttr(parameter.name_hint or "") for _, parameter in lowering.results]
+        function.attributes[RETURNED] = ArrayAttr(names)
     if is_read:  # a result that other calls read is written before all the same
-        accesses = [AccessMode.READ] * (len(function.args) - len(returned)) + [AccessMode.WRITE] * len(returned)
+        accesses = [AccessMode.READ] * len(function.args)
+        for _, parameter in lowering.results:
+            accesses[cast("BlockArgument", parameter).index] = AccessMode.WRITE
         function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
 
@@ -300,6 +310,36 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
     return names
 
 
+def _add_elements(function: FuncOp) -> list[str]:
+    """Give a graph function an index parameter for each element of its parameters that extents name, behind the others
+    (`tir.element_of`). Returns the names."""
+    names: dict[str, tuple[int, int]] = {}
+    parameters = {argument.name_hint: argument for argument in function.args}
+    types = [argument.type for argument in function.args]
+    attributes: list[Attribute] = []
+    for op in function.body.walk():
+        types += op.result_types
+        attributes += op.properties.values()
+    shapes = [shape_of(type_) for type_ in types if isinstance(type_, TensorType)]
+    extents = [*chain.from_iterable(shapes), *chain.from_iterable(map(extents_in, attributes))]
+    tensors = [argument.type for argument in function.args if isinstance(argument.type, TensorType)]
+    bound = {lone_name(extent) for type_ in tensors for extent in shape_of(type_)}
+    for name in sorted({name for extent in set(extents) for name in names_in(extent)} - bound):
+        found = element_of_name(name)
+        argument = None if found is None else parameters.get(found[0])
+        if found is not None and argument is not None and is_element(argument.type, found[1]):
+            names[name] = argument.index, found[1]
+    entries = argument_attributes(function)
+    for name, place in names.items():
+        index = function.body.block.insert_arg(IndexType(), len(function.args))
+        index.name_hint = name
+        entries.append(DictionaryAttr({ELEMENT: ArrayAttr([IntegerAttr(number, i64) for number in place])}))
+    if names:
+        function.arg_attrs = ArrayAttr(entries)
+        function.update_function_type()
+    return list(names)
+
+
 class _FunctionLowering(Bufferization):
     """Extents, temporaries and constants come first, then the calls. Lower the ops in order, then `finish`."""
 
@@ -320,7 +360,11 @@ class _FunctionLowering(Bufferization):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
         self._bound = bound_in(function)
         """The names of extents that data decide."""
-        super().__init__(function, returned, _parameter_names(function, returned))
+        elements = _add_elements(function)
+        tensors, results = len(function.args) - len(elements), len(returned)
+        order = [*range(tensors), *range(len(function.args), len(function.args) + results)]
+        order += range(tensors, len(function.args))
+        super().__init__(function, returned, _parameter_names(function, returned), order)
         self._extents = ExtentValues(self.head, function)
         self._bytes: dict[SSAValue, SSAValue] = {}
         """The buffers of bytes in which several tensors lie."""
@@ -339,6 +383,8 @@ class _FunctionLowering(Bufferization):
             self._extents.know(symbol(found.name), value)
             if found.rest != 0:
                 self._state(CallPrecondition(f"0 <= {found.name}"))
+        for name, parameter in zip(elements, self.block.args[len(order) - len(elements) :], strict=True):
+            self._extents.know(symbol(name), parameter)
         results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
         for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))

@@ -37,7 +37,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, add, is_never_negative
+from weft.dialects.graph_shapes import KnownExtent, add, is_never_negative, symbol
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS
@@ -520,7 +520,9 @@ def _check_call_facts(
         values = {name: names.extent(given[name]) for name in fact.names}
         differences = _differences(fact, values)
         if differences is not None:
-            not_negative = names.not_negative(range_of) if not_negative is None else not_negative
+            if not_negative is None:
+                not_negative = names.not_negative(range_of)
+                not_negative |= {n for n in names.values if frozenset({("<=", symbol(n) * -1)}) in own}
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue
             # A loop around the call has an iteration.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
-from weft.analysis.index import Index, RangeOf
+from weft.analysis.index import Index, Quotient, RangeOf
 from weft.analysis.integer_ranges import is_fixed
-from weft.analysis.structure import vectorized_loop_around
+from weft.analysis.structure import ancestors, vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
@@ -39,9 +39,13 @@ from weft.passes.tir.nest import (
     repetitions,
     replace_variable,
 )
+from weft.passes.tir.speculation import speculate
 from weft.support.statistics import Statistic
 
 _CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main part has lost a condition")
+_VERSIONS: Final = Statistic(
+    "tir-partition-loops", "versions-made", "remainders with a version for each number of unrolled iterations"
+)
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -75,7 +79,19 @@ class PartitionLoopsPass(TirPass):
     // becomes
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
-    A loop that then runs at most once becomes a condition.
+    Nor is one if the condition says how often a loop over rows further in runs, of a number that is not known. A loop
+    that then runs at most once becomes a condition.
+
+    What remains of an extent that is not known has a version for each number of iterations of the unrolled loops in
+    it, whose arrays then become registers:
+
+    ```mlir
+    tir.for %i0 in ceil(%n / 4) { tir.for %i1 in 4 unrolled { scf.if %i0 * 4 + %i1 < %n { BODY } } }
+    // becomes
+    tir.for %i0 in %n floordiv 4 { tir.for %i1 in 4 unrolled { BODY } }
+    scf.if %n mod 4 > 0 { scf.if %n mod 4 < 2 { BODY } else { scf.if %n mod 4 < 3 { tir.for %i1 in 2 unrolled { BODY } }
+      else { tir.for %i1 in 3 unrolled { BODY } } } }
+    ```
 
     A parallel loop over nests whose ends are an iteration each stays whole, so that threads share the ends, too:
 
@@ -112,6 +128,10 @@ class _Bounds:
     exclusive: bool
     """Outside the main part the loop does nothing."""
 
+    @property
+    def is_symbolic(self) -> bool:
+        return any(not bound.is_constant for bound in (*self.lows, *self.highs))
+
 
 def _size(op: Operation) -> int:
     return len(operations_in(op))
@@ -139,8 +159,7 @@ class _Partitioner:
         self.visit_block(self.function.body.block)
         # Afterwards, for loops around them would be cut for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
-            runs_at_most_once = loop.dynamic_extent is not None and Index.of(loop.extent).range(range_of)[1] == 1
-            if loop.kind.data is LoopKind.SERIAL and runs_at_most_once:
+            if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
 
     def visit_block(self, block: Block) -> None:
@@ -159,15 +178,34 @@ class _Partitioner:
             if self._cut_rows(loop, list(bounds.proved)):
                 self.visit_loop(loop)
                 return
+            if bounds.is_symbolic and is_in_small_parts(loop, bounds.proved):
+                self.visit_block(loop.body.block)
+                return
             self.budget -= 2 * _size(loop)
         _CUT.add()
         pieces = apply_bounds(loop, bounds)
         self._look_again()
         for piece in pieces:
             if isinstance(piece, Block):
-                self.visit_block(piece)
+                for block in self._versions(piece):
+                    self.visit_block(block)
             elif piece.parent is not None:
                 self.visit_loop(piece)
+
+    def _versions(self, body: Block) -> list[Block]:
+        """The blocks that are left to cut of a part of a loop: its body, or the versions of it for each number of
+        iterations of the unrolled loops in it, if that is only known at run time."""
+        loop = body.parent_op()
+        if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
+            return [body]
+        found = remainder_of(loop, self.ranges)
+        if found is None or found.versions * _size(loop) > self.budget:
+            return [body]
+        self.budget -= found.versions * _size(loop)
+        _VERSIONS.add()
+        blocks = make_versions(loop, found)
+        self._look_again()
+        return blocks
 
     def plan(self, loop: ForOp) -> _Bounds | None:
         """Where to cut `loop`, or None when no cut helps."""
@@ -187,6 +225,10 @@ class _Partitioner:
                     continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
                     continue  # each copy of the body lies on one side of the edge, by constants alone
+                if not edge.bound.is_constant:
+                    if self._ends_rows(loop, comparison):
+                        continue
+                    alone = alone or self._is_idle_without(loop, comparison)
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and not self._worth_copying(loop, edge):
                     edge = edge_of(loop, constraint, self.ranges, value=False)
@@ -196,6 +238,29 @@ class _Partitioner:
                 bounds.proved[comparison] = edge.value
                 bounds.exclusive = bounds.exclusive and vanishes
         return bounds if bounds.proved else None
+
+    def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
+        """Whether a comparison only decides how often a loop over rows in `loop` runs."""
+        found = row_loop_of(loop, comparison, self.ranges)
+        return found is not None and found[1].value and self._is_idle_without(found[0], comparison)
+
+    def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
+        """Whether all that a loop does has the condition of a comparison."""
+        wanted = constraint_of(comparison, self.ranges)
+
+        def is_idle(block: Block) -> bool:
+            for op in block.ops:
+                if isinstance(op, scf.IfOp) and any(found == wanted for _, found in self.comparisons(op.cond)):
+                    if op.false_region.blocks:
+                        return False
+                elif isinstance(op, ForOp | scf.IfOp):
+                    if not all(map(is_idle, blocks_of(op))):
+                        return False
+                elif not only_computes(op) and not isinstance(op, memref.AllocOp | scf.YieldOp):
+                    return False
+            return True
+
+        return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
         """Cut loops over rows in a small part of `loop` instead of `loop`, so that the rest of it is not copied."""
@@ -277,6 +342,19 @@ def _is_shared_nest(loop: ForOp) -> bool:
 def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
     """Whether there is an iteration at most before the main part, and one behind it."""
     return all(_is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
+
+
+def _runs_at_most_once(loop: ForOp) -> bool:
+    extent = Index.of(loop.extent)
+    if _is_at_most(extent, 1):
+        return True
+    # A difference of quotients of close numbers, as `ceil(n / 4) - n floordiv 4`.
+    quotients = {atom: factor for atom, factor in extent.terms.items() if isinstance(atom, Quotient)}
+    if sorted(quotients.values()) != [-1, 1] or len(extent.terms) > 2 or len({q.divisor for q in quotients}) > 1:
+        return False
+    less, more = sorted(quotients, key=lambda atom: quotients[atom])
+    apart = more.numerator - less.numerator
+    return apart.is_constant and -(-apart.constant // more.divisor) + extent.constant <= 1
 
 
 def _is_at_most(index: Index, limit: int) -> bool:
@@ -402,6 +480,114 @@ def erase_idle_loops(root: ForOp) -> None:
     for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
         if all(only_computes(op) for op in loop.body.block.ops):
             Rewriter.erase_op(loop)
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What remains of an extent that is not known: the unrolled loops over it, of `extent` iterations each, in which
+    `last` is not less than `step` times the loop variable, plus at most `step - 1`."""
+
+    last: Index
+    step: int
+    extent: int
+    loops: dict[ForOp, list[arith.CmpiOp]]
+    """With the comparisons that say so, outside of which the loops do nothing."""
+
+    @property
+    def versions(self) -> int:
+        """The numbers of iterations that may remain; for steps of one element, fewer than `extent`."""
+        return self.extent if self.step > 1 else self.extent - 1
+
+    def distances(self) -> dict[SSAValue, Index]:
+        """For each comparison, the distance from the first element that is left."""
+        every = [comparison for found in self.loops.values() for comparison in found]
+        constraints = {comparison.result: constraint_of(comparison) for comparison in every}
+        return {
+            value: self.last - constraint.index for value, constraint in constraints.items() if constraint is not None
+        }
+
+
+def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
+    """The remainder that a loop of at most one iteration computes; None if it has no unrolled loops over one, or
+    conditions on several."""
+    found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
+    for op in operations_in(loop.body):
+        if type(op) is not scf.IfOp:
+            continue
+        for comparison, constraint in comparisons(op.cond, ranges):
+            unrolled = next(
+                (u for u in _unrolled_around(op, loop) if u.induction_variable in constraint.index.terms), None
+            )
+            if unrolled is None:
+                continue
+            parts = _parts_of(unrolled, constraint)
+            if parts is None or constraint.equality or not isinstance(unrolled.extent, int):
+                return None
+            factor, outer, inner = parts
+            if any(loop.body.block is not value.owner and loop.is_ancestor(value.owner) for value in outer.values()):
+                return None
+            if factor >= 0 or inner.range(ranges) != (factor + 1, 0) or not _is_alone(unrolled, op):
+                return None
+            loops = found.setdefault((outer, -factor, unrolled.extent), {})
+            loops.setdefault(unrolled, []).append(comparison)
+    if len(found) != 1:
+        return None
+    (((last, step, extent), loops),) = found.items()
+    return Remainder(last, step, extent, loops) if extent > 1 else None
+
+
+def _unrolled_around(op: Operation, loop: ForOp) -> Iterator[ForOp]:
+    for parent in ancestors(op):
+        if parent is loop:
+            return
+        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED:
+            yield parent
+
+
+def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
+    """Replace the body of a loop by versions of it, chosen by the number of iterations that remain."""
+    if remainder.step > 1:
+        speculate(loop, remainder.distances(), remainder.step * remainder.extent)
+    versions: list[list[Operation]] = []
+    for count in range(1, remainder.versions + 1):
+        mapping: dict[SSAValue, SSAValue] = {}
+        copy = copy_of(loop, mapping)
+        for unrolled, comparisons_ in remainder.loops.items():
+            results = [cast("OpResult", mapping[comparison.result]) for comparison in comparisons_]
+            twins = [cast("arith.CmpiOp", result.op) for result in results]
+            _let_run(cast("BlockArgument", mapping[unrolled.induction_variable]).block, count, remainder.step, twins)
+        decide_ifs(copy)
+        replace_variable(copy, Index.of(loop.induction_variable))
+        versions.append(detached_ops(copy.body.block))
+        copy.erase()
+    for op in reversed(detached_ops(loop.body.block)):
+        op.erase()
+    blocks: list[Block] = []
+    chosen = versions.pop()
+    with end_of(loop.body.block) as end:
+        while versions:
+            bound = Index({}, len(versions) * remainder.step)
+            choice = if_around(compare_before("slt", remainder.last, bound, end), versions.pop(), chosen)
+            blocks += blocks_of(choice)
+            chosen = [choice]
+        insert_before(end, chosen)
+    return blocks
+
+
+def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
+    """Let an unrolled loop, by its body, run `count` times; of several elements a step, the last may be masked."""
+    unrolled = cast("ForOp", body.parent_op())
+    if step > 1 and count > 1:
+        _limit(unrolled, Index({}), Index({}, count))
+        apply_bounds(unrolled, _Bounds([], [Index({}, count - 1)], dict.fromkeys(comparisons_, True), False))
+        return
+    if step == 1:
+        for comparison in comparisons_:
+            replace_by_truth(comparison, True)
+    piece = _limit(unrolled, Index({}), Index({}, count))
+    if piece is not None:
+        decide_ifs(piece)
+        _settle(piece)
 
 
 _MUCH: Final = 4

@@ -130,6 +130,9 @@ def _described(spec: ArraySpec | ScalarSpec) -> str:
 
 def _role(signature: Signature, symbol: str) -> str:
     """The arrays in whose shapes or strides a symbol occurs."""
+    if symbol in signature.elements:
+        position, element = signature.elements[symbol]
+        return f"element {element} of {signature.args[position].name}"
     is_extent = any(symbol in spec.shape for spec in signature.arrays)
     arrays = ", ".join(spec.name for spec in signature.arrays if symbol in spec.symbols)
     return f"the {'extent' if is_extent else 'stride'} {symbol} of {arrays}"

@@ -28,6 +28,7 @@ import onnx
 from onnx import ModelProto, TensorProto
 
 import weft
+from weft.interp.errors import InterpreterError
 from weft.support.machine import host_cpu
 
 VERDICTS = ("passed", "bound", "refused", "wrong")
@@ -212,18 +213,16 @@ def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: s
     constants: dict[str, Any] = {}
     while True:
         try:
-            module = weft.from_onnx(model, shapes, constants=constants)
+            found = imported_and_called(model, shapes, constants, given, target)
             break
-        except weft.CompileError as error:
-            more = getattr(error, "unbound", frozenset()) - constants.keys()
+        except (weft.CompileError, ValueError) as error:
+            # Sizes that a call refuses, such as the -1 of a reshape, must be known at import as well.
+            sizes = {name for name, arrays in given.items() if is_size(arrays)}
+            refused = isinstance(error, ValueError | InterpreterError)
+            more = (sizes if refused else getattr(error, "unbound", frozenset())) - constants.keys()
             if not more:
                 raise
             constants |= {name: given[name][0] for name in more}
-    arguments = [array for name in names if name not in constants for array in given[name]]
-    if target == "interpreter":
-        found = weft.Interpreter(module).call("main", *arguments)
-    else:
-        found = weft.build(module, target, cache=False)["main"](*arguments)
     results = found if isinstance(found, tuple | list) else (found,)
     wanted = [array for value in outputs for array in tensors_of(value)]
     if len(results) != len(wanted):
@@ -236,6 +235,22 @@ def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: s
         if difference:
             return f"result {position}: {difference}", bool(constants)
     return "", bool(constants)
+
+
+def imported_and_called(
+    model: ModelProto, shapes: Any, constants: dict[str, Any], given: dict[str, Any], target: str
+) -> Any:
+    """The results of a model with some inputs bound."""
+    module = weft.from_onnx(model, shapes, constants=constants)
+    arguments = [array for name, arrays in given.items() if name not in constants for array in arrays]
+    if target == "interpreter":
+        return weft.Interpreter(module).call("main", *arguments)
+    return weft.build(module, target, cache=False)["main"](*arguments)
+
+
+def is_size(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Whether an input may be sizes: a few integers."""
+    return len(arrays) == 1 and arrays[0].ndim <= 1 and arrays[0].size <= 64 and arrays[0].dtype.kind == "i"
 
 
 def is_none(value: Any) -> bool:

@@ -9,7 +9,6 @@ stages before it are called `<name>_...`.
 """
 
 from weft.texpr.ops.activations import *
-from weft.texpr.ops.blocked import *
 from weft.texpr.ops.convolution import *
 from weft.texpr.ops.creation import *
 from weft.texpr.ops.cumulative import *

@@ -10,7 +10,7 @@ from weft.texpr.expr import Expr, ExprLike, Number, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import checked_axes, checked_tensor, compute, constant, integers
 from weft.texpr.reductions import all as all_of
-from weft.texpr.shapes import Extent, UnknownExtent, checked_shape, is_same, items, shape_text, simplified
+from weft.texpr.shapes import Extent, UnknownExtent, agree, checked_shape, is_same, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["pack", "unpack"]
@@ -60,10 +60,10 @@ def pack(
     tiles of t = `inner_tiles[k]` elements, which are inner dimension k of the result.
 
     Inner dimensions follow the outer ones, which are in the order of the source, or in the order `outer_dims_perm`. The
-    last tile is filled up with `padding_value`, which is required unless the tile is known to divide the extent. Images
-    (N, C, H, W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for
-    dot products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions that the tensor does not have or
-    that come twice, tiles below 1, and an `outer_dims_perm` that is no permutation.
+    last tile is filled up with `padding_value`; without, the tile divides the extent, which calls check for symbolic
+    ones. Images (N, C, H, W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in
+    groups of 4 for dot products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions that the tensor
+    does not have or that come twice, tiles below 1, and an `outer_dims_perm` that is no permutation.
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.
@@ -71,12 +71,14 @@ def pack(
     tensor = checked_tensor(source, "pack: source")
     packing = Packing.of("pack", tensor.ndim, inner_dims_pos, inner_tiles, outer_dims_perm)
     shape = tensor.shape
-    partial = [d for d in packing.positions if not is_same(simplified(shape[d] % packing.tile(d)), 0)]
-    if partial and padding_value is None:
-        raise error(
-            f"pack: tiles of {packing.tile(partial[0])} are not known to divide extent {shape[partial[0]]} of "
-            f"{tensor.name} of shape {shape_text(shape)}: give a padding_value"
-        )
+    rests = {d: simplified(shape[d] % packing.tile(d)) for d in packing.positions}
+    partial = [d for d, rest in rests.items() if not is_same(rest, 0)]
+    for d in partial if padding_value is None else ():
+        if not agree(rests[d], 0):
+            raise error(
+                f"pack: tiles of {packing.tile(d)} are not known to divide extent {shape[d]} of {tensor.name} of shape "
+                f"{shape_text(shape)}: give a padding_value"
+            )
 
     def element(*indices: Expr) -> ExprLike:
         inner = dict(zip(packing.positions, indices[tensor.ndim :], strict=True))
@@ -120,7 +122,7 @@ def unpack(
     whole = [simplified(count * tile) for count, tile in zip(counts, tiles, strict=True)]
     result = whole if shape is None else checked_shape(shape, "unpack: the shape")
     if len(result) != rank or not all(
-        isinstance(result[d], UnknownExtent) or is_same(count, given)
+        isinstance(result[d], UnknownExtent) or agree(count, given)
         for d, count, given in zip(packing.order, packing.outer(result), tensor.shape, strict=False)
     ):
         raise error(f"unpack: {what} does not have the tiles of a tensor of shape {shape_text(result)}")

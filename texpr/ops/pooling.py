@@ -46,11 +46,12 @@ def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: 
     """The data of a pool. Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
     if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
-    source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *ranks)
+    is_packed = isinstance(layout, str) and layout.endswith("c")
+    source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *(rank + is_packed for rank in ranks))
     if kind == "avg" and not is_float(source.dtype):
         raise error(f"{what}: means are of floats, {source.name} is {source.dtype}: use te.ops.cast")
-    letters = "NC" + LETTERS[source.ndim - 2]
-    return Laid(source, checked_layout(f"{what}: layout", layout or letters, letters))
+    letters = "NC" + LETTERS[source.ndim - 2 - is_packed]
+    return Laid(source, checked_layout(f"{what}: layout", layout or letters, letters, "c"))
 
 
 def _pool(
@@ -96,14 +97,14 @@ def _pool(
             total = total / float_of_product(counts, wide)
         return total.astype(dtype)
 
-    return compute([shape[c] for c in source.layout], element, name, [c.lower() for c in source.layout])
+    return compute([shape[c] for c in source.layout], element, name, source.names)
 
 
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
     """The window along each axis in space as it is given, and with what `ceil_mode` adds to its border."""
-    letters = LETTERS[source.tensor.ndim - 2]
+    letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
     given = windows(what, sizes, sizes if strides is None else strides, padding, dilation, extents)
@@ -117,7 +118,7 @@ def _windows(
 def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[str, Extent]:
     """The extent of each letter of the result."""
     space = {c: window.positions(source.extent(c), what) for c, window in moving.items()}
-    return {"N": source.extent("N"), "C": source.extent("C"), **space}
+    return {**{c: source.extent(c) for c in source.layout}, **space}
 
 
 def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
@@ -174,7 +175,7 @@ def _pool_with_border(
 
 _ARGUMENTS = """`strides` are those of the kernel unless given, padding is as in `conv2d`. With `ceil_mode` a last
 window starts within the axis or its border before, and may end behind the border. Layouts are permutations of the
-letters."""
+letters; with a c at the end, channels are packed."""
 
 
 def _operator(template: Callable[Concatenate[tuple[str, int], P], Tensor], kind: str, rank: int) -> Callable[P, Tensor]:
@@ -293,7 +294,7 @@ def max_pool_with_indices(
         place = select(is_there, flat if flat is not None else 0, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 
-    letters = [c.lower() for c in source.layout]
+    letters = source.names
     found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), letters, element, name)
     found[0].name, found[1].name = f"{name}_values", f"{name}_indices"
     return found
@@ -353,7 +354,7 @@ def adaptive_pool(
     """
     what = "adaptive_pool"
     source = pooled_data(what, data, pool_type, layout, 3, 4, 5)
-    letters = LETTERS[source.tensor.ndim - 2]
+    letters = source.space
     sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
     check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
@@ -361,11 +362,7 @@ def adaptive_pool(
     offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
     dtype = source.tensor.dtype
     wide = dtype if pool_type == "max" else sum_dtype(dtype)
-    shape: dict[str, Extent] = {
-        "N": source.extent("N"),
-        "C": source.extent("C"),
-        **dict(zip(letters, sizes, strict=True)),
-    }
+    shape = {**{c: source.extent(c) for c in source.layout}, **dict(zip(letters, sizes, strict=True))}
 
     def element(*indices: Expr) -> Expr:
         at = dict(zip(source.layout, indices, strict=True))
@@ -379,7 +376,7 @@ def adaptive_pool(
             result = result / float_of_product([part.size(at[c]) for c, part in parts.items()], wide)
         return result.astype(dtype)
 
-    return compute([shape[c] for c in source.layout], element, name, [c.lower() for c in source.layout])
+    return compute([shape[c] for c in source.layout], element, name, source.names)
 
 
 def global_pool(

@@ -135,9 +135,9 @@ def compress(
 def unique(
     data: Tensor, size: int | None = None, fill_value: Number = 0, axis: int | None = None, *, name: str = "unique"
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The different elements of the flat data, or the different slices along an axis, in ascending order, and of each
-    the place where it comes first and how often it comes; for each element or slice of the data the place of its value;
-    and how many different ones there are.
+    """The different elements of the flat data, or the different slices along an axis, in ascending order; of each the
+    index of its first occurrence and the number of occurrences; for each element or slice of the data the index of its
+    value; and the number of different ones.
 
     The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
     values have room. NaN is one value, greater than all numbers. Slices are compared by their first elements first.
@@ -225,7 +225,7 @@ def nms(
 
     A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. One is left out when its intersection with a kept one is more
     than `iou_threshold` of their union, which may be a tensor of rank 0, or when its score is not above
-    `score_threshold`. Axes before that of the boxes are batches of their own. Places behind the last one are -1.
+    `score_threshold`. Axes before that of the boxes are separate batches. Places after the last one are -1.
 
     Dtypes: float32, float64, one for both; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.

@@ -113,7 +113,7 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
     common = broadcast_shape("broadcast_to", source.shape, result)
     if len(common) != len(result) or not all(map(agree, common, result)):
         raise error(f"broadcast_to: {source.name} of shape {shape_text(source.shape)} is larger than {shown(shape)}")
-    return compute(result, lambda *i: read_broadcast(source, result, i), name)
+    return compute(common, lambda *i: read_broadcast(source, common, i), name)
 
 
 def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_dims") -> Tensor:

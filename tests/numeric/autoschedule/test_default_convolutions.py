@@ -212,11 +212,11 @@ def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> Non
     shape, filters, size, *moved = BLOCKED[name]
     needs_registers(filters[1] if filters else 0, target)
     depthwise = (shape[1], size, size, shape[4])
-    kernel = (filters[0], *depthwise, filters[1]) if filters else depthwise
+    kernel = (filters[0], *depthwise, filters[1]) if filters else (shape[1], 1, *depthwise[1:])
     symbolic = shape if batch is None else (te.var(batch), *shape[1:])
     X, W = te.placeholder(symbolic, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
-    convolution = te.ops.conv2d_blocked if filters else te.ops.depthwise_conv2d_blocked
-    Y = convolution(X, W, *moved)
+    operator = "conv2d" if filters else "depthwise_conv2d"
+    Y = getattr(te.ops, operator)(X, W, *moved, data_layout="NCHWc")
     outputs = tuple(shape[0] if at == 0 else int(str(e)) for at, e in enumerate(Y.shape))
     Z = te.placeholder((Y.shape[1], 1, 1, Y.shape[4]), "float32", name="B")
     module = te.create_func([X, W, Z, te.ops.relu(te.ops.add(Y, Z))], name="f")
@@ -226,7 +226,7 @@ def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> Non
     bias = rng.standard_normal((outputs[1], 1, 1, outputs[4])).astype("float32")
     out = np.full(outputs, np.nan, "float32")
     weft.build(module, target=target, default_schedule=False)["f"](x, w, bias, out)
-    reference = reference_of(f"{'' if filters else 'depthwise_'}conv2d_blocked")(x.astype("f8"), w.astype("f8"), *moved)
+    reference = reference_of(operator)(x.astype("f8"), w.astype("f8"), *moved, data_layout="NCHWc")
     np.testing.assert_allclose(out, np.maximum(reference + bias, 0), rtol=1e-4, atol=1e-4)
 
 
@@ -267,7 +267,8 @@ def test_minimal_filtering(name: str, target: Target, batch: str | None) -> None
     out = np.full(outputs, np.nan, "float32")
     weft.build(module, target=target, default_schedule=False)["f"](x, kernel, bias, other, out)
     direct = w.transpose(0, 2, 4, 5, 3, 1).astype("f8")
-    expected = np.maximum(reference_of("conv2d_blocked")(x.astype("f8"), direct, padding=padding) + bias + other, 0)
+    sums = reference_of("conv2d")(x.astype("f8"), direct, padding=padding, data_layout="NCHWc")
+    expected = np.maximum(sums + bias + other, 0)
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5 * abs(expected).max())
 
 
@@ -300,16 +301,19 @@ def test_blocks_of_channels_of_integers(name: str, target: Target) -> None:
     """Pairs of channels are multiplied by dot products, exactly."""
     shape, filters, size, *moved = INTEGERS[name]
     needs_registers(filters[1] if filters else 0, target)
-    kernel = (filters[0], shape[1], size, size, shape[4] // 2, filters[1], 2) if filters else (shape[1], size, size, 16)
+    pairs = (shape[4] // 2, filters[1], 2) if filters else (shape[4],)
+    kernel = (filters[0], shape[1], size, size, *pairs) if filters else (shape[1], 1, size, size, *pairs)
     X, W = te.placeholder(shape, "int16", name="X"), te.placeholder(kernel, "int16", name="W")
-    operator = "conv2d_blocked" if filters else "depthwise_conv2d_blocked"
-    Y = getattr(te.ops, operator)(X, W, *moved, out_dtype="int32")
+    operator, layouts = "depthwise_conv2d", {"data_layout": "NCHWc"}
+    if filters:
+        operator, layouts = "conv2d", {**layouts, "kernel_layout": "OIHWioi"}
+    Y = getattr(te.ops, operator)(X, W, *moved, **layouts, out_dtype="int32")
     module = te.create_func([X, W, te.ops.add(Y, Y)], name="f")
     assert len(apply_default_schedule(module, target, (blocked_convolution,))) == 1
     assert ("low.tile_dot" in str(module)) is bool(filters)
     rng = np.random.default_rng(0)
     x, w = (rng.integers(-300, 300, s).astype("int16") for s in (shape, kernel))
-    expected = 2 * reference_of(operator)(x, w, *moved, out_dtype="int32")
+    expected = 2 * reference_of(operator)(x, w, *moved, **layouts, out_dtype="int32")
     out = np.full(expected.shape, -1, "int32")
     weft.build(module, target=target, default_schedule=False)["f"](x, w, out)
     np.testing.assert_array_equal(out, expected)
@@ -419,13 +423,37 @@ def test_borders_of_single_channels_are_not_copied() -> None:
     assert trace(before=True).count("compute_inline") == 1
 
 
-def test_extents_that_are_not_known_are_left_to_others() -> None:
-    n = te.size_var("n")
-    X, W = te.placeholder((1, 3, n, 32), "float32", name="X"), te.placeholder((8, 3, 3, 3), "float32", name="W")
-    module = te.create_func([X, W, te.ops.conv2d(X, W)], name="f")
-    before = str(module)
-    assert apply_default_schedule(module, CPUS[0], RULES) == []
-    assert str(module) == before
+KERNELS = {
+    "one channel": ((8, 1, 3, 3), {"groups": 4}),
+    "points": ((8, 4, 1, 1), {}),
+    "strides": ((32, 4, 3, 3), {"strides": 2}),
+}
+
+
+@pytest.mark.parametrize("space", first_tier([(7, "w"), ("h", 20), ("h", "w")], ("h", "w")), ids=str)
+@pytest.mark.parametrize("name", first_tier([*KERNELS, "dilation", "plain"], "plain", "one channel"))
+def test_rows_and_columns_of_any_number(name: str, space: tuple[int | str, int | str]) -> None:
+    kernel, given = KERNELS.get(name, ((32, 4, 3, 3), {"dilation": 2 if name == "dilation" else 1}))
+    rows, columns = ((te.size_var(e) if isinstance(e, str) else e) for e in space)
+    X = te.placeholder((1, 4, rows, columns), "float32", name="X")
+    W = te.placeholder(kernel, "float32", name="W")
+    module = te.create_func([X, W, te.ops.conv2d(X, W, padding=kernel[2] // 2, **given)], name="f")
+    assert apply_default_schedule(module, CPUS[0], RULES)
+    compiled = weft.build(module, target=CPUS[0], default_schedule=False)["f"]
+    rng, (strides, dilation, groups) = (
+        np.random.default_rng(0),
+        (given.get(k, 1) for k in ("strides", "dilation", "groups")),
+    )
+    for extent in (3, 4, 5, 8, 15, 16, 17, 33, 49):
+        shape = tuple(extent if isinstance(e, str) else e for e in space)
+        x, w = (rng.standard_normal(s).astype("float32") for s in ((1, 4, *shape), kernel))
+        pad = kernel[2] // 2
+        if any(e + 2 * pad < (kernel[2] - 1) * dilation + 1 for e in shape):
+            continue
+        meaning = expected(x, w, strides, pad, dilation, groups)
+        out = np.full(meaning.shape, np.nan, "float32")
+        compiled(x, w, out)
+        np.testing.assert_allclose(out, meaning, rtol=1e-4, atol=1e-4, err_msg=f"{shape}")
 
 
 def test_windows_that_are_no_product_are_left_to_others() -> None:

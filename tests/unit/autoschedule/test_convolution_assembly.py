@@ -55,7 +55,7 @@ def test_convolutions_of_bytes_are_dot_products() -> None:
     """In blocks of channels, of which four lie side by side in the kernels."""
     x = te.placeholder((1, 4, 14, 14, 16), "uint8", name="X")
     w = te.placeholder((4, 4, 3, 3, 4, 16, 4), "int8", name="W")
-    y = ops.conv2d_blocked(x, w, out_dtype="int32")
+    y = ops.conv2d(x, w, data_layout="NCHWc", kernel_layout="OIHWioi", out_dtype="int32")
     library = weft.build(te.create_func([x, w, y], name="f"), target=target("znver4"))
     loop, count = hot_loop(library, r"\bvpdpbusd\b.*%zmm")
     text = "\n".join(loop)
