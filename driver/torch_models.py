@@ -253,6 +253,8 @@ def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Ma
     place, value = output.result, output.value
     if place is not None:
         dtype = dtypes[place]
+        if output.is_size:
+            return lambda results, sizes: int(results[place])
         return lambda results, sizes: tensor_of(results[place], dtype)
     if isinstance(value, Expression):
         return lambda results, sizes: evaluate(value, sizes)

@@ -72,7 +72,7 @@ def _tensor_scatter(
 @converts("Compress")
 def _compress(node: Node, data: Value, condition: Item) -> Item:
     axis = node.axis("axis", data.ndim) if node.gives("axis") else None
-    if node.scope.known_of(condition) is None:
+    if not _has_numbers(node, condition):
         return node.scope.sizes().compress(node.scope.value_of(condition), data, axis)
     chosen = np.flatnonzero(node.numbers(1))
     extent = data.shape[axis] if axis is not None else product_of(data.shape)
@@ -81,9 +81,15 @@ def _compress(node: Node, data: Value, condition: Item) -> Item:
     return ops.take(data, Known(chosen.astype(np.int64), "int64").constant(), axis)
 
 
+def _has_numbers(node: Node, item: Item) -> bool:
+    """Whether the elements of an input are numbers that are known at import."""
+    known = node.scope.known_of(item)
+    return known is not None and not known.is_symbolic
+
+
 @converts("NonZero")
 def _nonzero(node: Node, item: Item) -> Item:
-    if node.scope.known_of(item) is None:
+    if not _has_numbers(node, item):
         return node.scope.sizes().nonzero(node.scope.value_of(item))
     return Known(np.array(np.nonzero(np.atleast_1d(node.numbers(0))), np.int64), "int64")
 
@@ -91,7 +97,7 @@ def _nonzero(node: Node, item: Item) -> Item:
 @converts("Unique")
 def _unique(node: Node, item: Item, *, sorted: bool) -> Sequence[Item]:
     dtype, axis = node.dtype(0), node.axis("axis", len(item.shape)) if node.gives("axis") else None
-    if node.scope.known_of(item) is None:
+    if not _has_numbers(node, item):
         return node.scope.sizes().unique(node.scope.value_of(item), axis, is_sorted=sorted)
     data = node.numbers(0)
     numbers = data.astype(np.float32) if dtype == "bfloat16" else data

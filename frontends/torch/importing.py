@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator as python_operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import count
@@ -104,6 +104,8 @@ class Output:
 
     result: int | None = None
     value: Any = None
+    is_size: bool = False
+    """Whether the result is a tensor of rank 0 that holds a number of the model."""
 
 
 @dataclass
@@ -173,6 +175,8 @@ class Importer:
         self._ranges = dict(ranges or {})
         self._decided: set[str] = set()
         """The names of sizes that data have decided so far."""
+        self.sizes: list[Value] = []
+        """Outputs that are sizes which data decide."""
 
     def constant(self, tensor: Any, name: str) -> Value:
         """A tensor as a constant, one for tensors that are the same memory."""
@@ -182,6 +186,13 @@ class Importer:
             attribute = shared_attribute(array_of(tensor), type_of(dtype_name(tensor.dtype)))
             self._constants[key] = self.builder.emit(Value(ConstantOp(attribute).result), name)
         return Value(self._constants[key].ssa)
+
+    def as_result(self, item: Item) -> Item:
+        """An output; a size that data decide as a tensor, since callers cannot compute it."""
+        if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
+            return item
+        self.sizes.append(size_value(self.builder, item))
+        return self.sizes[-1]
 
     def convert(self, module: Any, inputs: Mapping[Any, Item]) -> list[Item]:
         """The outputs of a graph module on items for its placeholders, emitted."""
@@ -745,7 +756,14 @@ def _write_function(
             for node, item in items.items():
                 if isinstance(item, torch.Tensor):
                     items[node] = importer.constant(item, node.name)
-            results = sort_results(importer.convert(module, items))
+            converted = [importer.as_result(item) for item in importer.convert(module, items)]
+            results = sort_results(converted)
+            model.outputs = [
+                replace(output, is_size=results[output.result] in importer.sizes)
+                if output.result is not None
+                else output
+                for output in model.outputs
+            ]
             names = [lone_name(extent) for value in values.values() for extent in value.shape]
             order = list(dict.fromkeys(name for name in names if name is not None))
             found = unified(assumed_equal(result.ssa for result in results), importer.equal, order)

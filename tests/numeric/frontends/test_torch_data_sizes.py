@@ -102,3 +102,13 @@ def test_numbers_that_may_be_negative_are_no_sizes(torch: Any) -> None:
     program = exported(torch, lambda x, n: (x * n.item(),), [torch.ones(3), torch.tensor(2)])
     compiled = weft.build(weft.from_torch(program))["main"]
     np.testing.assert_array_equal(compiled(np.ones(3, np.float32), np.array(-2)), [-2, -2, -2])
+
+
+def test_models_return_sizes(torch: Any) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            positive = x[x > 0]
+            return positive, positive.shape[0], 2 * positive.shape[0] + 1
+
+    found, size, other = weft.compile(Model(), (torch.randn(3, 4),))(torch.eye(3, 4))
+    assert found.tolist() == [1.0, 1.0, 1.0] and (size, other) == (3, 7)

@@ -112,6 +112,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.compress(T(4, dtype="bool", name="C"), T(3, 2), axis=0),
         r"compress: the condition has at most the 3 elements of axis 0 of A, got C of shape \(4,\)",
     ),
+    (lambda: ops.prefix(T(3, 4), (4, 4)), r"prefix: A of shape \(3, 4\) has no part of shape \(4, 4\)"),
+    (lambda: ops.prefix(T(3, 4), (3,)), r"prefix: A of shape \(3, 4\) has no part of shape \(3,\)"),
     (lambda: ops.unique(BOOLS), "unique: data must hold numbers, got .* of bool: use te.ops.cast"),
     (
         lambda: ops.nms(T(3, 5, name="B"), T(3)),
