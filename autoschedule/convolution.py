@@ -153,7 +153,12 @@ def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
     """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
     would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
-    return roles.sums_one_window and roles.stride(roles.data, roles.column) == 1 and moves_only
+    return (
+        not roles.symbolic - {*roles.pixels[:1]}
+        and roles.sums_one_window
+        and roles.stride(roles.data, roles.column) == 1
+        and moves_only
+    )
 
 
 def _row(roles: ConvolutionRoles) -> int | None:

@@ -307,7 +307,8 @@ def _tagger() -> Case:
 
 def _audio() -> Case:
     return Case(AudioNet(), lambda z: {"sound": torch.randn(z["b"], 8, z["t"])}, {"sound": ("b", 8, "t")},
-        [dict(b=1, t=16), dict(b=1, t=100), dict(b=2, t=77), dict(b=4, t=64), dict(b=1, t=501)], dict(b=2, t=40), is_named=False)  # fmt: skip
+        [dict(b=1, t=16), dict(b=1, t=100), dict(b=2, t=77), dict(b=4, t=64), dict(b=1, t=501)],
+        dict(b=2, t=40), is_named=False)  # fmt: skip
 
 
 def _whisper_model() -> Any:
@@ -358,8 +359,12 @@ MODELS: dict[str, Callable[[], Case]] = {
 def _detection() -> onnx.ModelProto:
     """Boxes and scores to the boxes that non-maximum suppression keeps, whose number depends on data."""
     make = onnx.helper
-    numbers = {"most": np.array([20], np.int64), "overlap": np.array([0.5], np.float32), "least": np.array([0.3], np.float32),
-               "columns": np.array([0, 2], np.int64)}  # fmt: skip
+    numbers = {
+        "most": np.array([20], np.int64),
+        "overlap": np.array([0.5], np.float32),
+        "least": np.array([0.3], np.float32),
+        "columns": np.array([0, 2], np.int64),
+    }
     nodes = [
         make.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["kept"]),
         make.make_node("Gather", ["kept", "columns"], ["places"], axis=1),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from weft.support.call_preconditions import CallPrecondition
+
     Array = NDArray[Any]
 
 
@@ -419,7 +421,9 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in values:
             value = fact.defined(values)
-            if value is not None and value >= 0:
+            if value is not None and value < 0:
+                raise ValueError(f"{signature.name}: {_no_extent(signature, fact, value, values)}: {signature}")
+            if value is not None:
                 values[fact.defines] = value
                 symbols[fact.defines] = (value, fact.text)
     for fact in signature.facts:
@@ -432,6 +436,14 @@ def _uses(signature: Signature, symbol: str) -> str:
     """The axes of arguments that a symbol is the extent of."""
     places = [(spec.shape.index(symbol), spec.name) for spec in signature.arrays if symbol in spec.shape]
     return ", ".join(f"axis {axis} of '{name}'" for axis, name in places)
+
+
+def _no_extent(signature: Signature, fact: CallPrecondition, value: int, values: Mapping[str, int]) -> str:
+    """The message for numbers that give an extent below 0."""
+    known = [name for name in fact.names if name != fact.defines and name in values]
+    given = ", ".join(f"{name} = {values[name]} ({_source(signature, name)})" for name in known)
+    extent = fact.text.replace(" == ", " = ")
+    return f"expected an extent of at least 0, got {extent} = {value} for {given}"
 
 
 def _source(signature: Signature, symbol: str) -> str:

@@ -6,7 +6,7 @@ the call is of a copy of it that has one parameter in the place of the two, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref, scf
@@ -135,19 +135,22 @@ def copied_first(function: FuncOp, operand: int, result: int) -> Operation | Non
     if store not in others or not isinstance(store, memref.StoreOp) or list(store.indices) != list(load.indices):
         return None
     nest: Operation = store
+    extents: dict[SSAValue, int | SSAValue] = {}
     while isinstance(around := nest.parent_op(), ForOp):
         nest = around
+        extents[around.induction_variable] = around.extent
     block = nest.parent_op()
     if not isinstance(block, BlockOp | FuncOp) or any(
         op not in (load, store) and not isinstance(op, ForOp) for op in operations_in(nest)
     ):
         return None
     iterators = list(block.iter_vars) if isinstance(block, BlockOp) else []
+    extents |= dict(zip(iterators, block.extents, strict=True)) if isinstance(block, BlockOp) else {}
+    if not _runs_over(store, extents):
+        return None  # elements that it leaves out hold what callers pass in the result
     if isinstance(block, BlockOp) and (set(block.iter_kinds) - {SPATIAL} or block.init is not None):
         return None
     kept = {d: index for d, index in enumerate(store.indices) if index in iterators}
-    if len(set(kept.values())) < len(iterators):
-        return None
     order = {op: place for place, op in enumerate(operations_in(function.body))}
     for op in others:
         if op is store:
@@ -166,16 +169,21 @@ def _attributes(function: FuncOp, position: int) -> Attribute | None:
 def _writes_each_once(store: memref.StoreOp, block: BlockOp) -> bool:
     """Whether the instances of a block store to all elements of a buffer, each to one of its own: the indices are the
     iterators, which run over its extents."""
+    return _runs_over(store, dict(zip(block.iter_vars, block.extents, strict=True)))
+
+
+def _runs_over(store: memref.StoreOp, extents: Mapping[SSAValue, int | SSAValue]) -> bool:
+    """Whether the indices of a store are variables that run over the whole buffer, each variable once."""
     stated = [use.operation for use in store.memref.uses if isinstance(use.operation, AssumeShapeOp)]
     known = {dimension: value for op in stated for dimension, value in zip(op.dimensions, op.values, strict=True)}
-    free = {v for v, extent in zip(block.iter_vars, block.extents, strict=True) if extent != 1}
+    free = {variable for variable, extent in extents.items() if extent != 1}
     for dimension, (index, extent) in enumerate(zip(store.indices, buffer_type(store.memref).get_shape(), strict=True)):
         if extent == 1:
             continue
-        if index not in free or not isinstance(index, BlockArgument):
+        if index not in free:
             return False
         free.remove(index)
-        own = block.extents[index.index]
+        own = extents[index]
         dim = own.owner if isinstance(own, SSAValue) else None
         if isinstance(dim, memref.DimOp) and dim.source is store.memref and constant_integer(dim.index) == dimension:
             continue

@@ -492,11 +492,8 @@ class Remainder:
     extent: int
     loops: dict[ForOp, list[arith.CmpiOp]]
     """With the comparisons that say so, outside of which the loops do nothing."""
-
-    @property
-    def versions(self) -> int:
-        """The numbers of iterations that may remain; for steps of one element, fewer than `extent`."""
-        return self.extent if self.step > 1 else self.extent - 1
+    versions: int
+    """The greatest number of iterations that may remain."""
 
     def distances(self) -> dict[SSAValue, Index]:
         """For each comparison, the distance from the first element that is left."""
@@ -533,7 +530,16 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
     if len(found) != 1:
         return None
     (((last, step, extent), loops),) = found.items()
-    return Remainder(last, step, extent, loops) if extent > 1 else None
+    # The range of a remainder is known in its normal form only.
+    first = last.substitute({loop.induction_variable: Index({})}, ranges)
+    quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]
+    is_less = len(quotients) == 1 and first - _recombined(quotients[0]) in (Index({}, -1), Index({}))
+    return Remainder(last, step, extent, loops, extent - (step == 1 and is_less)) if extent > 1 else None
+
+
+def _recombined(quotient: Quotient) -> Index:
+    """A number less its quotient times the divisor: its remainder."""
+    return quotient.numerator - Index({quotient: quotient.divisor})
 
 
 def _unrolled_around(op: Operation, loop: ForOp) -> Iterator[ForOp]:
@@ -549,7 +555,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
     if remainder.step > 1:
         speculate(loop, remainder.distances(), remainder.step * remainder.extent)
     versions: list[list[Operation]] = []
-    for count in range(1, remainder.versions + 1):
+    for count in range(remainder.versions + 1):
         mapping: dict[SSAValue, SSAValue] = {}
         copy = copy_of(loop, mapping)
         for unrolled, comparisons_ in remainder.loops.items():
@@ -566,7 +572,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
     chosen = versions.pop()
     with end_of(loop.body.block) as end:
         while versions:
-            bound = Index({}, len(versions) * remainder.step)
+            bound = Index({}, (len(versions) - 1) * remainder.step)
             choice = if_around(compare_before("slt", remainder.last, bound, end), versions.pop(), chosen)
             blocks += blocks_of(choice)
             chosen = [choice]
@@ -577,6 +583,9 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
     """Let an unrolled loop, by its body, run `count` times; of several elements a step, the last may be masked."""
     unrolled = cast("ForOp", body.parent_op())
+    if count == 0:
+        Rewriter.erase_op(unrolled)
+        return
     if step > 1 and count > 1:
         _limit(unrolled, Index({}), Index({}, count))
         apply_bounds(unrolled, _Bounds([], [Index({}, count - 1)], dict.fromkeys(comparisons_, True), False))
