@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
 from weft.analysis.index import Index, RangeOf
-from weft.analysis.integer_ranges import is_fixed
+from weft.analysis.integer_ranges import is_fixed, is_symbol, leaves
 from weft.analysis.structure import vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
@@ -25,6 +25,7 @@ from weft.passes.index_ops import (
     detached_ops,
     divided_up,
     end_of,
+    erase_if_unused,
     if_around,
     index_before,
     insert_before,
@@ -32,7 +33,9 @@ from weft.passes.index_ops import (
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import (
+    LOCAL,
     TirPass,
+    buffer_type,
     range_of,
     range_of_difference,
     remembered_ranges,
@@ -42,6 +45,10 @@ from weft.passes.tir.nest import (
 from weft.support.statistics import Statistic
 
 _CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main part has lost a condition")
+_VERSIONS: Final = 32
+"""The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
+_CUTS_OF_VERSION: Final = 6
+"""The same of a version by further cuts."""
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -113,6 +120,15 @@ class _Bounds:
     """Outside the main part the loop does nothing."""
 
 
+@dataclass
+class _Remainder:
+    """The number of iterations, from `least` to `most`, that unrolled loops have at the end of a loop around them."""
+
+    number: Index
+    least: int
+    most: int
+
+
 def _size(op: Operation) -> int:
     return len(operations_in(op))
 
@@ -121,6 +137,7 @@ class _Partitioner:
     def __init__(self, function: FuncOp, growth: int) -> None:
         self.function = function
         self.budget = (growth - 1) * _size(function)
+        self.versions = _VERSIONS * _size(function)
         self._look_again()
 
     def _look_again(self) -> None:
@@ -151,9 +168,14 @@ class _Partitioner:
                 for inner in blocks_of(op):
                     self.visit_block(inner)
 
-    def visit_loop(self, loop: ForOp) -> None:
-        if (bounds := self.plan(loop)) is None:
-            self.visit_block(loop.body.block)
+    def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
+        """Cut `loop`, and what is in it. At the end of a loop, where it was cut for conditions, they may be known not
+        to hold."""
+        if (bounds := self.plan(loop, is_end=is_end)) is None:
+            if is_end or _is_at_most(Index.of(loop.extent), 1):
+                self._visit_versions(loop.body.block)
+            else:
+                self.visit_block(loop.body.block)
             return
         if not bounds.exclusive:
             if self._cut_rows(loop, list(bounds.proved)):
@@ -161,16 +183,48 @@ class _Partitioner:
                 return
             self.budget -= 2 * _size(loop)
         _CUT.add()
-        pieces = apply_bounds(loop, bounds)
+        pieces = apply_bounds(loop, bounds, is_end=is_end)
         self._look_again()
         for piece in pieces:
             if isinstance(piece, Block):
-                self.visit_block(piece)
+                (self._visit_versions if is_end else self.visit_block)(piece)
             elif piece.parent is not None:
-                self.visit_loop(piece)
+                self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
 
-    def plan(self, loop: ForOp) -> _Bounds | None:
-        """Where to cut `loop`, or None when no cut helps."""
+    def _visit_versions(self, block: Block) -> None:
+        """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops."""
+        remainder = self._remainder_of(block)
+        if remainder is None:
+            self.visit_block(block)
+            return
+        grows = (remainder.most - remainder.least) * sum(map(_size, block.ops))
+        self.versions -= grows
+        self.budget += _CUTS_OF_VERSION * grows
+        versions = make_versions(block, remainder)
+        self._look_again()
+        for version in versions:
+            self._visit_versions(version)
+
+    def _remainder_of(self, block: Block) -> _Remainder | None:
+        """The number of iterations of unrolled loops of registers in a block, if it is the same in all of the block,
+        but not known before a call. None if copies are too large."""
+        for op in [inner for op in block.ops for inner in operations_in(op) if type(inner) is scf.IfOp]:
+            for comparison, constraint in self.comparisons(op.cond):
+                for unrolled in _unrolled_around(comparison, block):
+                    edge = _sharp_edge(unrolled, constraint, self.ranges) if _is_of_registers(unrolled) else None
+                    if edge is None or edge.bound.is_constant or _varies_in(edge.bound, block):
+                        continue
+                    extent = unrolled.extent
+                    if not isinstance(extent, int) or not _has_symbols(edge.bound):
+                        continue
+                    low, high = range_of_difference(edge.bound, Index({}), self.ranges)
+                    least, most = max(low or 0, 0), extent if high is None else min(high, extent)
+                    if (most - least) * sum(map(_size, block.ops)) <= self.versions:
+                        return _Remainder(edge.bound, least, most)
+        return None
+
+    def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
+        """Where to cut `loop`, or None when no cut helps; at an end only for conditions that do not hold."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -185,10 +239,12 @@ class _Partitioner:
                     continue
                 if vector is not None and differs_between_lanes(edge, vector):
                     continue
+                if _has_symbols(edge.bound) and _changes_further_in(loop, comparison, constraint, self.ranges):
+                    continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
                     continue  # each copy of the body lies on one side of the edge, by constants alone
                 vanishes = alone and edge.exact and edge.value
-                if not vanishes and not self._worth_copying(loop, edge):
+                if not vanishes and (is_end or not self._worth_copying(loop, edge)):
                     edge = edge_of(loop, constraint, self.ranges, value=False)
                     if edge is None or not self._worth_copying(loop, edge):
                         continue
@@ -214,14 +270,70 @@ class _Partitioner:
 
     def _worth_copying(self, loop: ForOp, edge: ConditionEdge) -> bool:
         """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
-        if 2 * _size(loop) > self.budget:
+        if 2 * _size(loop) > self.budget or _has_no_iterations(loop, edge, self.ranges):
             return False
-        if not all(is_fixed(value) for value in edge.bound.values()):
-            return False
+        if not all(map(_is_computed_outside, edge.bound.values())):
+            return _has_symbols(edge.bound) and loop.kind.data is LoopKind.SERIAL and _is_of_rows(loop)
         extent, at = loop.extent, edge.bound.constant
         if not isinstance(extent, int) or not edge.bound.is_constant:
             return True
         return 2 * (extent - max(at, 0) if edge.is_low else min(at, extent)) >= extent
+
+
+def _is_computed_outside(value: SSAValue) -> bool:
+    """Whether a value is invariant in all loops of the function, though it may be computed in some."""
+    op = value.owner
+    if is_fixed(value):
+        return True
+    return isinstance(op, arith.MinSIOp | arith.MaxSIOp) and all(
+        _is_computed_outside(inner) for operand in op.operands for inner in Index.of(operand).values()
+    )
+
+
+def _has_symbols(index: Index) -> bool:
+    """Whether an index depends on numbers that only a call tells."""
+    return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
+
+
+def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
+    """Whether a loop over rows in `loop` can be cut for a comparison: with one copy of `loop`, its bounds depend on
+    it."""
+    inner = comparison.parent_op()
+    while inner is not None and inner is not loop:
+        if isinstance(inner, ForOp) and inner.kind.data is LoopKind.SERIAL and _is_of_rows(inner):
+            if edge_of(inner, constraint, ranges) is not None:
+                return True
+        inner = inner.parent_op()
+    return False
+
+
+def _has_no_iterations(loop: ForOp, edge: ConditionEdge, ranges: RangeOf) -> bool:
+    """Whether the side of an edge where its comparison is known is empty."""
+    low, high = (edge.bound, Index.of(loop.extent)) if edge.is_low else (Index({}), edge.bound)
+    most = range_of_difference(high, low, ranges)[1]
+    return most is not None and most <= 0
+
+
+def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
+    """The unrolled loops in `root` around an op, innermost first."""
+    parent = op.parent_op()
+    while parent is not None and root not in (parent, op.parent):
+        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED:
+            yield parent
+        op, parent = parent, parent.parent_op()
+
+
+def _is_of_registers(loop: ForOp) -> bool:
+    """Whether `loop` accesses buffers that are registers if all indices are known."""
+    return any(
+        isinstance(op, memref.LoadOp | memref.StoreOp) and buffer_type(op.memref).memory_space == LOCAL
+        for op in operations_in(loop.body)
+    )
+
+
+def _varies_in(index: Index, block: Block) -> bool:
+    """Whether an index is not known where `block` starts."""
+    return any(value.owner is not block and block.is_ancestor(value.owner) for value in index.values())
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
@@ -239,8 +351,9 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
     return True
 
 
-def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
-    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops that were in them."""
+def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[ForOp | Block]:
+    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops that were in them,
+    and the parts at the ends, unless `loop` `is_end` itself and has an extent of symbols."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = _extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -262,8 +375,9 @@ def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
             decide_ifs(piece)
             settled = _settle(piece)
             # The parts at the ends are shorter, so that conditions may hold for most of one that do not for all.
-            is_end = piece is not main and isinstance(piece.extent, int) and piece.parent is not None
-            pieces.extend([piece] if is_end else settled)
+            again = piece is not main and piece.extent != 1 and piece.parent is not None
+            again = again and (isinstance(piece.extent, int) or not is_end)
+            pieces.extend([piece] if again else settled)
     return pieces
 
 
@@ -281,7 +395,7 @@ def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
 
 def _is_at_most(index: Index, limit: int) -> bool:
     """Whether ranges prove that an index is at most `limit`."""
-    _, most = index.range(range_of)
+    _, most = range_of_difference(index, Index({}))
     return most is not None and most <= limit
 
 
@@ -312,6 +426,51 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
     ops = detached_ops(copy.body.block)
     copy.erase()
     return ops
+
+
+def make_versions(block: Block, remainder: _Remainder) -> list[Block]:
+    """Give the body of a loop a version for each number of iterations of unrolled loops, which know it there. Returns
+    the versions that do something."""
+    original = detached_ops(block)
+    versions: list[Block] = []
+    with end_of(block) as end:
+        end.location = original[0].location
+        number = Index.of(index_before(remainder.number, end))
+        for known in range(remainder.least, remainder.most + 1):
+            predicate = "sge" if known == remainder.most else "sle" if known == remainder.least else "eq"
+            condition = compare_before(predicate, number, Index({}, known), end)
+            mapping: dict[SSAValue, SSAValue] = {}
+            choice = if_around(condition, [copy_of(op, mapping) for op in original])
+            choice.location = end.location
+            insert_before(end, [choice])
+            _know_remainder(choice, remainder.number, known)
+            decide_ifs(choice.true_region)
+            for loop in [op for op in choice.true_region.block.ops if isinstance(op, ForOp)]:
+                erase_idle_loops(loop)
+            version = choice.true_region.block
+            if all(only_computes(op) for op in version.ops if not isinstance(op, scf.YieldOp)):
+                Rewriter.erase_op(choice)
+            else:
+                versions.append(version)
+    for op in reversed(original):
+        op.erase()
+    return versions
+
+
+def _know_remainder(root: Operation, number: Index, known: int) -> None:
+    """Let comparisons in unrolled loops, whose edge is at `number`, be those with the number `known`."""
+    ranges = remembered_ranges()
+    for op in [op for op in operations_in(root) if type(op) is scf.IfOp and op is not root]:
+        for comparison, constraint in list(comparisons(op.cond, ranges)):
+            for unrolled in _unrolled_around(comparison, root):
+                edge = _sharp_edge(unrolled, constraint, ranges)
+                if edge is not None and edge.bound == number:
+                    predicate = "slt" if edge.value != edge.is_low else "sge"
+                    variable = Index.of(unrolled.induction_variable)
+                    same = compare_before(predicate, variable, Index({}, known), comparison)
+                    comparison.result.replace_all_uses_with(same)
+                    erase_if_unused([comparison.result])
+                    break
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
@@ -368,7 +527,7 @@ def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
         Rewriter.erase_op(loop)
         return None
     set_loop_extent(loop, size.constant if size.is_constant else index_before(size, loop))
-    variable = Index({}) if size == Index({}, 1) else Index.of(loop.induction_variable)
+    variable = Index({}) if _is_at_most(size, 1) else Index.of(loop.induction_variable)
     if variable + start != Index.of(loop.induction_variable):
         replace_variable(loop, variable + start)
     return loop
@@ -435,6 +594,13 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
         return None
     bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
     return ConditionEdge(bound.simplified(ranges), value == (factor > 0), value, low == high)
+
+
+def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> ConditionEdge | None:
+    """The edge of a comparison that is the same in all of an iteration of `loop`."""
+    edge = edge_of(loop, constraint, ranges)
+    other = None if edge is None or edge.exact else edge_of(loop, constraint, ranges, value=False)
+    return edge if edge is not None and (edge.exact or (other is not None and other.bound == edge.bound)) else None
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
