@@ -33,9 +33,7 @@ from weft.passes.index_ops import (
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import (
-    LOCAL,
     TirPass,
-    buffer_type,
     range_of,
     range_of_difference,
     remembered_ranges,
@@ -206,12 +204,12 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _Remainder | None:
-        """The number of iterations of unrolled loops of registers in a block, if it is the same in all of the block,
+        """The number of iterations of unrolled loops that accumulate in a block, if it is the same in all of the block,
         but not known before a call. None if copies are too large."""
-        for op in [inner for op in block.ops for inner in operations_in(op) if type(inner) is scf.IfOp]:
+        for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
-                    edge = _sharp_edge(unrolled, constraint, self.ranges) if _is_of_registers(unrolled) else None
+                    edge = _sharp_edge(unrolled, constraint, self.ranges) if _accumulates(unrolled) else None
                     if edge is None or edge.bound.is_constant or _varies_in(edge.bound, block):
                         continue
                     extent = unrolled.extent
@@ -300,9 +298,9 @@ def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Const
     it."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
-        if isinstance(inner, ForOp) and inner.kind.data is LoopKind.SERIAL and _is_of_rows(inner):
-            if edge_of(inner, constraint, ranges) is not None:
-                return True
+        is_of_rows = isinstance(inner, ForOp) and inner.kind.data is LoopKind.SERIAL and _is_of_rows(inner)
+        if is_of_rows and edge_of(inner, constraint, ranges) is not None:
+            return True
         inner = inner.parent_op()
     return False
 
@@ -323,12 +321,11 @@ def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
         op, parent = parent, parent.parent_op()
 
 
-def _is_of_registers(loop: ForOp) -> bool:
-    """Whether `loop` accesses buffers that are registers if all indices are known."""
-    return any(
-        isinstance(op, memref.LoadOp | memref.StoreOp) and buffer_type(op.memref).memory_space == LOCAL
-        for op in operations_in(loop.body)
-    )
+def _accumulates(loop: ForOp) -> bool:
+    """Whether `loop` updates elements of a buffer, which are registers if all indices are known."""
+    ops = operations_in(loop.body)
+    loaded = {op.memref for op in ops if isinstance(op, memref.LoadOp)}
+    return any(isinstance(op, memref.StoreOp) and op.memref in loaded for op in ops)
 
 
 def _varies_in(index: Index, block: Block) -> bool:
