@@ -271,7 +271,7 @@ class _Partitioner:
         if 2 * _size(loop) > self.budget or _has_no_iterations(loop, edge, self.ranges):
             return False
         if not all(map(_is_computed_outside, edge.bound.values())):
-            return _has_symbols(edge.bound) and loop.kind.data is LoopKind.SERIAL and _is_of_rows(loop)
+            return _has_symbols(edge.bound) and _repeats_loops(loop)
         extent, at = loop.extent, edge.bound.constant
         if not isinstance(extent, int) or not edge.bound.is_constant:
             return True
@@ -293,13 +293,18 @@ def _has_symbols(index: Index) -> bool:
     return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
 
 
+def _repeats_loops(loop: ForOp) -> bool:
+    """Whether a serial loop holds serial loops, so that its bounds are computed rarely."""
+    kinds = {op.kind.data for op in operations_in(loop.body) if isinstance(op, ForOp)}
+    return loop.kind.data is LoopKind.SERIAL and LoopKind.SERIAL in kinds
+
+
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """Whether a loop over rows in `loop` can be cut for a comparison: with one copy of `loop`, its bounds depend on
-    it."""
+    """Whether a loop in `loop` that repeats others can be cut for a comparison: with one copy of `loop`, on which its
+    bounds depend."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
-        is_of_rows = isinstance(inner, ForOp) and inner.kind.data is LoopKind.SERIAL and _is_of_rows(inner)
-        if is_of_rows and edge_of(inner, constraint, ranges) is not None:
+        if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
             return True
         inner = inner.parent_op()
     return False
