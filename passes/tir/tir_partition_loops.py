@@ -434,6 +434,7 @@ def make_versions(block: Block, remainder: _Remainder) -> list[Block]:
     """Give the body of a loop a version for each number of iterations of unrolled loops, which know it there. Returns
     the versions that do something."""
     original = detached_ops(block)
+    terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
     with end_of(block) as end:
         end.location = original[0].location
@@ -456,6 +457,8 @@ def make_versions(block: Block, remainder: _Remainder) -> list[Block]:
                 versions.append(version)
     for op in reversed(original):
         op.erase()
+    if terminator is not None:
+        block.add_op(terminator)
     return versions
 
 
