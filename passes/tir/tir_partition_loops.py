@@ -91,6 +91,19 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
+    Bounds of symbols, which only a call tells, are those of an inner loop that holds other loops, if one can be cut, so
+    that the loops around it have one copy. At the end of a loop, unrolled loops that accumulate have a number of
+    iterations that only a call tells; each number has a version of the end, so that accumulators stay in registers:
+
+    ```mlir
+    tir.for %i in %n ceildiv 4 { tir.for %k in 8 { tir.for %r in 4 unrolled { scf.if %i * 4 + %r < %n { UPDATE } } } }
+    // becomes
+    tir.for %i in %n floordiv 4 { tir.for %k in 8 { tir.for %r in 4 unrolled { UPDATE } } }
+    scf.if %n mod 4 == 1 { tir.for %k in 8 { UPDATE } }
+    scf.if %n mod 4 == 2 { tir.for %k in 8 { tir.for %r in 2 unrolled { UPDATE } } }
+    scf.if %n mod 4 >= 3 { tir.for %k in 8 { tir.for %r in 3 unrolled { UPDATE } } }
+    ```
+
     Requires: loops without blocks (`tir-lower-blocks`).
 
     Leaves: loops whose main parts are free of conditions.
