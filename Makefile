@@ -61,11 +61,9 @@ planted-bugs: setup types
 	$(BIN)/python tests/planted_bugs.py
 
 # Tests that depend on the host's CPU: they choose for it, or compile for it. Code runs where this machine can run it.
-CPU_TESTS := $(addprefix tests/numeric/test_,default_contractions.py default_convolutions.py default_schedules.py \
-    dot_products.py elementary_expressions.py elementary_functions.py exported_programs.py lane_reductions.py \
-    llvm_kernels.py llvm_ops.py other_cpus.py) \
-    $(addprefix tests/unit/test_,contraction_tiles.py convolution_tiles.py default_schedules.py export.py foreign_code.py \
-    llvm_compile.py runtime_call.py runtime_library.py target.py)
+CPU_TESTS := $(foreach name,contraction_tiles convolution_tiles default_contractions default_convolutions default_schedules \
+    dot_products elementary_expressions elementary_functions export exported_programs foreign_code lane_reductions \
+    llvm_compile llvm_kernels llvm_ops other_cpus runtime_call runtime_library target,$(wildcard tests/*/*/test_$(name).py))
 HOST_CPUS := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2 haswell znver4)
 
 host-cpus: $(addprefix host-cpu-,$(HOST_CPUS))

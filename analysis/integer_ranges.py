@@ -18,11 +18,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from weft.analysis.index import Index, RangeOf
+from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, intersection_of_intervals
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, range_of_index
 from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.dialects.tir_kinds import ELEMENT
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,11 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 def _is_extent(parameter: BlockArgument) -> bool:
-    """Whether `tir.assume_shape` states that a parameter is an extent of a buffer."""
+    """Whether `tir.assume_shape` states that a parameter is an extent of a buffer. An element of an array, which may be
+    negative, does not become one by this."""
+    function = parameter.block.parent_op()
+    if isinstance(function, FuncOp) and has_argument_attribute(function, parameter.index, ELEMENT):
+        return False
     return any(isinstance(use.operation, AssumeShapeOp) for use in parameter.uses)
 
 

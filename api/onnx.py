@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from weft.driver.programs import onnx_module
 from weft.frontends.onnx.registry import register, unregister
@@ -42,6 +42,4 @@ def from_onnx(
 
     Raises `CompileError` for what is no model, and one for all nodes that cannot be converted; `OSError`.
     """
-    builder = BlockBuilder()
-    onnx_module(model, shapes, constants, fallback=fallback, into=builder)
-    return builder.get()
+    return cast("Module", onnx_module(model, shapes, constants, fallback=fallback, into=BlockBuilder)[0])

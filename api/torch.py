@@ -45,10 +45,8 @@ def from_torch(
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
 
-    builder = graph.BlockBuilder()
     found = exported(program, example_inputs, example_keywords, dynamic_shapes)
-    import_model(builder, found, name=name, params=params, fallback=fallback)
-    return builder.get()
+    return graph.Module.of(import_model(found, name=name, params=params, fallback=fallback)[0].get())
 
 
 def operators() -> list[str]:

@@ -9,7 +9,7 @@ from weft.analysis.block_patterns import BlockPattern
 from weft.autoschedule.dot_products import load_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import lanes_for, least_bytes, pays_threads
-from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, strip_rows
+from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, pixel_tile_of_any, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.passes.schedule.dot_intrinsics import LANES, dot_name
 from weft.plans import fitted
@@ -75,7 +75,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
                 shared = len(batches)
     else:
         size = decisions.size(_rows(blocked, threads, target), roles.extents[row])
-        if size < roles.extents[row]:
+        if size < roles.extents[row] or row in roles.symbolic:
             splits.append(Split((row,), (None, size)))
             strips, rows = [splits[-1].parts[0]], [splits[-1].parts[1]]
     if blocked.is_depthwise:
@@ -140,13 +140,12 @@ def _blocked(pattern: BlockPattern) -> _Blocked | None:
     if len(channels) != 2 or channels[-1] != filters or len(roles.pixels) != 3 or (roles.channels and roles.shared):
         return None
     _, row, column = roles.pixels
-    width, columns = roles.extents[filters], roles.extents[column]
-    strides = [roles.stride(data, at) for at in (*roles.reduced, row, column)]
-    if 0 in (width, columns, roles.extents[row], *(roles.extents[at] for at in roles.reduced)) or None in strides:
+    width = roles.extents[filters]
+    if not roles.is_known or not all(roles.moves_evenly(data, at) for at in (*roles.reduced, row, column)):
         return None
     if is_depthwise and roles.stride(data, filters) != 1:
         return None
-    if roles.stride(roles.result, column) != width or roles.stride(roles.result, row) != columns * width:
+    if roles.stride(roles.result, column) != width or not _are_dense(roles, row, column):
         return None
     last, group = roles.reduced[-1], roles.stride(kernel, filters)
     if group is None or group < 1 or (is_depthwise and group > 1):
@@ -158,6 +157,14 @@ def _blocked(pattern: BlockPattern) -> _Blocked | None:
         return None
     around = tuple(at for at in spatial if at not in (row, column, filters))
     return _Blocked(roles, row, around, is_depthwise, group)
+
+
+def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
+    """Whether a row of results ends where the next one begins."""
+    if column not in roles.symbolic:
+        return roles.stride(roles.result, row) == roles.extents[column] * (roles.stride(roles.result, column) or 0)
+    rows, columns = (roles.result.dimensions_of(roles.iterators[at]) for at in (row, column))
+    return len(rows) == 1 and columns == (rows[0] + 1,)
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,7 @@ def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -
         return None
     if blocked.is_depthwise:
         return _Tile(decisions.choose(range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns)), lanes, False)
+    is_known = not {row, row + 1} & blocked.roles.symbolic
     vectors = filters // lanes
     if vectors > target.vector_registers // 3:
         return None
@@ -191,8 +199,11 @@ def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -
         return None
     # A dot product that is not added yet is in a register too.
     registers = target.vector_registers - (blocked.group > 1)
-    pixels, is_flat = pixel_tile(rows, columns, vectors, registers, target.processor)
-    if rows > 1:
+    if is_known:
+        pixels, is_flat = pixel_tile(rows, columns, vectors, registers, target.processor)
+    else:
+        pixels, is_flat = pixel_tile_of_any(vectors, registers, target.processor), False
+    if rows > 1 and is_known:
         is_flat = decisions.decide(is_flat)
     most = min(most_pixels(vectors, registers), rows * columns if is_flat else columns)
     return _Tile(decisions.choose(range(1, most + 1), min(pixels, most)), lanes, is_flat, dot)

@@ -81,7 +81,9 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     piece: Loop | None = None
     if slow is not None:
         threads = target.num_threads if pays_threads([pattern], target) else 1
-        splits.append(Split(outer[slow], (_pieces(roles, slow, row, tile, threads, target, decisions), None)))
+        pieces = _pieces(roles, slow, row, tile, threads, target, decisions)
+        steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
+        splits.append(Split(outer[slow], (None, -(-steps // pieces)) if slow in roles.symbolic else (pieces, None)))
         piece, outer[slow] = splits[-1].parts
     order = [outer.pop(at) for at in _outermost(roles, next(iter(roles.windowed), None), row)]
     order += [] if piece is None else [piece]
@@ -103,7 +105,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         nest=Nest((None, tile.lanes)),
         shared=True,
     )
-    is_ragged = len(roles.result.indices) > 1 and roles.extents[column] % tile.lanes != 0
+    is_ragged = len(roles.result.indices) > 1 and (column in roles.symbolic or roles.extents[column] % tile.lanes != 0)
     return TilePlan(
         splits=tuple(splits),
         order=(*order, *reduced, *sides, lane),
@@ -118,12 +120,12 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, decisions: Decisions) -> RegisterTile:
     """The register tile: its rows are along the iterator `row`."""
-    columns = roles.extents[roles.column]
+    columns = roles.known(roles.column)
     rows = 1 if row is None else roles.extents[row]
     if not roles.sums_one_window:
         tiles = tiles_for(rows, columns, lanes, target.vector_registers)
         return decisions.tile(tiles, lambda some: best_tile_for(some, rows, columns, target.processor))
-    row_bytes = columns * bytes_of(roles.data.element_type)
+    row_bytes = roles.extents[roles.column] * bytes_of(roles.data.element_type)
     tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes, target.processor)
     return tile if tile.rows == 1 else replace(tile, rows=decisions.size(tile.rows, min(rows, 2 * tile.rows)))
 
@@ -170,9 +172,9 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
     """About how much data the results of one value of the shared iterators and of the batch are computed from."""
     spanned = [roles.iterators[at] for at in (*roles.windowed, *({roles.column} & {*roles.pixels}))]
     size = bytes_of(roles.data.element_type)
-    for extent, index in zip(roles.data.type.get_shape(), roles.data.indices, strict=True):
+    for extent, index in zip(roles.data_extents(), roles.data.indices, strict=True):
         if index.depends_on(spanned):
-            size *= max(extent, 1)
+            size *= extent
         else:
             size *= roles.size(tuple(at for at in roles.reduced if index.depends_on([roles.iterators[at]])))
     return size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.analysis.structure import consumers_of
 from weft.autoschedule.convolution import split_groups
@@ -15,6 +17,9 @@ from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
 from weft.plans.tile_plan import ALL, Loop, Nest, Parts, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
+
+_VECTORS_OF_UNKNOWN: Final = 2
+"""Vectors of a tile, at most, of rows of unknown length: more would often be empty in the last tile."""
 
 
 @planned(split_groups)
@@ -39,13 +44,16 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     if not roles.channels or not roles.reduced or not decisions.decide(lays_out_windows(roles, lanes, target)):
         return None
     flat, extents = roles.flat_pixels, roles.extents
-    row, pixel, pixels = max(roles.channels, key=lambda at: extents[at]), flat[0], roles.size(flat)
+    row, pixel = max(roles.channels, key=lambda at: extents[at]), flat[0]
+    pixels = None if pixel in roles.symbolic else roles.size(flat)
     tiles = tiles_for(extents[row], pixels, lanes, target.vector_registers)
+    if pixels is None:  # the last tile is a whole one
+        tiles = [tile for tile in tiles if tile.vectors <= _VECTORS_OF_UNKNOWN]
     tile = decisions.tile(tiles, lambda some: best_tile_for(some, extents[row], pixels, target.processor))
     slow, *window = roles.reduced
     step = roles.size(tuple(window)) * tile.columns * bytes_of(roles.data.element_type)
     depth = decisions.size(even_part(extents[slow], 3 * target.l1_bytes // (4 * step)), extents[slow])
-    in_parts, is_whole = depth < extents[slow], pixels % tile.columns == 0
+    in_parts, is_whole = depth < extents[slow], pixels is not None and pixels % tile.columns == 0
 
     splits = (Split((pixel,), (None, tile.vectors, tile.lanes)), Split((row,), (None, tile.rows)))
     (around, vectors, lane), (outer_row, rows) = (split.parts for split in splits)
@@ -58,7 +66,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     sides = [rows, vectors] if tile.rows >= tile.vectors else [vectors, rows]
     # A padded copy of flat pixels has no dimensions of single elements.
     keeps_units = is_whole or len(flat) == 1
-    dimensions = [at for at in in_data if at == pixel or (at not in flat and (keeps_units or extents[at] != 1))]
+    dimensions = [at for at in in_data if at == pixel or (at not in flat and (keeps_units or roles.known(at) != 1))]
     border = producing(pattern.block, roles.data.buffer)
     windows = Staged(
         roles.data_position,
@@ -135,4 +143,4 @@ def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> boo
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return utilization(roles.extents[roles.column], lanes) < fitted.FULL_LANES or window > target.l1_bytes
+    return utilization(roles.known(roles.column), lanes) < fitted.FULL_LANES or window > target.l1_bytes

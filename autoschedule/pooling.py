@@ -36,12 +36,14 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     column = vector_iterator(pattern, 0)
     extents = [pattern.extent_of(v) for v in pattern.block.iter_vars]
     windows = [read for read in pattern.reads if column is not None and _runs_along(pattern, read, column)]
-    if column is None or None in extents or len(windows) != 1 or len(pattern.writes) != 1:
+    if column is None or len(windows) != 1 or len(pattern.writes) != 1:
+        return None
+    if any(pattern.extent_of(v) is None for v in pattern.reduced):
         return None
     if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > fitted.UNROLLED_WINDOW or not decisions.decide(True):
         return None
     (data,) = windows
-    lanes, columns = lanes_for(pattern, target), extents[column.index] or 1
+    lanes, columns = lanes_for(pattern, target), extents[column.index]
     is_padded = producing(pattern.block, data.buffer) is not None
     others = [v for v in pattern.spatial if v is not column]
     outer: list[Loop] = [(v.index,) for v in others]
@@ -49,11 +51,12 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     row = next((v for v in reversed(others) if _runs_along(pattern, data, v)), None)
     piece: Loop | None = None
     if is_padded and row is not None:
-        rows = decisions.size(_rows(data, row, target), extents[row.index] or 1)
+        rows = decisions.size(_rows(data, row, target), extents[row.index] or fitted.SYMBOLIC_PIXELS)
         splits.append(Split((row.index,), (None, rows)))
         piece = (row.index, 0)
         outer[others.index(row) : others.index(row) + 1] = splits[-1].parts
-    splits.append(Split((column.index,), (None, lanes * min(-(-columns // lanes), fitted.ACCUMULATORS))))
+    vectors = fitted.ACCUMULATORS if columns is None else min(-(-columns // lanes), fitted.ACCUMULATORS)
+    splits.append(Split((column.index,), (None, lanes * vectors)))
     around, lane = splits[-1].parts
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
     staged = Staged(
@@ -64,7 +67,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),
     )
-    is_ragged = columns % lanes != 0 and len(pattern.writes[0].indices) > 1
+    is_ragged = (columns is None or columns % lanes != 0) and len(pattern.writes[0].indices) > 1
     return TilePlan(
         splits=tuple(splits),
         order=(*outer, around, *reduced, lane),
@@ -84,5 +87,6 @@ def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -
 def _rows(data: Operand, row: BlockArgument, target: Target) -> int:
     """How many rows of results are computed from as much data as may be padded at a time."""
     step = max((abs(index.coefficient(row)) for index in data.indices), default=1)
-    size = max(data.type.get_shape()[-1], 1) * bytes_of(data.element_type)
+    columns = data.type.get_shape()[-1]
+    size = (max(columns, 1) if columns >= 0 else step * fitted.SYMBOLIC_PIXELS) * bytes_of(data.element_type)
     return max(target.l1_bytes // (fitted.L1_PER_PADDED_ROWS * size * max(step, 1)), 1)

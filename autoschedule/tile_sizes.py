@@ -111,24 +111,26 @@ _SHARING_ROWS: Final = 4
 in 16 registers with the results. More rows save little and leave more over at the end of an image."""
 
 
-def tiles_for(rows: int, columns: int, lanes: int, registers: int) -> list[RegisterTile]:
+def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> list[RegisterTile]:
     """The tiles that fit in the registers with the smaller side of the tile, and one element of the other side."""
-    lanes = min(lanes, columns)
+    lanes = lanes if columns is None else min(lanes, columns)
     return [
         RegisterTile(r, v, lanes)
         for r in range(1, min(MOST_ROWS, rows) + 1)
         for v in range(1, (_MOST_VECTORS_OF_FEW_ROWS if rows <= _FEW_ROWS else _MOST_VECTORS) + 1)
-        if r * v + min(r, v) + 1 <= registers and (v - 1) * lanes < columns
+        if r * v + min(r, v) + 1 <= registers and (columns is None or (v - 1) * lanes < columns)
     ]
 
 
-def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int, processor: Processor) -> RegisterTile:
-    """The tile of a convolution whose lanes are pixels with the least cost and little left over at the ends."""
+def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor) -> RegisterTile:
+    """The tile of a convolution whose lanes are pixels with the least cost and little left over at the ends. Columns
+    of unknown number end in a tile of as many vectors as are needed."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
         speed = results / step(fitted.WINDOWS, results, tile.vectors, tile.rows, processor)
-        rest = 1.0 if columns % tile.columns == 0 else 1 / fitted.WINDOWS.remainder * utilization(columns, tile.columns)
+        is_whole = columns is None or columns % tile.columns == 0
+        rest = 1.0 if is_whole else 1 / fitted.WINDOWS.remainder * utilization(columns, tile.columns)
         return speed * utilization(rows, tile.rows) ** 2 * rest
 
     return max(tiles, key=merit)
@@ -213,6 +215,24 @@ def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor:
     return (of_flat, True) if flat * fitted.FLAT_ROWS < rows * of_row else (pixels, False)
 
 
+_ROWS_OF_IMAGES: Final = (7, 10, 14, 25, 28, 33, 56, 64, 97)
+"""Pixels of rows, of which a tile for rows of unknown length is the best on average."""
+_MOST_VERSIONS: Final = 8
+"""Pixels of a tile, at most, that has a version for each number of pixels that remain of a row."""
+
+
+def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int:
+    """How many pixels a tile takes with so many vectors of filters, of rows of unknown length."""
+
+    def time(pixels: int) -> float:
+        return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
+
+    def average(pixels: int) -> float:
+        return sum(_in_tiles(row, pixels, time, fitted.BLOCKS.remainder) / row for row in _ROWS_OF_IMAGES)
+
+    return min(range(1, min(most_pixels(vectors, registers), _MOST_VERSIONS) + 1), key=average)
+
+
 _PIXELS_OF_CHANNELS: Final = 7
 """Pixels of a depthwise tile: what windows share of a row, and its weights, are in registers besides."""
 
@@ -222,11 +242,13 @@ def channel_tile(columns: int) -> int:
     return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
-def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int, processor: Processor) -> RegisterTile:
+def row_tile(
+    rows: int, columns: int | None, lanes: int, registers: int, row_bytes: int, processor: Processor
+) -> RegisterTile:
     """A vector of each of a few rows, which share what their windows have in common. A row of its own: some of its
     vectors, as many as divide it and registers take with the window's elements beside."""
-    lanes = min(lanes, columns)
-    if rows > 1 or columns % lanes:
+    lanes = lanes if columns is None else min(lanes, columns)
+    if rows > 1 or columns is None or columns % lanes:
         # Streams of `n` rows of results are `n`, and `n + 2` of data.
         sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else max((processor.prefetched_streams - 2) // 2, 1)
         return RegisterTile(min(sharing, rows), 1, lanes)

@@ -45,6 +45,11 @@ _OF_CODE_GENERATION: Final = frozenset(
 CALL_REGISTERED: Final = "weft_call_registered"
 """The function of the runtime that finds a registered function and calls it."""
 
+RETURN_RESULT: Final = "weft_return_result"
+"""The function of the runtime that allocates a result whose size depends on data."""
+SET_ALLOCATOR: Final = "weft_set_allocator"
+"""The function by which programs choose how such results are allocated."""
+
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN: Final = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")

@@ -136,7 +136,7 @@ def ratio_of_model(path: Path, database: Path) -> dict[str, float]:
     """The least seconds of a model, built with and without a database; both results are compared."""
     built = {DEFAULT: weft.build(path, TARGET)["main"], TUNED: weft.build(path, TARGET, database=database)["main"]}
     signature = built[DEFAULT].signature
-    values = make_arguments(signature, Request({}, {}, 0))
+    values = make_arguments(signature, Request({}, 0))
     given = [aligned(np.asarray(values[spec.name])) for spec in signature.arrays if spec.access != "write"]
     calls: dict[str, Callable[[], object]] = {}
     results: dict[str, list[Array]] = {}

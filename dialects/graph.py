@@ -44,6 +44,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     TupleType,
     i1,
+    i32,
     i64,
 )
 from xdsl.dialects.func import FuncOp
@@ -75,10 +76,22 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.element_types import value_type
 from weft.dialects.functions import function_around
-from weft.dialects.graph_shapes import DimsAttr, KnownExtent, shape_of, show_extent
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Extent,
+    KnownExtent,
+    Shape,
+    lone_name,
+    names_in,
+    shape_of,
+    show_extent,
+    show_shape,
+    symbol,
+)
 from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
 from weft.dialects.printing import grouped, write
 from weft.dialects.upstream.custom_syntax import parse_types
+from weft.support.call_preconditions import CallPrecondition
 
 Tensor: TypeAlias = TensorType[Attribute]
 
@@ -86,6 +99,8 @@ Tensor: TypeAlias = TensorType[Attribute]
 WEIGHT: Final = "graph.weight"
 """Attribute of a constant: its name in the file of weights that the module names (`graph.weights`), which its elements
 come from; it prints as `dense_resource<name>`."""
+PRECONDITIONS: Final = "graph.preconditions"
+"""Attribute of a function: an array of texts of `CallPrecondition` over the names of its extents, which calls check."""
 
 
 @irdl_op_definition
@@ -259,6 +274,16 @@ def function_of(op: Operation, name: str) -> FuncOp:
     return found
 
 
+def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
+    """The preconditions that a graph function states. Raises `VerifyException` for an attribute that states none."""
+    stated = function.attributes.get(PRECONDITIONS, ArrayAttr([]))
+    texts = stated.data if isinstance(stated, ArrayAttr) else (stated,)
+    try:
+        return tuple(CallPrecondition(text.data if isinstance(text, StringAttr) else str(text)) for text in texts)
+    except ValueError as error:
+        raise VerifyException(f"{PRECONDITIONS} of @{function.sym_name.data}: {error}") from None
+
+
 def verify_callee(call: CallTirOp, callee: FuncOp) -> None:
     """`callee` takes the operands of `call` and gives its results. Raises `VerifyException`."""
     name = f"graph.call_tir @{callee.sym_name.data}"
@@ -334,6 +359,95 @@ class CallDpsOp(IRDLOperation):
 
 
 @irdl_op_definition
+class MatchShapeOp(IRDLOperation):
+    """Binds new names of extents to integers that the program computes; later ops of the function may use the names.
+
+    ```mlir
+    %places, %count = graph.nonzero %x : tensor<?xf32, #graph.dims<n>>
+      -> tensor<1x?xi64, #graph.dims<n>>, tensor<i64>
+    graph.match_shape %count as <k> at_most <n> : tensor<i64>
+    %y = graph.prefix %places {shape = #graph.dims<1, k>} : tensor<1x?xi64, #graph.dims<n>>
+      -> tensor<1x?xi64, #graph.dims<k>>
+    ```
+    `sizes` is an integer, or a vector with an integer for each name. A function is cut here: what follows allocates
+    with the value of the name. Values are in 0 .. `at_most`, where `?` is no bound. One outside is an error in checked
+    builds; it is clamped in others, so that no build accesses memory by it.
+    """
+
+    name = "graph.match_shape"
+
+    sizes = operand_def(TensorType)
+    names = prop_def(DimsAttr)
+    at_most = opt_prop_def(DimsAttr)
+
+    assembly_format = "$sizes `as` $names (`at_most` $at_most^)? attr-dict `:` type($sizes)"
+
+    def __init__(self, sizes: SSAValue, names: Sequence[str], at_most: Sequence[Extent] = ()) -> None:
+        bounds = {"at_most": DimsAttr(tuple(at_most))} if any(bound is not None for bound in at_most) else {}
+        super().__init__(operands=[sizes], properties={"names": DimsAttr(tuple(map(symbol, names))), **bounds})
+
+    @property
+    def bound_names(self) -> tuple[str, ...]:
+        """The names that the op binds. Raises `VerifyException` for expressions."""
+        found = [lone_name(extent) for extent in self.names.data]
+        if None in found:
+            raise VerifyException(f"{self.name} binds names, got {show_shape(self.names.data)}")
+        return tuple(name for name in found if name is not None)
+
+    @property
+    def bounds(self) -> Shape:
+        """The greatest value of each name, None where it has no bound."""
+        return (None,) * len(self.names.data) if self.at_most is None else self.at_most.data
+
+    def verify_(self) -> None:
+        names, type_ = self.bound_names, cast("Tensor", self.sizes.type)
+        if type_.element_type not in (i32, i64, IndexType()):
+            raise VerifyException(f"{self.name} takes integers of 32 or 64 bits, got {type_}")
+        if type_.get_shape() not in ((len(names),), ()) or (type_.get_shape() == () and len(names) != 1):
+            raise VerifyException(f"{self.name} binds {len(names)} names to as many integers, got {type_}")
+        if len(self.bounds) != len(names):
+            raise VerifyException(f"{self.name} binds {len(names)} names, but has {len(self.bounds)} bounds")
+        if len(set(names)) < len(names):
+            raise VerifyException(f"{self.name} binds each name once, got {show_shape(self.names.data)}")
+        own = set(names)
+        if any(own & names_in(bound) for bound in self.bounds):
+            raise VerifyException(f"{self.name}: a bound is over earlier names, got {show_shape(self.bounds)}")
+        function = self.parent_op()
+        while function is not None and not isinstance(function, FuncOp):
+            function = function.parent_op()
+        if function is not None:
+            self._verify_new(own, function)
+
+    def _verify_new(self, own: set[str], function: FuncOp) -> None:
+        """No parameter of the function and no earlier op uses the names."""
+        used = own & {name for argument in function.args for name in _names_of(argument.type)}
+        for op in function.body.walk():
+            if op is self or used:
+                break
+            types = (*op.result_types, *op.operand_types)
+            used = own & {name for type_ in types for name in _names_of(type_)}
+            for attribute in op.properties.values():
+                if isinstance(attribute, DimsAttr):
+                    used |= own & {name for extent in attribute.data for name in names_in(extent)}
+            if isinstance(op, DataflowOp):
+                used = set[str]()  # its results may have names that ops in it bind
+        if used:
+            raise VerifyException(
+                f"{self.name} binds new names, but '{min(used)}' is the extent of a parameter or of an earlier op"
+            )
+
+
+def _names_of(type_: Attribute) -> set[str]:
+    """The names in the extents of a type."""
+    return {name for extent in shape_of(type_) for name in names_in(extent)} if isinstance(type_, TensorType) else set()
+
+
+def bound_in(function: FuncOp) -> dict[str, MatchShapeOp]:
+    """The names that ops of a function bind, each with the op."""
+    return {name: op for op in function.walk() if isinstance(op, MatchShapeOp) for name in op.bound_names}
+
+
+@irdl_op_definition
 class OutputOp(IRDLOperation):
     """Ends a dataflow region with the values that leave it.
 
@@ -395,7 +509,7 @@ class DataflowOp(IRDLOperation):
                 f"but its graph.output holds ({', '.join(map(str, given))})"
             )
         for op in self.body.block.ops:
-            if not is_side_effect_free(op):
+            if not is_side_effect_free(op) and not isinstance(op, MatchShapeOp):
                 raise VerifyException(f"graph.dataflow holds only pure operations, but {op.name} may have effects")
 
     @classmethod
@@ -518,5 +632,5 @@ DIALECT = "graph"
 FUSED = "graph.fused"
 """Marks a function over tensors that holds the operators of a fused group: one kernel computes it."""
 
-STRUCTURE = (ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp)
+STRUCTURE = (ConstantOp, CallTirOp, CallDpsOp, DataflowOp, MatchShapeOp, OutputOp, MakeTupleOp, TupleGetOp)
 """The ops that hold a graph together; `weft.texpr.graph_operators` adds the operators and defines the dialect."""

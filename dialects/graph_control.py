@@ -129,9 +129,13 @@ class IfOp(IRDLOperation):
     def callees(self) -> tuple[SymbolRefAttr, ...]:
         return self.then_callee, self.else_callee
 
+    def taken_types(self) -> list[Attribute]:
+        """The types of the arguments of the functions."""
+        return [value.type for value in self.arguments]
+
     def inferred(self) -> list[Tensor]:
         """The types of the results. Raises `VerifyException` where the functions do not fit."""
-        given = [value.type for value in self.arguments]
+        given = self.taken_types()
         first, second = (result_types(self, function_of(self, callee.string_value()), given) for callee in self.callees)
         if first != second:
             one, other = (", ".join(map(str, types)) for types in (first, second))
@@ -215,13 +219,17 @@ class LoopOp(IRDLOperation):
             rows.append(tensor_type(shape[1:], type_.element_type))
         return rows
 
+    def taken_types(self) -> list[Attribute]:
+        """The types of the arguments of the function. Raises `VerifyException` for another number of rows."""
+        carried, captured = ([value.type for value in values] for values in (self.carried, self.captured))
+        return [STEP, *carried, *self.row_types(), *captured]
+
     def inferred(self) -> list[Tensor]:
         """The types of the results. Raises `VerifyException` where the function does not fit."""
         if len(self.steps.data) != 1 or self.steps.data[0] is None:
             raise VerifyException(f"{self.name} needs its number of steps, got {self.steps}")
         carried = [value.type for value in self.carried]
-        given = [STEP, *carried, *self.row_types(), *(value.type for value in self.captured)]
-        found = result_types(self, function_of(self, self.body.string_value()), given)
+        found = result_types(self, function_of(self, self.body.string_value()), self.taken_types())
         for position, type_ in enumerate(carried):
             if position >= len(found) or found[position] != type_:
                 got = found[position] if position < len(found) else "no such result"

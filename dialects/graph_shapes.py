@@ -13,13 +13,14 @@ names, floor quotients, remainders, minima and maxima, so equal polynomials are 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
@@ -195,29 +196,40 @@ def subtract(a: _E, b: _E) -> _E:
 
 def floordiv(a: _E, b: _E) -> _E:
     """`a` divided by `b`, rounded down; multiples of a constant divisor leave the quotient: `(3 * n + 5) floordiv 2` is
-    `n + (n + 1) floordiv 2 + 2`."""
+    `n + (n + 1) floordiv 2 + 2`. A quotient of a quotient is one quotient: `(n floordiv 2 + 1) floordiv 2` is
+    `(n + 2) floordiv 4`."""
     return divide("floordiv", a, b)
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
-    """`total` divided by `divisor` where it is known to leave nothing: equal ones, or a product that is a factor of
-    every term; else None."""
+    """`total` divided by `divisor` if the division of polynomials leaves no remainder, else None."""
     if total == divisor:
         return None if total == 0 else 1
-    terms = _terms(divisor)
-    if len(terms) != 1:
+    if divisor == 0:
         return None
-    ((atoms, number),) = terms.items()
+    rest, factors = _terms(total), _terms(divisor)
+    atoms = sorted({atom for monomial in (*rest, *factors) for atom in monomial}, key=str)
+
+    def degrees(monomial: Monomial) -> tuple[int, ...]:
+        return len(monomial), *map(monomial.count, atoms)
+
+    leading = max(factors, key=degrees)
     found: dict[Monomial, int] = {}
-    for monomial, coefficient in _terms(total).items():
-        rest = list(monomial)
-        for atom in atoms:
-            if atom not in rest:
+    while rest:
+        greatest = max(rest, key=degrees)
+        left = list(greatest)
+        for atom in leading:
+            if atom not in left:
                 return None
-            rest.remove(atom)
-        if coefficient % number:
+            left.remove(atom)
+        if rest[greatest] % factors[leading]:
             return None
-        found[tuple(rest)] = coefficient // number
+        coefficient = found[tuple(left)] = rest[greatest] // factors[leading]
+        for monomial, factor in factors.items():
+            product = tuple(sorted((*left, *monomial), key=str))
+            rest[product] = rest.get(product, 0) - coefficient * factor
+            if not rest[product]:
+                del rest[product]
     return _canonical(found)
 
 
@@ -237,11 +249,24 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
     if isinstance(rest, int):
         divided: KnownExtent = rest // b if kind == "floordiv" else rest % b
+    elif kind == "floordiv" and (inner := _quotient_in(rest)) is not None:
+        numerator, divisor = inner
+        divided = divide(kind, numerator, divisor * b)
     else:
         divided = Expression((((ExtentOperation(kind, rest, b),), 1),))
     if kind == "floordiv":
         divided = _canonical({m: c // b for m, c in _terms(a).items()}) + divided
     return cast("_E", divided)
+
+
+def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
+    """Numerator and divisor of an extent that is a quotient by a positive number plus a number."""
+    (monomial, factor), offset = extent.terms[0], _canonical(dict(extent.terms[1:]))
+    match monomial:
+        case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0 and factor == 1:
+            return (add(left, offset * right), right) if isinstance(offset, int) else None
+        case _:
+            return None
 
 
 def choose(kind: Choice, a: _E, b: _E) -> _E:
@@ -263,18 +288,96 @@ def combine(kind: Division | Choice, a: _E, b: _E) -> _E:
 EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
+def is_signed(name: str) -> bool:
+    """Whether a name may be negative: `x.0` is element 0 of the parameter `x`, others are extents."""
+    return "." in name
+
+
+def element_symbol(parameter: str, element: int) -> Expression:
+    """The value of an element of a parameter of integers, which calls read before anything runs."""
+    return symbol(f"{parameter}.{element}")
+
+
+MOST_ELEMENTS: Final = 64
+"""The greatest number of elements of a parameter that extents may name."""
+
+
+def is_element(type_: Attribute, element: int) -> bool:
+    """Whether extents may name an element of a tensor: it is an integer of 32 or 64 bits, one of few."""
+    if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
+        return False
+    count = prod(type_.get_shape())
+    return (
+        type_.element_type.width.data in (32, 64)
+        and DYNAMIC_INDEX not in type_.get_shape()
+        and element < count <= MOST_ELEMENTS
+    )
+
+
+def element_of_name(name: str) -> tuple[str, int] | None:
+    """The parameter and the element that a name stands for; None for the name of an extent."""
+    parameter, _, element = name.rpartition(".")
+    return (parameter, int(element)) if parameter and element.isdecimal() else None
+
+
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether no term of an extent is negative if the `names` in it are not, all of them by default."""
+    """Whether no term of an extent is negative if the `names` in it are not, by default those of extents."""
     if isinstance(extent, int):
         return extent >= 0
-    return all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms)
+    if all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms):
+        return True
+    if all(factor > 0 for _, factor in extent.terms):
+        return False
+    for monomial, factor in extent.terms:
+        match monomial:
+            case (ExtentOperation(kind="min" | "max" as kind) as atom,):
+                # A maximum is at least each of its operands, a minimum is one of them.
+                rests = (
+                    is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
+                    for side in (atom.left, atom.right)
+                )
+                return any(rests) if (kind == "max") == (factor > 0) else all(rests)
+            case _:
+                continue
+    return False
+
+
+def is_never_negative(extent: KnownExtent, names: Collection[str]) -> bool:
+    """As `is_not_negative`; in addition, a minimum that is subtracted may be replaced by one of its operands, which are
+    at least as great: `n - min(k, n)`."""
+    if is_not_negative(extent, names):
+        return True
+    for monomial, factor in () if isinstance(extent, int) else extent.terms:
+        choice = monomial[0] if len(monomial) == 1 and factor < 0 else None
+        if isinstance(choice, ExtentOperation) and choice.kind == "min":
+            rest = subtract(extent, Expression(((monomial, factor),)))
+            return any(
+                is_never_negative(add(rest, multiply(side, factor)), names) for side in (choice.left, choice.right)
+            )
+    return False
 
 
 def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
     if isinstance(atom, str):
-        return names is None or atom in names
+        return not is_signed(atom) if names is None else atom in names
     found = [is_not_negative(side, names) for side in (atom.left, atom.right)]
     return any(found) if atom.kind == "max" else all(found)
+
+
+def compared(a: KnownExtent, b: KnownExtent) -> int | None:
+    """A number with the sign of `a - b` if all sizes give the same sign, None otherwise. Names are not negative."""
+    difference = subtract(a, b)
+    if isinstance(difference, int):
+        return difference
+    return next((sign for sign in (1, -1) if is_not_negative(add(multiply(difference, sign), -1))), None)
+
+
+def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
+    """The smaller or the greater of two extents whose names are not negative: one of them if `a - b` has one sign."""
+    for left, right in ((a, b), (b, a)):
+        if is_not_negative(subtract(left, right)):
+            return left if kind == "max" else right
+    return choose(kind, a, b)
 
 
 def names_in(extent: Extent) -> set[str]:
@@ -286,6 +389,40 @@ def names_in(extent: Extent) -> set[str]:
         for atom in monomial:
             found |= {atom} if isinstance(atom, str) else names_in(atom.left) | names_in(atom.right)
     return found
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The name that an extent `factor * name + rest` determines, if those in `rest` are known."""
+
+    position: int
+    """The place of the extent among several."""
+    name: str
+    factor: int
+    rest: KnownExtent
+
+
+def solutions(extents: Sequence[Extent]) -> list[Solution]:
+    """The names that extents determine, each by an extent that has it alone or with names of earlier solutions."""
+    found: dict[str, Solution] = {}
+    pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
+    pending.sort(key=lambda place: lone_name(place[1]) is None)
+    while pending:
+        left = list[tuple[int, Expression]]()
+        for at, extent in pending:
+            unknown = names_in(extent) - found.keys()
+            factor = dict(extent.terms).get((next(iter(unknown)),), 0) if len(unknown) == 1 else 0
+            if factor > 0:
+                (name,) = unknown
+                rest = subtract(extent, multiply(symbol(name), factor))
+                if name not in names_in(rest):
+                    found[name] = Solution(at, name, factor, rest)
+            elif unknown:
+                left.append((at, extent))
+        if len(left) == len(pending):
+            break
+        pending = left
+    return list(found.values())
 
 
 def lone_name(extent: Extent) -> str | None:
@@ -326,6 +463,11 @@ def show_extent(extent: Extent) -> str:
     return "?" if extent is None else str(extent)
 
 
+def sum_text(extent: KnownExtent) -> str:
+    """An extent as call preconditions write it: `(n + 1) // 2`."""
+    return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")
+
+
 def show_shape(shape: Sequence[Extent]) -> str:
     """A shape as people write it: `(n, 784)`, `(n,)`, `()`."""
     return f"({', '.join(map(show_extent, shape))}{',' * (len(shape) == 1)})"
@@ -349,6 +491,24 @@ class DimsAttr(Data[Shape]):
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{', '.join(map(show_extent, self.data))}>")
+
+
+def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
+    """A property with `apply` of each of its extents: those of `DimsAttr`, also in arrays."""
+    if isinstance(attribute, DimsAttr):
+        return DimsAttr(tuple(map(apply, attribute.data)))
+    if isinstance(attribute, ArrayAttr) and extents_in(attribute):
+        return ArrayAttr([with_extents(item, apply) for item in attribute])
+    return attribute
+
+
+def extents_in(attribute: Attribute) -> Sequence[Extent]:
+    """The extents of a property: those of `DimsAttr`, also in arrays."""
+    if isinstance(attribute, DimsAttr):
+        return attribute.data
+    if isinstance(attribute, ArrayAttr):
+        return [extent for item in attribute for extent in extents_in(item)]
+    return ()
 
 
 def parse_extent(text: str) -> Extent:

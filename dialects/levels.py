@@ -48,6 +48,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "tir.*",
         "low.access_ptr",
         "low.call_registered",
+        "low.return_result",
         "low.stride",
         "low.tile_dot",
         "low.tile_fill",

@@ -76,9 +76,11 @@ from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
 from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type, vector_type
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.printing import write
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
+from weft.dialects.tir_kinds import RETURNED
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.locations import record_places
 
@@ -210,16 +212,13 @@ def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:
-    """The symbols of a low function that are strides alone, which may be negative; extents are not."""
+    """The symbols of a low function that are no extents, which may be negative: strides, and elements of parameters."""
     extents: set[str] = set()
-    strides: set[str] = set()
     for param in params_of(function):
         if isinstance(param.type, MemRefType):
             names = [symbol.data for symbol in param.symbols]
-            first_stride = len(dynamic_extents(param.type))
-            extents.update(names[:first_stride])
-            strides.update(names[first_stride:])
-    return frozenset(strides - extents)
+            extents.update(names[: len(dynamic_extents(param.type))])
+    return frozenset(set(symbols_of(function)) - extents)
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
@@ -246,6 +245,11 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
     """What the rows of a function's log of accesses outside of their buffers mean; empty where it has none."""
     return _texts(function, BOUNDS_LOG)
+
+
+def returned_by(function: FuncOp) -> tuple[str, ...]:
+    """The names of the parameters that calls return, of a function that writes results over donated ones."""
+    return _texts(function, RETURNED)
 
 
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:
@@ -400,6 +404,7 @@ LOW = Dialect(
     record_places(
         [
             *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, CallRegisteredOp),
+            ReturnResultOp,
             *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
         ]
     ),

@@ -11,20 +11,22 @@ from xdsl.dialects.func import CallOp, FuncOp
 from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.arena import arena_sizes
 from weft.dialects.element_types import array_name
+from weft.dialects.graph_shapes import shape_of, show_extent
 from weft.dialects.integer_arith import constant_integer, known_iterations
-from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
+from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, returned_by, symbols_of
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import allocated_results
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.dialects.traversal import operations_in
 from weft.support.call_preconditions import CallPrecondition
-from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature, elements_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.builtin import ModuleOp, TensorType
     from xdsl.ir import Attribute, Region
 
     from weft.dialects.low import ParamAttr
@@ -44,17 +46,23 @@ def signature_of(function: FuncOp) -> Signature:
     """
     exposed = {argument.index for argument in exposed_arguments(function)}
     args = tuple(_argument(function, param, at in exposed) for at, param in enumerate(params_of(function)))
+    described = allocated_results(function)
+    if described:
+        args = tuple(
+            allocated_spec(function, arg.name, described[at]) if at in described else arg for at, arg in enumerate(args)
+        )
     name, log = function.sym_name.data, bounds_log_of(function)
     calls_out = any(type(op) in (CallOp, CallRegisteredOp) for op in operations_in(function))
     iterations = _iterations(function.body)
     facts = preconditions_of(function)
-    results = _count_results(args, facts)
+    results = _count_results(args, symbols_of(function), facts)
     buffers = arena_sizes(function)
     # Several are in the memory of a device, which tells what it lacks.
     sizes = buffers[0] if len(buffers) == 1 else []
     texts = (size.replace(" floordiv ", " // ").replace(" mod ", " % ") for size in sizes)
     temporaries = tuple(CallPrecondition(f"bytes == {text}") for text in texts)
-    return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out, temporaries)
+    symbols, returned = symbols_of(function), returned_by(function)
+    return Signature(name, args, symbols, results, facts, log, iterations, calls_out, returned, temporaries)
 
 
 def _iterations(region: Region) -> int:
@@ -69,14 +77,18 @@ def _iterations(region: Region) -> int:
     return total
 
 
-def _count_results(args: Sequence[ArraySpec | ScalarSpec], facts: Sequence[CallPrecondition]) -> int:
+def _count_results(
+    args: Sequence[ArraySpec | ScalarSpec], symbols: Sequence[str], facts: Sequence[CallPrecondition]
+) -> int:
     """The number of trailing arguments that a call can allocate."""
+    elements = elements_of(args, symbols)
     places = range(len(args), 0, -1)
     first = next((at for at in places if not _is_result(args[at - 1])), 0)
     for at in range(first, len(args)):
         rest = args[at:]
         known = {symbol for other in args[:at] if isinstance(other, ArraySpec) for symbol in other.symbols}
         known |= {other.name for other in args[:at] if isinstance(other, ScalarSpec)}
+        known |= elements.keys()
         for fact in facts:
             if fact.defines is not None and known.issuperset({*fact.names} - {fact.defines}):
                 known.add(fact.defines)
@@ -87,7 +99,13 @@ def _count_results(args: Sequence[ArraySpec | ScalarSpec], facts: Sequence[CallP
 
 def _is_result(arg: ArraySpec | ScalarSpec) -> bool:
     """Whether an argument is an array that is only written, in the order of memory."""
-    return isinstance(arg, ArraySpec) and arg.access == "write" and arg.strides is None
+    return isinstance(arg, ArraySpec) and (arg.access == "write" or arg.is_allocated) and arg.strides is None
+
+
+def allocated_spec(function: FuncOp, name: str, type_: TensorType[Attribute]) -> ArraySpec:
+    """A result that the function allocates; texts in its shape are the extents that data decide."""
+    extents = tuple(extent if isinstance(extent, int) else show_extent(extent) for extent in shape_of(type_))
+    return ArraySpec(name, element_dtype(function, name, type_.element_type), extents, "allocated")
 
 
 def _argument(function: FuncOp, param: ParamAttr, is_exposed: bool) -> ArraySpec | ScalarSpec:

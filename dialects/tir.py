@@ -61,7 +61,7 @@ from weft.dialects.index_map import (
 from weft.dialects.intervals import Interval, interval_of
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.printing import write
-from weft.dialects.tir_assume import AssumeOp, AssumeShapeOp, AssumeStridesOp
+from weft.dialects.tir_assume import AssumeOp, AssumeShapeOp, AssumeStridesOp, CheckSizeOp
 from weft.dialects.tir_kinds import PART_OF, VIRTUAL_AXES, IterKind, IterKindAttr, LoopKind, LoopKindAttr
 from weft.support.locations import record_places
 
@@ -682,6 +682,8 @@ class InitOp(IRDLOperation):
 
 TIR = Dialect(
     "tir",
-    record_places([ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp, IntrinsicOp]),
+    record_places(
+        [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp, CheckSizeOp, IntrinsicOp]
+    ),
     [IterKindAttr, LoopKindAttr],
 )

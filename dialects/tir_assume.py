@@ -134,6 +134,29 @@ class AssumeOp(IRDLOperation):
             write(printer, " because ", self.reason)
 
 
+@irdl_op_definition
+class CheckSizeOp(IRDLOperation):
+    """States that a size that data decide is in 0 .. `most`: checked builds log one that does not.
+
+    ```mlir
+    %count = memref.load %found[] : memref<index>
+    tir.check_size "k" %count at_most %n
+    ```
+    """
+
+    name = "tir.check_size"
+
+    label = prop_def(StringAttr)
+    size = operand_def(IndexType())
+    most = operand_def(IndexType())
+
+    traits = traits_def(StatesFact())
+    assembly_format = "$label $size `at_most` $most attr-dict"
+
+    def __init__(self, label: str, size: SSAValue, most: SSAValue) -> None:
+        super().__init__(operands=[size, most], properties={"label": StringAttr(label)})
+
+
 class AssumeSizesOp(IRDLOperation):
     """States that sizes of a buffer (or tensor) which are decided at run time are the given values; calls check it."""
 

@@ -57,6 +57,10 @@ class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
     name = "tir.loop_kind"
 
 
+DONATED = "tir.donated"
+"""Unit attribute of a parameter that is not read after a call, so that results may be written over it."""
+RETURNED = "tir.returned"
+"""Attribute of a function with donated parameters: the names of the parameters that hold its results, in order."""
 SPATIAL = IterKindAttr(IterKind.SPATIAL)
 REDUCE = IterKindAttr(IterKind.REDUCE)
 
@@ -70,6 +74,9 @@ PARAMETER_ACCESS = "tir.parameter_access"
 """Attribute of a function: the `low.access` of each parameter in the program as given, before schedules and lowering
 change its body. `tir-flatten` moves it to `low.params`."""
 
+ELEMENT = "tir.element_of"
+"""Attribute of an index parameter behind the others, `[parameter, element]`: calls give it the value of that element of
+an array of integers, in the memory of the host, before anything runs."""
 CONSTANT = "tir.constant"
 """Unit attribute of a parameter, a buffer of known shape: every call passes a constant of the module, and the function
 does not write it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from weft.driver.cached_models import CachedModel
 from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.build_options import BuildOptions
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.sizes import OnUse, versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
@@ -50,6 +51,8 @@ def build(
     require_tuned: bool = False,
     layouts: bool = True,
     winograd: bool = True,
+    donate: Sequence[str] = (),
+    specialize: str | Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int | Sequence[int]]] = (),
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
@@ -81,9 +84,22 @@ def build(
     they are. Convolutions of 3 x 3 in blocks use Winograd's minimal filtering where that pays, whose results are some
     times as far from the real numbers (`docs/graphs.md`); with `winograd=False` none does.
 
+    `specialize` gives functions versions for sizes of their symbols, in which these are numbers: `{"s": [1, 128]}`, or
+    as text `"b=1 s=1,128"`, all combinations; several of these. A call compares its sizes and runs the version for
+    them, or the function for all sizes. `"auto"` builds a version when its sizes are first used, of at most 8 sizes;
+    `"auto versions=4 background"` of at most 4, while the function for all sizes serves the calls. Constants are shared
+    (`docs/dynamic-shapes.md`).
+
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
     the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
     that cannot be tuned.
+
+    `donate` names parameters of graph functions whose arrays the caller gives up, as `donate_argnames` of `jax.jit`: a
+    result of the same type may be computed in place, without a copy, and is then returned as that array. Such caches of
+    keys and values stay where they are from one step of decoding to the next:
+
+        step = weft.build(module, donate=["keys", "values"])["main"]
+        logits, keys, values = step(token, place, keys, values)
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
@@ -100,6 +116,7 @@ def build(
         ("target", target, (Target, str), "Target or str"),
     ):
         _check_kind(argument, value, kinds, wanted)
+    policy = OnUse.parse(specialize) if isinstance(specialize, str) else None
     if require_tuned and database is None:
         raise CompileError("build: require_tuned is about the schedules of a database: give database, too")
     machine = target if isinstance(target, Target) else Target.parse(target)
@@ -113,16 +130,21 @@ def build(
         require_tuned=require_tuned,
         layouts=layouts,
         winograd=winograd,
+        donate=(donate,) if isinstance(donate, str) else tuple(donate),
+        specialize=() if policy is not None or not specialize else versions_of(specialize),
     )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
-        return _built_file(Path(program), machine, options, stopwatch, store)
+        library, path = _built_file(Path(program), machine, options, stopwatch, store), Path(program)
+        return _with_versions(library, lambda: _read_file(path)[0], machine, options, store, policy)
     from weft.frontends.stage_schedule import StageSchedule  # start-up: 948 ms
 
     if isinstance(program, StageSchedule):
         options = replace(options, default_schedule=False)
     module = _module_of(program, args, name, binds, stopwatch)
-    return _compiled(module, machine, options, stopwatch, store)[0]
+    source = module if policy is None else copy_of(module)
+    library = _compiled(module, machine, options, stopwatch, store)[0]
+    return _with_versions(library, lambda: source, machine, options, store, policy)
 
 
 def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
@@ -160,13 +182,40 @@ def _compiled_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Sequence[ModelKernel], frozenset[str]]:
     """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
-    from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
-
     with stopwatch.measure("read"):
-        is_model = path.suffix == ".onnx"
-        module, files = onnx_module(path) if is_model else (parse_file(path), frozenset[str]())
+        module, files = _read_file(path)
     library, done = _compiled(module, target, options, stopwatch, store)
     return library, done.kernels, files
+
+
+def _read_file(path: Path) -> tuple[ModuleOp, frozenset[str]]:
+    """The program in a file, and the files that a model of ONNX refers to."""
+    from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
+
+    return onnx_module(path) if path.suffix == ".onnx" else (parse_file(path), frozenset[str]())
+
+
+def _with_versions(
+    library: Library,
+    program: Callable[[], ModuleOp],
+    target: Target,
+    options: BuildOptions,
+    store: CompileCache | None,
+    policy: OnUse | None,
+) -> Library:
+    """A library whose functions get versions when sizes are first used, if that was asked for."""
+    if policy is not None:
+        from weft.driver.compilation import lowered  # start-up: 1290 ms
+        from weft.driver.pipeline import Pipeline  # start-up: 394 ms
+        from weft.driver.versions_on_use import add_versions_on_use  # start-up: 8 ms
+
+        read = functools.cache(program)
+
+        def stage(module: ModuleOp) -> Pipeline:
+            return lowered(Pipeline(module, target, options, Stopwatch(), store))
+
+        add_versions_on_use(library, read, stage, policy)
+    return library
 
 
 def _compiled(
@@ -176,7 +225,29 @@ def _compiled(
     from weft.driver.compilation import compile_module  # start-up: 1290 ms
     from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 
+    if options.donate:
+        _donate(module, options, target)
     return compile_module(Pipeline(module, target, options, stopwatch, store))
+
+
+def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
+    """Mark parameters of the public functions of a module as donated. Raises `CompileError` for an unknown name."""
+    from xdsl.dialects.func import FuncOp
+
+    from weft.dialects.argument_attributes import set_argument_attribute
+    from weft.dialects.tir_kinds import DONATED
+
+    names = options.donate
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is None and op.body.blocks]
+    known = {argument.name_hint for function in functions for argument in function.args if argument.name_hint}
+    for name in names:
+        if name not in known:
+            raise CompileError(f"build: donate: there is no parameter '{name}'{did_you_mean(name, known)}")
+    # Functions for GPUs work on copies of arguments, and checked ones on results that a refused access leaves out.
+    for function in functions if target.kind in ("llvm", "c") and not options.checked else ():
+        positions = [argument.index for argument in function.args if argument.name_hint in names]
+        if positions:
+            set_argument_attribute(function, positions, DONATED)
 
 
 def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:

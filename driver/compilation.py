@@ -13,8 +13,13 @@ from weft.runtime.library import Library
 
 def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
     """Compile a module, which is lowered in place."""
-    done = to_low(schedule(take_kernels(to_tir(pipeline))))
+    done = lowered(pipeline)
     return load(done), done
+
+
+def lowered(pipeline: Pipeline) -> Pipeline:
+    """All stages before the library."""
+    return to_low(schedule(take_kernels(to_tir(pipeline))))
 
 
 def take_kernels(pipeline: Pipeline) -> Pipeline:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.dialects.traversal import copy_of
 from weft.driver.parsing import decode_text, parse_text
 from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
+from weft.support.input_axes import axes_of
 from weft.support.locations import remember_text
 from weft.support.packages import installed_universe
 
@@ -45,14 +47,38 @@ def parse(text: str, name: str = "<string>") -> ModuleOp:
 
 
 @checked
-def parse_file(file: str | Path) -> ModuleOp:
-    """The verified module in an `.mlir` file, or that of an `.onnx` file. Raises `CompileError` and `OSError`."""
+def parse_file(
+    file: str | Path, shapes: Mapping[str, str | Sequence[int | str]] | None = None, *, name: str | None = None
+) -> ModuleOp:
+    """The verified module in an `.mlir` file, or that of an `.onnx` file, specialised to stated `shapes` of inputs
+    (`specialize`). Raises `CompileError` and `OSError`."""
     path = Path(file)
     if path.suffix == ".onnx":
-        return onnx_module(path)[0]
+        return onnx_module(path, shapes)[0]
     if path.suffix != ".mlir":
         raise CompileError(f"'{file}': weft runs .mlir and .onnx files, got '{path.suffix or path.name}'")
-    return parse(decode_text(path.read_bytes(), str(file)), str(file))
+    module = parse(decode_text(path.read_bytes(), str(file)), str(file))
+    return specialize(module, shapes, name=name) if shapes else module
+
+
+def specialize(
+    module: ModuleOp, shapes: Mapping[str, str | Sequence[int | str]], *, name: str | None = None
+) -> ModuleOp:
+    """A copy of a module with a function, the one that no other calls unless it is named, specialised to stated shapes
+    of its parameters.
+
+        weft.specialize(module, {"ids": "1x128"})             # numbers take the place of symbols
+        weft.specialize(module, {"ids": "b:1..8 x s:1..512"}) # names rename them; ranges are preconditions of calls
+        weft.specialize(module, {"ids": ("b", "s:1..512"), "mask": "b x s"})  # symbols of one name are equal
+
+    Functions that are no graphs are lowered to buffers first. Raises `CompileError` for an unknown parameter, another
+    rank, and shapes that contradict each other or the module.
+    """
+    from weft.passes.specialize_shapes import specialize_shapes  # start-up: 800 ms
+
+    found = copy_of(module)
+    specialize_shapes(found, {key: axes_of(value, f"shape of '{key}'") for key, value in shapes.items()}, name)
+    return found
 
 
 def onnx_module(
@@ -61,10 +87,10 @@ def onnx_module(
     constants: Mapping[str, ArrayLike] | None = None,
     *,
     fallback: bool = False,
-    into: BlockBuilder | None = None,
+    into: Callable[[], BlockBuilder] | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
     """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
-    from its folder; `into` makes the module. Raises `CompileError` and `OSError`."""
+    from its folder; `into` gives the builder of a module. Raises `CompileError` and `OSError`."""
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     try:
@@ -73,6 +99,5 @@ def onnx_module(
         if error.name not in ("onnx", "ml_dtypes", "google"):
             raise
         raise CompileError("ONNX models need the package onnx: pip install 'weft[onnx]'") from None
-    builder = into or BlockBuilder()
-    files = import_model(model, builder, shapes or {}, constants or {}, fallback)
+    builder, files = import_model(model, into or BlockBuilder, shapes or {}, constants or {}, fallback)
     return builder.get(), files

@@ -25,6 +25,7 @@ from weft.passes.schedule.replay import apply_schedule
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions
 from weft.passes.verify_level import verify_level
+from weft.passes.versions import add_graph_versions, dispatch_versions, share_constants
 from weft.runtime.low_module import load_low_module
 from weft.support.errors import CompileError
 
@@ -35,8 +36,12 @@ if TYPE_CHECKING:
 
 def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
     """From graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
+    module, sizes = pipeline.module, pipeline.options.specialize
     with pipeline.stopwatch.measure("graph and te to tir"):
-        lower_to_tir(pipeline.module, str(pipeline.target), pipeline.options, run)
+        versions = add_graph_versions(module, sizes) if sizes else []
+        lower_to_tir(module, str(pipeline.target), pipeline.options, run)
+        if sizes:
+            dispatch_versions(module, sizes, versions)
     return pipeline
 
 
@@ -64,6 +69,8 @@ def schedule(pipeline: Pipeline) -> Pipeline:
     if target.kind in ("llvm", "c"):
         with stopwatch.measure("constants"):
             pack_constants(module)
+            if options.specialize:
+                share_constants(module)
     return replace(pipeline, traces=traces)
 
 

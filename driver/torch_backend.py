@@ -8,7 +8,6 @@ from typing import Any
 
 from weft.driver.build import build
 from weft.driver.torch_models import CompiledModel
-from weft.frontends.graph_builder import BlockBuilder
 from weft.support.argument_types import shown
 from weft.support.errors import did_you_mean
 
@@ -112,9 +111,8 @@ class CompiledGraph:
     def _compiled(self) -> CompiledModel:
         from weft.frontends.torch.importing import import_graph  # needs torch
 
-        builder = BlockBuilder()
         constants = {at: tensor for at, (tensor, _) in self._fixed.items()}
-        imported = import_graph(builder, self._graph, constants, fallback=self._fallback)
+        builder, imported = import_graph(self._graph, constants, fallback=self._fallback)
         return CompiledModel(build(builder.get(), target=self._target), imported)
 
 

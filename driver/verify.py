@@ -10,10 +10,12 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.affine import IfOp
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     DenseIntOrFPElementsAttr,
     FunctionType,
+    IntegerAttr,
     MemRefType,
     ModuleOp,
     SymbolRefAttr,
@@ -33,6 +35,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.promises import promises_of
+from weft.dialects.upstream.affine import ParallelOp
 from weft.driver.parsing import is_too_large
 from weft.passes.verify_level import why_misplaced
 from weft.support.errors import CompileError
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 _GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
 """Operations whose regions have no order: values may be used before they are defined."""
 _YIELDING = frozenset(("affine.for", "affine.if", "affine.parallel", "scf.if"))
+_CHOOSING = frozenset(("affine.for", "affine.parallel", "affine.min", "affine.max"))
+"""Operations whose maps give the numbers of which the least or greatest counts."""
 _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 """A call but for its callee, which xDSL searches for among all functions of the module."""
 
@@ -85,8 +90,8 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_global(operation)
         elif operation.name in _YIELDING:
             _verify_yields(operation)
-        elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
-            raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
+        if operation.name.startswith("affine."):
+            _verify_affine(operation)
         if isinstance(operation, CallOp) and _finds_callee(operation):
             _CALL.verify(operation)
         else:
@@ -139,6 +144,36 @@ def _verify_function(function: FuncOp) -> None:
         raise VerifyException(
             f"@{function.sym_name.data} has {blocks} blocks, functions at the levels of weft have one"
         )
+
+
+def _verify_affine(operation: Operation) -> None:
+    """Checks what xDSL does not of maps, steps, sets and the ranks of accesses."""
+    maps = [value for value in operation.properties.values() if isinstance(value, AffineMapAttr)]
+    for map_ in maps:
+        if any(map(is_too_large, map_.data.results)):
+            raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {map_}")
+        if operation.name in _CHOOSING and not map_.data.results:
+            raise VerifyException(f"a map of '{operation.name}' has at least one result, got {map_}")
+    if isinstance(operation, ParallelOp) and 0 in (
+        *operation.lower_groups.get_values(),
+        *operation.upper_groups.get_values(),
+    ):
+        raise VerifyException(f"each loop of '{operation.name}' has a lower and an upper bound")
+    steps = operation.steps if isinstance(operation, ParallelOp) else (operation.properties.get("step"),)
+    for step in steps:
+        if isinstance(step, IntegerAttr) and step.value.data < 1:
+            raise VerifyException(f"the steps of '{operation.name}' are positive, got {step.value.data}")
+    if isinstance(operation, IfOp):
+        wanted = operation.condition.data.num_dims + operation.condition.data.num_symbols
+        if len(operation.args) != wanted:
+            raise VerifyException(f"'{operation.name}' has {len(operation.args)} operands, its set takes {wanted}")
+    at = next((n for n, value in enumerate(operation.operands) if isinstance(value.type, MemRefType)), None)
+    if at is not None and len(maps) == 1:
+        buffer, map_, indices = operation.operands[at].type, maps[0].data, len(operation.operands) - at - 1
+        if isinstance(buffer, MemRefType) and len(map_.results) != buffer.get_num_dims():
+            raise VerifyException(f"'{operation.name}' has {len(map_.results)} indices into {buffer}")
+        if indices != map_.num_dims + map_.num_symbols:
+            raise VerifyException(f"'{operation.name}' has {indices} operands for its map {maps[0]}")
 
 
 def _verify_dimension(dim: DimOp | TensorDimOp) -> None:

@@ -17,23 +17,26 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count as counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import constant_elements, dense_attribute
 from weft.dialects.element_types import element_name
-from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, Tensor
+from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, MatchShapeOp, OutputOp, Tensor, bound_in
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
     Extent,
     Shape,
+    names_in,
     parse_extent,
     shape_of,
     show_extent,
@@ -48,7 +51,7 @@ from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.texpr.expr import as_number, checked_dtype, type_of
-from weft.texpr.graph_operators import OPERATORS, Operator, Placeholders
+from weft.texpr.graph_operators import OPERATORS, SHAPES, Operator, Placeholders
 from weft.texpr.shapes import items, value_name, value_names
 
 if TYPE_CHECKING:
@@ -61,8 +64,6 @@ ExtentLike: TypeAlias = "int | str"
 """A number, or the text of an expression over names: `"n"`, `"2 * n + 1"`."""
 
 ModuleT = TypeVar("ModuleT", bound=ModuleOp)
-_SHAPES = ("shape", "newshape")
-"""Properties that hold extents."""
 _BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
 
 
@@ -292,12 +293,17 @@ def _operand(kind: type[Operator], role: str, value: object, values: Sequence[Va
 
 
 def _property(label: str, name: str, value: object) -> Attribute:
-    if name in _SHAPES:
+    if name in SHAPES:
         return DimsAttr(tuple(parse_extent(e) if isinstance(e, str) else cast("Extent", e) for e in items(value)))
     try:
-        return attribute_of(value)
+        return attribute_of(value, _extent_attribute)
     except CompileError as error:
         raise CompileError(f"{label}: {name}: {error.message}") from None
+
+
+def _extent_attribute(value: object) -> Attribute | None:
+    """A symbolic extent as a property, or as an item of one."""
+    return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 class BlockBuilder:
@@ -459,6 +465,53 @@ class BlockBuilder:
         """Emit a call of the function registered under the name `callee`; see `weft.graph.call_dps`."""
         return self.emit(call_dps(callee, args, shape, dtype))
 
+    def match_shape(
+        self, sizes: Value, names: Sequence[str] = (), at_most: Sequence[ExtentLike | Expression | None] = ()
+    ) -> tuple[Expression, ...]:
+        """Bind new names to the integers of `sizes`, a scalar or a vector; see `graph.match_shape`. Shapes may use the
+        names from here on. Without `names` they are `u0`, `u1`, ...
+
+            places, count = G.nonzero(x)
+            (k,) = bb.match_shape(count, ["k"], at_most=["n"])
+            places = G.prefix(places, (1, k))
+
+        Raises `CompileError` for sizes that are no integers, for other numbers of names and bounds, and for a name that
+        the function has.
+        """
+        function, block = self._open("match_shape")
+        self.emit(sizes)
+        count = sizes.shape[0] if sizes.shape else 1
+        taken = self.extent_names()
+        wanted = list(names)
+        while not names and len(wanted) < (count if isinstance(count, int) else 0):
+            wanted.append(next(name for number in counter() if (name := f"u{number}") not in taken))
+            taken.add(wanted[-1])
+        bounds = [
+            None if e is None else e if isinstance(e, Expression) else _shape([e], "match_shape")[0] for e in at_most
+        ]
+        op = MatchShapeOp(sizes.ssa, wanted, bounds)
+        block.add_op(op)
+        try:
+            for name in names:
+                if name in taken:
+                    raise VerifyException(f"function @{function.sym_name.data} has an extent '{name}' already")
+            op.verify_()
+        except VerifyException as error:
+            op.detach()
+            op.erase()
+            raise CompileError(f"match_shape: {error}") from None
+        return tuple(map(symbol, wanted))
+
+    def extent_names(self) -> set[str]:
+        """The names of extents that parameters of the open function have, or its ops bind."""
+        function, _ = self._open("extent_names")
+        shapes = [shape_of(a.type) for a in function.args if isinstance(a.type, TensorType)]
+        block, found = self._block, {name for shape in shapes for extent in shape for name in names_in(extent)}
+        for part in dict.fromkeys((function.body.block, block)):
+            for op in () if part is None else part.walk():
+                found.update(op.bound_names if isinstance(op, MatchShapeOp) else ())
+        return found
+
     def emit_if(
         self,
         condition: Value,
@@ -557,6 +610,15 @@ class BlockBuilder:
             self._enclosing.pop()
         traced = cast("FuncOp", self._module.body.block.last_op)
         traced.sym_visibility = StringAttr("private")
+        bound = bound_in(traced)
+        for type_ in traced.function_type.outputs:
+            names = {name for extent in shape_of(cast("Tensor", type_)) for name in names_in(extent)}
+            for name in sorted(names & bound.keys()):
+                raise CompileError.at(
+                    bound[name],
+                    f"the size '{name}' of a result of @{traced.sym_name.data} depends on data: branches and loops "
+                    "give results of the same size for all data",
+                )
         return traced
 
     def _call(self, op: CallTirOp | CallDpsOp | IfOp | LoopOp) -> Value | tuple[Value, ...]:

@@ -42,7 +42,7 @@ from weft.interp.interpreter import Interpreter
 from weft.interp.registry import IntrinsicEvent, recorded_calls
 from weft.interp.values import MAX_ELEMENTS, Array, widen
 from weft.support.call_arguments import numpy_dtype
-from weft.support.call_signature import ArraySpec
+from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, InternalError
 from weft.support.narrow_floats import SMALL_FLOATS, small_float
 
@@ -289,7 +289,7 @@ class Reference:
             if valid is not None:
                 self.edge_cases.append(made[valid])
         for extents in EXTENTS_OF_EDGES if signature.symbols and runs > len(planned) else ():
-            if has_meaning(extents, None):
+            if self._is_cheap(function, called, extents) and has_meaning(extents, None):
                 self.edge_cases.append(made[None])
 
     def compare(
@@ -363,6 +363,14 @@ class Reference:
             self._allowed = allowed_liberties(interpreter.module)
         return None
 
+    def _is_cheap(self, function: FuncOp, called: Mapping[str, FuncOp], extents: Sequence[int]) -> bool:
+        """Whether a run with large extents takes a fraction of a second."""
+        try:
+            shapes = ConcreteShapes(function, extents)
+            return max(shapes.work(called.get).operations, 0, *(prod(s) for s in shapes.shapes if s)) <= _CHEAP
+        except CompileError:
+            return False
+
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
         """The number of runs of a function on edge values: all may take a share of the work of ordinary runs, and one
         is made of each function."""
@@ -374,6 +382,8 @@ class Reference:
         return max(self._max_work // (_EDGE_SHARE * max(work, 1)), 1)
 
 
+_CHEAP = 200_000
+"""Operations of a call up to which it runs on all extents of edges."""
 _EDGE_SHARE = 4
 """Edge values may take 1 / `_EDGE_SHARE` of the operations that ordinary arguments may take."""
 
@@ -542,7 +552,10 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 
 
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
-    """Run a function on copies of `arguments`. Raises `CompileError` when it fails, or does not take them."""
+    """Run a function on copies of `arguments`.
+
+    Raises `CompileError` when it fails, does not take them, or has results that are too large to be compared.
+    """
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
         with recorded_calls() as calls:
@@ -552,12 +565,26 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     except (TypeError, ValueError) as error:
         raise CompileError(str(error)) from error
     types = interpreter.find(signature.name).function_type.outputs.data
-    values: Sequence[Any] = () if results is None else (results,) if len(types) == 1 else results
-    outputs = [_output(spec.name, value, TYPES[spec.dtype]) for spec, value in zip(signature.args, copies, strict=True)]
-    for number, (value, type_) in enumerate(zip(values, types, strict=True)):
+    values: Sequence[Any] = (results,)
+    if results is None or isinstance(results, tuple):
+        values = cast("tuple[Any, ...]", results or ())
+    for number, value in enumerate(values):
+        if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its arguments say how large it is
+            raise CompileError(f"result {number} has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
+    # Results that the function allocates come after its other results.
+    passed, allocated = iter(copies), iter(values[len(types) :])
+    outputs = [
+        _output(spec.name, next(allocated if _is_allocated(spec) else passed), TYPES[spec.dtype])
+        for spec in signature.args
+    ]
+    for number, (value, type_) in enumerate(zip(values, types, strict=False)):
         element_type = type_.element_type if isinstance(type_, TensorType) else type_
         outputs.append(_output(f"result {number}", value, element_type))
     return RunOutcome(outputs, calls)
+
+
+def _is_allocated(spec: ArraySpec | ScalarSpec) -> bool:
+    return isinstance(spec, ArraySpec) and spec.is_allocated
 
 
 def _output(name: str, value: Any, element_type: Attribute) -> ComparedOutput:
@@ -609,14 +636,14 @@ def _outcome_of_case(
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:
         return error.message
-    count = len(case.arguments)
+    count = len(case.kinds)
     kinds = _kinds(signature)
     extra = case.outcome.outputs[count:]
     if kinds[:count] != case.kinds or len(kinds) not in (count, count + len(extra)):
         return f"its parameters changed, now {signature}"
     arguments = list(case.arguments)
     for output, spec in zip(extra, signature.args[count:], strict=False):
-        if isinstance(spec, ArraySpec):
+        if isinstance(spec, ArraySpec) and not spec.is_allocated:
             arguments.append(np.zeros(np.shape(output.value), numpy_dtype(spec)))
     try:
         return _outcome(interpreter, signature, arguments)

@@ -16,7 +16,7 @@ from xdsl.dialects import affine, cf, func, memref, scf
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.dialects.tir import AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp, InitOp, ReadsOp, WritesOp
-from weft.dialects.tir_assume import AssumeOp, affine_text
+from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, affine_text
 from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
 from weft.dialects.traversal import operations_in
@@ -446,6 +446,14 @@ def emit_assume(emitter: Emitter, op: AssumeOp) -> None:
     left, right = (emitter.affine(side, op.symbols) for side in (op.left, op.right))
     values = ", ".join(emitter.value(value) for value in op.symbols)
     emitter.refuse(f"not ({left} {op.kind.value} {right})", wrong_assumption, op, f"[{values}]")
+
+
+@emits(CheckSizeOp)
+def emit_check_size(emitter: Emitter, op: CheckSizeOp) -> None:
+    size, most = emitter.value(op.size), emitter.value(op.most)
+    emitter.refuse(
+        f"not 0 <= {size} <= {most}", "extent " + repr(op.label.data) + " is {}, outside of 0 .. {}", op, size, most
+    )
 
 
 @emits(cf.AssertOp)

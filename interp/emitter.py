@@ -133,6 +133,8 @@ class Emitter:
         self._buffers: dict[SSAValue, BufferSource] = {}
         self.tensors: dict[SSAValue, BufferSource] = {}
         """The flat list and the extents of each tensor that the function has read or computed."""
+        self.extents: dict[str, str] = {}
+        """The local name of each extent that an op of the function has bound (`graph.match_shape`)."""
         self._private: dict[SSAValue, str] = {}
         self._unwritten: set[SSAValue] = set()
         self._home: dict[str, CodeScope] = {}

@@ -13,7 +13,16 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects import graph
 from weft.dialects.element_types import element_of, value_type
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import Extent, KnownExtent, evaluate, lone_name, names_in, shape_of
+from weft.dialects.graph_shapes import (
+    Extent,
+    KnownExtent,
+    element_of_name,
+    evaluate,
+    is_element,
+    names_in,
+    shape_of,
+    solutions,
+)
 from weft.interp.errors import InterpreterError
 from weft.interp.registered_calls import filled
 from weft.interp.registry import emit_nothing, emits, evaluates
@@ -189,12 +198,45 @@ def _extent_text(emitter: Emitter, op: Operation, extent: Extent) -> str:
     return f"{emitter.helper(evaluate)}({emitter.constant(extent, 'extent')}, {{{names}}})"
 
 
+@emits(graph.MatchShapeOp)
+def emit_match_shape(emitter: Emitter, op: graph.MatchShapeOp) -> None:
+    bounds = "".join(f"{'None' if bound is None else _extent_text(emitter, op, bound)}, " for bound in op.bounds)
+    names = op.bound_names
+    found = [emitter.fresh(name) for name in names]
+    sizes = emitter.value(op.sizes)
+    emitter.line(f"{', '.join(found)}, = {emitter.call(matched, op, sizes, f'({bounds})')}", op)
+    emitter.extents.update(zip(names, found, strict=True))
+
+
+def matched(op: graph.MatchShapeOp, sizes: Array, bounds: tuple[int | None, ...]) -> list[int]:
+    """The values of the names that an op binds."""
+    found = [int(size) for size in sizes.reshape(-1)]
+    for name, size, most in zip(op.bound_names, found, bounds, strict=True):
+        if size < 0 or (most is not None and size > most):
+            limit = "" if most is None else f" .. {most}"
+            raise InterpreterError(op, f"{op.name}: extent '{name}' is {size}, outside of 0{limit or ' and more'}")
+    return found
+
+
 def _name_text(emitter: Emitter, op: Operation, name: str) -> str:
-    for value in (*op.operands, *emitter.function.body.block.args):
-        if isinstance(value.type, TensorType):
-            for axis, extent in enumerate(shape_of(value.type)):
-                if lone_name(extent) == name:
-                    return f"{emitter.value(value)}.shape[{axis}]"
+    if name in emitter.extents:
+        return emitter.extents[name]
+    tensors = [v for v in (*op.operands, *emitter.function.body.block.args) if isinstance(v.type, TensorType)]
+    places = [
+        (value, axis, extent)
+        for value in tensors
+        for axis, extent in enumerate(shape_of(cast("graph.Tensor", value.type)))
+    ]
+    for found in solutions([extent for _, _, extent in places]):
+        if found.name == name:
+            value, axis, _ = places[found.position]
+            own = f"{emitter.value(value)}.shape[{axis}]"
+            is_alone = (found.factor, found.rest) == (1, 0)
+            return own if is_alone else f"(({own} - {_extent_text(emitter, op, found.rest)}) // {found.factor})"
+    parameter, element = element_of_name(name) or (None, 0)
+    for value in emitter.function.body.block.args:
+        if value.name_hint == parameter and is_element(value.type, element):
+            return f"int({emitter.value(value)}.flat[{element}])"
     raise CompileError.at(op, f"{op.name}: no operand or parameter has the extent '{name}'")
 
 

@@ -1,7 +1,9 @@
-"""Calls of registered Python functions: `low.call_registered`, and what `graph.call_dps` shares with it."""
+"""Calls of registered Python functions: `low.call_registered`, and what `graph.call_dps` shares with it; results that
+calls allocate."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -10,6 +12,7 @@ from xdsl.dialects.builtin import IndexType
 
 from weft.dialects.element_types import STORED, array_name, value_type
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import evaluates
 from weft.interp.values import Array, BufferStorage, array_dtype, array_of, flat_list, narrow, widen
@@ -99,3 +102,14 @@ def call_registered_op(op: CallRegisteredOp, *values: Any) -> None:
     found = filled(op, op.callee.data, inputs, types[:first], results)
     for buffer, array, type_ in zip(buffers[first:], found, types[first:], strict=True):
         buffer.data[:] = flat_list(widen(array, value_type(type_)))
+
+
+@evaluates(ReturnResultOp)
+def return_result(op: ReturnResultOp, source: BufferStorage, descriptor: BufferStorage, *extents: int) -> None:
+    """The descriptor gets the list of elements in the place of an address."""
+    given = iter(extents)
+    shape = [next(given) if extent < 0 else extent for extent in op.shape.get_shape()]
+    elements = list(source.data[: math.prod(shape)])
+    if None in elements:
+        raise InterpreterError(op, f"'{op.name}' returns %{source.name}, which was not written everywhere")
+    descriptor.data[:] = [cast("Any", elements), *shape]

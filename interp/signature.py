@@ -14,11 +14,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.effects import effects_of, views_of
-from weft.dialects.element_types import parameter_types, result_types
+from weft.dialects.element_types import TYPES, parameter_types, result_types, value_type
 from weft.dialects.graph_shapes import shape_of
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import LaunchOp
-from weft.dialects.low_signature import element_dtype, signature_of
+from weft.dialects.low_results import allocated_results
+from weft.dialects.low_signature import allocated_spec, element_dtype, signature_of
 from weft.interp.errors import InterpreterError
 from weft.interp.scalar_functions import wrap
 from weft.interp.shared_elements import SharedElements, copies_of_overlapping
@@ -37,7 +38,7 @@ Place: TypeAlias = tuple[FuncOp, int]
 
 
 def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signature:
-    """How a function of any level is called. Callers pass all of its arguments.
+    """How a function of any level is called. Callers pass all of its arguments, except results that it allocates.
 
     `written` are the parameters that `written_parameters` finds; only low functions declare them. Raises `CompileError`
     for a parameter whose type has no NumPy value, and for one of a low function that is declared read, but written.
@@ -56,9 +57,13 @@ def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signa
         return replace(signature, results=0)
     args: dict[str, ArraySpec | ScalarSpec] = {}
     exposed = {argument.index for argument in exposed_arguments(function)}
+    described = allocated_results(function)
     for position, (hint, type_) in enumerate(zip(_name_hints(function), parameter_types(function), strict=True)):
         name = free_name(hint or f"arg{position}", args)
-        args[name] = _argument(function, name, type_, (function, position) in written, position in exposed)
+        if position in described:
+            args[name] = allocated_spec(function, name, described[position])
+        else:
+            args[name] = _argument(function, name, type_, (function, position) in written, position in exposed)
     symbols = dict.fromkeys(symbol for arg in args.values() if isinstance(arg, ArraySpec) for symbol in arg.symbols)
     return Signature(function.sym_name.data, tuple(args.values()), tuple(symbols))
 
@@ -140,12 +145,18 @@ class Binding:
         self._written: list[tuple[ArraySpec, Array, BufferStorage, Attribute]] = []
         """The buffers that the function writes, and the types of their elements there."""
         overlapping = copies_of_overlapping(signature, bound.arrays)
+        self._allocated: list[tuple[ArraySpec, BufferStorage]] = []
+        """The results that the function allocates, and their descriptors."""
         values: list[Any] = []
         for position, (spec, type_) in enumerate(zip(signature.args, function.function_type.inputs, strict=False)):
             if isinstance(spec, ScalarSpec):
                 values.append(_number(spec, bound.slots[position]))
                 continue
             array = bound.arrays[position]
+            if spec.is_allocated:
+                values.append(BufferStorage([0] * array.size, array.shape, spec.name))
+                self._allocated.append((spec, values[-1]))
+                continue
             if isinstance(type_, TensorType):
                 values.append(widen(array, type_.element_type))
                 continue
@@ -172,10 +183,20 @@ class Binding:
     def outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
         """The results as callers get them."""
         types = result_types(self._function)
-        return tuple(
+        found = tuple(
             narrow(value, type_.element_type) if isinstance(type_, TensorType) else value
             for value, type_ in zip(results, types, strict=True)
         )
+        return found + tuple(self._new_array(*allocated) for allocated in self._allocated)
+
+    def _new_array(self, spec: ArraySpec, descriptor: BufferStorage) -> Array:
+        """A result that the function has allocated."""
+        elements, *shape = cast("list[Any]", descriptor.data)
+        if not isinstance(elements, list):
+            raise InterpreterError(self._function, f"the function did not return its result {spec.name}")
+        type_ = TYPES[spec.dtype]
+        array = array_of(cast("list[Any]", elements), tuple(shape), value_type(type_))
+        return narrow(widen(array, type_), type_)
 
     def _buffer(self, spec: ArraySpec, array: Array, element_type: Attribute) -> BufferStorage:
         """A copy of an array; elements that are only written, and gaps between elements, are unwritten memory."""

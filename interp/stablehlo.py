@@ -83,8 +83,12 @@ def special_function(op: Operation, x: Array) -> Array:
 
 @evaluates(*_ops("stablehlo.convert"))
 def convert(op: Operation, x: Array) -> Array:
+    element = _element(op.results[0])
+    name = element_name(element)
+    if name is None:
+        raise InterpreterError(op, f"the interpreter does not convert to {element}")
     with np.errstate(all="ignore"):
-        return _finished(op, converted(_apply, _wide(x), str(element_name(_element(op.results[0])))))
+        return _finished(op, converted(_apply, _wide(x), name))
 
 
 @evaluates(stablehlo.CompareOp)

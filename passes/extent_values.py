@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final
 
 from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, exprs_of
 from weft.dialects.graph_shapes import Expression, ExtentOperation, KnownExtent, lone_name, show_extent, symbol
-from weft.passes.index_ops import index_before, result_before
+from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.passes.index_ops import index_before, insert_before, result_before
 from weft.support.errors import CompileError
 
 _OPERATIONS: Final = {"floordiv": FloorDivSIOp, "mod": RemSIOp, "min": MinSIOp, "max": MaxSIOp}
@@ -27,6 +30,10 @@ class ExtentValues:
         self._anchor = anchor
         self._function = function
         self._values: dict[Expression, SSAValue] = {}
+
+    def move(self, anchor: Operation) -> None:
+        """Compute further values before `anchor`, which follows the earlier one."""
+        self._anchor = anchor
 
     def __contains__(self, extent: Expression) -> bool:
         return extent in self._values
@@ -76,3 +83,13 @@ class ExtentValues:
     ) -> Index:
         values = index_before(left, self._anchor), index_before(right, self._anchor)
         return Index.of(result_before(op_type(*values), self._anchor))
+
+
+def assume_bounds(extents: ExtentValues, bounds: Iterable[tuple[KnownExtent, int, int]], anchor: Operation) -> None:
+    """State before `anchor` that extents are in their ranges."""
+    for extent, least, most in bounds:
+        reason = f"its stated range is {least}..{most}"
+        (inner,), operands = exprs_of([extents.index(extent)])
+        sides = [(AffineExpr.constant(least), inner)] * (least > 0) + [(inner, AffineExpr.constant(most))]
+        for left, right in sides:
+            insert_before(anchor, [AssumeOp(left, Relation.AT_MOST, right, operands, reason)])

@@ -336,6 +336,25 @@ def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
 
 
+def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
+    """The function called `name`; without a name the only one that no other function calls. Raises `CompileError`."""
+    functions = functions_of(module)
+    if not functions:
+        raise CompileError("the file holds no function with a body")
+    if name is not None:
+        if name not in functions:
+            raise CompileError(f"the file has no function '{name}'{did_you_mean(name, functions)}")
+        return functions[name]
+    operations = [operation for function in functions.values() for operation in function.body.walk()]
+    attributes = (a for op in operations for a in (*op.properties.values(), *op.attributes.values()))
+    called = {attribute.root_reference.data for attribute in attributes if isinstance(attribute, SymbolRefAttr)}
+    entries = [function for known, function in functions.items() if known not in called]
+    if len(entries) != 1:
+        listed = ", ".join(f"'{known}'" for known in functions)
+        raise CompileError(f"the file has several functions ({listed}): name one with --func")
+    return entries[0]
+
+
 def schedules_of(module: ModuleOp) -> list[sched.FuncOp]:
     """The schedules in a module."""
     return [op for op in module.ops if isinstance(op, sched.FuncOp)]

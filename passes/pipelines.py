@@ -8,6 +8,7 @@ from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
 from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
+from weft.passes.graph.graph_lower_packs import GraphLowerPacksPass
 from weft.passes.graph.graph_rewrite import DEFAULT_RULES, GraphRewritePass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
@@ -81,6 +82,8 @@ def graph_to_tir(
         *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
         # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
         *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
+        # After layouts are chosen; before fusion, which makes transposes parts of groups and leaves reshapes as views.
+        GraphLowerPacksPass(),
         # While there are operators, of which groups consist.
         *((GraphFusePass(target),) if options.fuse else ()),
         # Each group and each operator left becomes a tensor expression.

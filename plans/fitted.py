@@ -46,6 +46,9 @@ SHORT_ROW: Final = 448
 LONG_ROW: Final = 32
 """Pixels of a row from which its remainder is a small part."""
 
+SYMBOLIC_PIXELS: Final = 56
+"""Pixels along an axis of images, by which plans are compared if its extent is known at run time only."""
+
 # Threads.
 
 THREADS_PAY: Final = 8

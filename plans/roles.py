@@ -9,9 +9,10 @@ from xdsl.ir import Attribute, BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, slides
 from weft.analysis.constants import is_constant
-from weft.analysis.index import Quotient
+from weft.analysis.index import Index, Quotient
 from weft.analysis.structure import buffers_read
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
 
 
 @dataclass(frozen=True)
@@ -145,24 +146,45 @@ class ConvolutionRoles:
     """Spatial iterators of both: groups, the channels of depthwise convolutions; and those of neither."""
     reduced: tuple[int, ...]
     extents: tuple[int, ...]
-    """0 for those that are known at run time only."""
+    """Those of batches that are known at run time only count as 1, other ones as `fitted.SYMBOLIC_PIXELS`."""
+    symbolic: frozenset[int]
+    """The iterators whose extents are known at run time only."""
     iterators: tuple[BlockArgument, ...]
 
     def stride(self, operand: Operand, at: int) -> int | None:
         """The distance of the elements of consecutive values of an iterator; None if it varies."""
         return operand.stride_of(self.iterators[at])
 
+    def moves_evenly(self, operand: Operand, at: int) -> bool:
+        """Whether the elements of consecutive values of an iterator are the same distance apart, which symbolic extents
+        may decide."""
+        value = self.iterators[at]
+        return all(
+            not (index - Index({value: index.coefficient(value)})).depends_on([value]) for index in operand.indices
+        )
+
     def size(self, places: tuple[int, ...]) -> int:
-        """The number of instances of some iterators together; an extent that is known at run time only counts as 1."""
-        return prod(self.extents[at] or 1 for at in places)
+        """The number of instances of some iterators together."""
+        return prod(self.extents[at] for at in places)
+
+    def known(self, at: int) -> int | None:
+        """The extent of an iterator; None if it is known at run time only."""
+        return None if at in self.symbolic else self.extents[at]
 
     @property
     def is_known(self) -> bool:
-        """Whether all extents are known, except those of batches."""
-        return all(
-            extent or (at in self.pixels and at != self.column and not self.is_windowed(at))
-            for at, extent in enumerate(self.extents)
-        )
+        """Whether all extents are known, except those of pixels."""
+        return self.symbolic <= {*self.pixels}
+
+    def data_extents(self) -> list[int]:
+        """The extents of the data; the elements between windows are not counted in those that are symbolic."""
+        extents: list[int] = []
+        for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
+            if extent < 0:
+                places = [at for at, v in enumerate(self.iterators) if index.depends_on([v])]
+                extent = 1 + sum((self.extents[at] - 1) * abs(index.coefficient(self.iterators[at])) for at in places)
+            extents.append(max(extent, 1))
+        return extents
 
     @property
     def is_grouped(self) -> bool:
@@ -188,7 +210,7 @@ class ConvolutionRoles:
         step = self.extents[self.column]
         while True:
             following = [at for at in self.pixels if at not in run and self.stride(self.result, at) == step]
-            if len(following) != 1 or following[0] != run[0] - 1 or not self.extents[following[0]]:
+            if len(following) != 1 or following[0] != run[0] - 1 or {run[0], following[0]} & self.symbolic:
                 return tuple(run)
             run.insert(0, following[0])
             step *= self.extents[following[0]]
@@ -205,12 +227,12 @@ class ConvolutionRoles:
         """The rows of the data for rows of results along an iterator, inside of the iterators `around`."""
         value, others = self.iterators[row], [self.iterators[at] for at in around]
         size, step, span = bytes_of(self.data.element_type), 1, 1
-        for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
+        for extent, index in zip(self.data_extents(), self.data.indices, strict=True):
             if index.depends_on([value]):
                 step = index.coefficient(value)
                 span += sum((self.extents[at] - 1) * index.coefficient(self.iterators[at]) for at in self.reduced)
             elif not index.depends_on(others):
-                size *= max(extent, 1)
+                size *= extent
         return RowsOfData(size, step, span)
 
 
@@ -253,18 +275,27 @@ def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
             at[v] for v in pattern.spatial if (v in data.iterators) is in_data and (v in kernel.iterators) is in_kernel
         )
 
+    column, pixels = at[columns[-1]], places(True, False)
+    symbolic = frozenset(place for place, extent in enumerate(extents) if extent is None)
+    slide = [index for index in data.indices if index.depends_on(pattern.reduced)]
+    moving = {column, *(place for v, place in at.items() if any(index.depends_on([v]) for index in slide))}
+
+    def counted(place: int, extent: int | None) -> int:
+        return extent if extent is not None else fitted.SYMBOLIC_PIXELS if place in moving else 1
+
     return ConvolutionRoles(
         data=data,
         kernel=kernel,
         result=result,
         kernel_is_constant=is_constant(kernel.buffer),
         data_position=buffers.index(data.buffer),
-        column=at[columns[-1]],
-        pixels=places(True, False),
+        column=column,
+        pixels=pixels,
         channels=places(False, True),
         shared=tuple(sorted((*places(True, True), *places(False, False)))),
         reduced=tuple(at[v] for v in pattern.reduced),
-        extents=tuple(extent or 0 for extent in extents),
+        extents=tuple(counted(place, extent) for place, extent in enumerate(extents)),
+        symbolic=symbolic,
         iterators=tuple(pattern.block.iter_vars),
     )
 

@@ -29,6 +29,7 @@ from weft.backends.llvm.resources import ir_text
 from weft.runtime.native_preconditions import predicate_address
 from weft.runtime.registered_functions import raising_failures
 from weft.support.call_arguments import (
+    AllocatedResult,
     BoundArguments,
     allocate,
     as_array,
@@ -115,10 +116,10 @@ def native_entry(
 ) -> Callable[..., object] | None:
     """A callable that checks arguments natively and falls back to `slow`. It keeps `slow` (and what that
     refers to) alive, so `slow` must refer to the compiled code. None where there is no such way in: another
-    Python than CPython, a 32-bit one, a function with very many arguments, or with preconditions on other numbers than
-    symbols and arguments.
+    Python than CPython, a 32-bit one, a function with very many arguments, or one with preconditions on other numbers
+    than symbols and arguments.
     """
-    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
+    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS or signature.elements:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
     if any(name not in slots for fact in signature.facts for name in fact.names):
@@ -242,9 +243,15 @@ class Caller:
         self._definitions = _definitions(signature, self._sources)
         self._results = _plain_results(signature, self._sources, self._definitions)
         self._native = native_entry(
-            signature, address, self.thunk_address, self._call_otherwise, always_release_gil=always_release_gil
+            signature.with_descriptors(),
+            address,
+            self.thunk_address,
+            self._call_after_allocation if signature.allocates else self._call_otherwise,
+            always_release_gil=always_release_gil,
         )
         self.call: Callable[..., Any] = self._native or self.call_in_python
+        if self._native is not None and signature.allocates:
+            self.call = self._call_allocating
         self._calls_registered = calls_registered
         self._unchecked_call = self.call
         if calls_registered:
@@ -305,6 +312,26 @@ class Caller:
         """Check the arguments of a call without calling."""
         return bind_arguments(self.signature, positional, keywords)
 
+    def _call_allocating(self, *positional: object, **keywords: object) -> Any:
+        """The native way with descriptors of the results that the call allocates, where the other arguments tell all
+        else; Python for other calls."""
+        native, signature = self._native, self.signature
+        if native is None or keywords or len(positional) != len(signature.args) - signature.results:
+            return self.call_in_python(*positional, **keywords)
+        try:
+            results = allocate(signature, signature.result_specs, self._numbers(positional))
+        except (IndexError, KeyError, MemoryError, TypeError):
+            results = ()
+        if not results:
+            return self.call_in_python(*positional)
+        places = (result.descriptor if isinstance(result, AllocatedResult) else result for result in results)
+        found = native(*positional, *places)
+        return returned(results) if found is None else found
+
+    def _call_after_allocation(self, *positional: object) -> Any:
+        """A call that the native way refused; memory for the results is last."""
+        return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
+
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
         """Converts arguments that the native path refused to plain arrays in order, and retries the native path with
         them; calls in Python, which reports errors, when conversion changes nothing."""
@@ -353,7 +380,7 @@ class Caller:
             return None
         return made
 
-    def _allocated(self, values: list[object]) -> tuple[Array, ...] | None:
+    def _allocated(self, values: list[object]) -> tuple[Any, ...] | None:
         """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
         do not tell. The check that follows covers all of it."""
         missing = len(self.signature.args) - len(values)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
 from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
 from weft.support.call_arguments import bind_arguments, memory_span, returned
-from weft.support.call_signature import BY_ZERO, Signature
+from weft.support.call_signature import BAD_SIZE, BY_ZERO, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -61,6 +61,8 @@ class Function:
         each function has a class of its own, which holds the native entry. It halves the cost of a call."""
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
+        if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
+            return DonatingFunction(caller)
         kind: type[Function] = type("Function", (Function,), {"__call__": caller.call, "__doc__": Function.__doc__})
         return kind(caller)
 
@@ -84,9 +86,31 @@ class Function:
         return f"<weft function {self.signature}>"
 
 
+class DonatingFunction(Function):
+    """A function that writes results over arguments. Calls return these with the results that they allocate."""
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__(caller)
+        self._results = [arg.name for arg in self.signature.result_specs]
+        self._places = {arg.name: at for at, arg in enumerate(self.signature.args)}
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        made = self._caller.call(*positional, **keywords)
+        results = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+        found = dict(zip(self._results, results, strict=False))
+        if made is None and self._results:
+            found = {name: self._given(name, positional, keywords) for name in self._results}
+        names = self.signature.returned
+        return returned(tuple(found[n] if n in found else self._given(n, positional, keywords) for n in names))
+
+    def _given(self, name: str, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The argument of a call with that name."""
+        return keywords[name] if name in keywords else positional[self._places[name]]
+
+
 class CheckedFunction(Function):
-    """A function that logs divisions by zero, and accesses outside of their arrays, which it skips: its call raises
-    `IndexError` or `ZeroDivisionError` then."""
+    """A function that logs divisions by zero, accesses outside of their arrays, which it skips, and sizes outside of
+    their bounds, which it clamps: its call raises `IndexError`, `ZeroDivisionError` or `ValueError` then."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -110,6 +134,8 @@ class CheckedFunction(Function):
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
             if failed == BY_ZERO:
                 raise ZeroDivisionError(f"{self.name}: {text}")
+            if failed == BAD_SIZE:
+                raise ValueError(f"{self.name}: {text} is {index}, outside of 0 .. {extent}")
             if failed:
                 raise IndexError(f"{self.name}: {text} is {index}, the extent is {extent}")
 
@@ -281,6 +307,10 @@ class Library:
     def _function(self, name: str) -> Function:
         """A function that the library has."""
         return self._functions[name]
+
+    def put_function(self, name: str, function: Function) -> None:
+        """Let calls of a function of the library go to another one with its signature."""
+        self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._signatures)

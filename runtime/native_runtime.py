@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft.backends.llvm.jit import JitModule, jit_forever, keep_forever
 from weft.backends.llvm.resources import ir_text
-from weft.backends.names import CALL_REGISTERED
+from weft.backends.names import CALL_REGISTERED, RETURN_RESULT
 from weft.runtime.registered_functions import call_registered_address
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
@@ -69,6 +69,7 @@ _WORKER_BYTES: Final = 128
 _POOL: Final = Path(__file__).with_name("thread_pool.ll")
 _FUTEX: Final = Path(__file__).with_name("futex.ll")
 _ENTRY: Final = Path(__file__).with_name("parallel_for.ll")
+_RESULTS: Final = Path(__file__).with_name("results.ll")
 _MEMORY: Final = Path(__file__).with_name("memory.ll")
 _CHUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
@@ -79,7 +80,7 @@ _requested: int | None = None
 def needed_runtime(text: str) -> frozenset[str]:
     """The functions of the runtime that LLVM IR declares."""
     declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
-    return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, *MEMORY}
+    return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, RETURN_RESULT, *MEMORY}
 
 
 def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
@@ -91,6 +92,8 @@ def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
         found[PARALLEL_FOR] = parallel_for_address(target.num_threads)
     if CALL_REGISTERED in needed:
         found[CALL_REGISTERED] = call_registered_address()
+    if RETURN_RESULT in needed:
+        found[RETURN_RESULT] = _return_result_address()
     return found
 
 
@@ -280,6 +283,16 @@ class _ExecutorPool:
 def memory_ir(architecture: str) -> str:
     """`weft_alloc` and `weft_free` as LLVM IR for an architecture, as the first part of a triple."""
     return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
+
+
+def results_ir() -> str:
+    """`weft_set_allocator` and `weft_return_result` as LLVM IR."""
+    return ir_text(_RESULTS)
+
+
+@cache
+def _return_result_address() -> int:
+    return jit_forever(results_ir(), 0).address(RETURN_RESULT)
 
 
 @cache

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from weft.support.sizes import Sizes
+
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
@@ -44,6 +46,10 @@ class BuildOptions:
     """Whether convolutions of such images may use Winograd's minimal filtering."""
     fuse: bool = True
     """Whether operators of graphs are fused."""
+    donate: tuple[str, ...] = ()
+    """Parameters whose memory results may take."""
+    specialize: Sequence[Sizes] = ()
+    """Sizes of symbols for which functions get versions, chosen at the call (`passes/versions.py`)."""
 
     def can_compile_apart(self, target: Target) -> bool:
         """Whether kernels of models are compiled apart for a target: passes of users see whole modules, and checked
@@ -58,7 +64,9 @@ class BuildOptions:
     def key(self) -> str:
         """The options as a part of keys of caches. Nothing is cached with
         `passes`; keys cover records of `database` apart."""
-        return "\n".join(f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool))
+        parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
+        parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
+        return "\n".join([*parts, *(f"donate={name}" for name in self.donate)])
 
 
 DEFAULT_OPTIONS = BuildOptions()

@@ -8,11 +8,13 @@ error message.
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
+import os
 import reprlib
 import sys
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -45,14 +47,54 @@ class BoundArguments:
     slots: tuple[int, ...]
     arrays: Mapping[int, Array]
     symbols: Mapping[str, int]
-    results: tuple[Array, ...]
+    results: tuple[Array | AllocatedResult, ...]
+
+
+class AllocatedResult:
+    """A result that a call allocates: the descriptor that it fills in."""
+
+    def __init__(self, spec: ArraySpec) -> None:
+        self.spec = spec
+        self.descriptor = np.zeros(1 + len(spec.shape), np.int64)
+
+    def take(self) -> Array:
+        """The array, which owns the memory from now on."""
+        address, *shape = self.descriptor.tolist()
+        self.descriptor[0] = 0
+        dtype = bfloat16_dtype() if self.spec.dtype == "bfloat16" else numpy_dtype(self.spec)
+        count = math.prod(shape) * dtype.itemsize
+        memory = np.asarray(_Memory(address, max(count, 1)))
+        return memory[:count].view(dtype).reshape(shape)
+
+    def __del__(self) -> None:
+        if self.descriptor[0]:
+            _free_function()(int(self.descriptor[0]))
+
+
+class _Memory:
+    """Memory of the C library's `malloc`, as bytes. It is freed with the last array over it."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self._address, self._free = address, _free_function()
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": (size,), "typestr": "|u1"}
+
+    def __del__(self) -> None:
+        self._free(self._address)
+
+
+@cache
+def _free_function() -> Callable[[int], None]:
+    free = ctypes.CDLL(None if os.name == "posix" else "ucrtbase").free
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    return free
 
 
 def returned(results: tuple[Any, ...]) -> Any:
     """The value of a call that has `results`."""
     if not results:
         return None
-    return results[0] if len(results) == 1 else results
+    found = tuple(result.take() if isinstance(result, AllocatedResult) else result for result in results)
+    return found[0] if len(found) == 1 else found
 
 
 def bind_arguments(
@@ -69,7 +111,11 @@ def bind_arguments(
     arrays: dict[int, Array] = {}
     slots: list[int] = []
     numbers: dict[str, int] = {}
-    for position, (spec, value) in enumerate(zip(signature.args, values, strict=False)):
+    passed = (at for at, arg in enumerate(signature.args) if not isinstance(arg, ArraySpec) or not arg.is_allocated)
+    left_out = dict.fromkeys(range(len(signature.args)))
+    for position, value in zip(passed, values, strict=False):
+        spec = signature.args[position]
+        del left_out[position]
         fail = partial(argument_error, signature, position)
         if isinstance(spec, ScalarSpec):
             slots.append(_scalar_bits(spec, value, fail))
@@ -78,9 +124,11 @@ def bind_arguments(
                 numbers[spec.name] = number
             if spec.symbol:
                 # It gives the extent its value, or agrees with the array that did.
-                extent, giver = symbols.setdefault(spec.symbol, (number, spec.name))
+                if number < 0 and spec.symbol in signature.extent_symbols:
+                    raise fail(ValueError, f"an extent of at least 0 ({_uses(signature, spec.symbol)})", number)
+                extent, giver = symbols.setdefault(spec.symbol, (number, f"'{spec.name}'"))
                 if extent != number:
-                    raise fail(ValueError, f"{spec.symbol} = {extent} (from '{giver}')", number)
+                    raise fail(ValueError, f"{spec.symbol} = {extent} (from {giver})", number)
             continue
         array = as_array(signature, position, value)
         _check_array(spec, array, symbols, fail)
@@ -93,27 +141,43 @@ def bind_arguments(
         strided = [(array.shape, spec.strides) for spec, array in specs if spec.strides is not None]
         chosen = choose_strides(strided, {name: value for name, (value, _) in symbols.items()})
         symbols.update((name, (value, "")) for name, value in chosen.items())
+    for symbol, (position, element) in signature.elements.items():
+        if position in arrays:
+            number = int(arrays[position].flat[element])
+            value, giver = symbols.setdefault(symbol, (number, signature.args[position].name))
+            if value != number:
+                expected = f"{value} as element {element} ({symbol} = {value}, from '{giver}')"
+                raise argument_error(signature, position, ValueError, expected, number)
     if signature.facts:
         _check_facts(signature, numbers, symbols)
     known = {name: value for name, (value, _) in symbols.items()}
-    results = allocate(signature, signature.result_specs if len(values) < len(signature.args) else (), known)
-    for array in results:
-        arrays[len(slots)] = array
-        slots.append(array.ctypes.data)
+    results = allocate(signature, [cast("ArraySpec", signature.args[position]) for position in left_out], known)
+    for position, result in zip(left_out, results, strict=True):
+        arrays[position] = result.descriptor if isinstance(result, AllocatedResult) else result
+        slots.insert(position, arrays[position].ctypes.data)
+    if left_out:
+        arrays = dict(sorted(arrays.items()))
     check_overlap(signature, arrays)
     slots.extend(known[name] for name in signature.symbols)
     return BoundArguments(tuple(slots), arrays, known, results)
 
 
 def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
-    """The values in the order of the signature; trailing results may be missing."""
-    names = [arg.name for arg in signature.args]
-    least = len(names) - signature.results
+    """The values in the order of the signature; trailing results may be missing, allocated ones must be."""
+    allocated = [arg.name for arg in signature.arrays if arg.is_allocated]
+    names = [arg.name for arg in signature.args if arg.name not in allocated]
+    optional = signature.results - sum(spec.is_allocated for spec in signature.result_specs)
+    least = len(names) - optional
     wanted = str(len(names)) if least == len(names) else f"{least} to {len(names)}"
     if len(positional) > len(names):
         raise TypeError(f"{signature.name}: expected {wanted} arguments, got {len(positional)}: {signature}")
     given = dict(zip(names, positional, strict=False))
     for name, value in keywords.items():
+        if name in allocated:
+            raise TypeError(
+                f"{signature.name}: result '{name}' must be left out: its size depends on data, so the call allocates "
+                f"it: {signature}"
+            )
         if name not in names:
             raise TypeError(f"{signature.name}: unknown argument '{name}'{did_you_mean(name, names)}: {signature}")
         if name in given:
@@ -126,7 +190,7 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
             f"{signature.name}: expected {wanted} arguments, got {len(given)}, without {listed}: {signature}"
         )
     results = [name for name in names[least:] if name in given]
-    if results and len(results) < signature.results:
+    if results and len(results) < optional:
         absent = next(name for name in names[least:] if name not in given)
         raise TypeError(f"{signature.name}: give all results or none, '{absent}' is missing: {signature}")
     return [given[name] for name in names if name in given]
@@ -238,10 +302,11 @@ def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure
     if array.ndim != len(spec.shape):
         raise fail(ValueError, f"rank {len(spec.shape)} (shape {_shape_text(spec.shape)})", f"shape {array.shape}")
     for dimension, (extent, got) in enumerate(zip(spec.shape, array.shape, strict=True)):
-        value, giver = symbols.setdefault(extent, (got, spec.name)) if isinstance(extent, str) else (extent, "")
+        place = f"axis {dimension} of '{spec.name}'"
+        value, giver = symbols.setdefault(extent, (got, place)) if isinstance(extent, str) else (extent, "")
         if got != value:
             expected = f"shape {_shape_text(spec.shape)}" + (
-                f" with {extent} = {value} (from '{giver}')" if giver else ""
+                f" with {extent} = {value} (from {giver})" if giver else ""
             )
             raise fail(ValueError, expected, f"shape {array.shape} (dimension {dimension} is {got})")
     if spec.writes and not array.flags.writeable:
@@ -277,14 +342,16 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
         if remainder:
             detail = f"dimension {dimension} has {got} bytes from one element to the next"
             raise fail(ValueError, f"strides that are multiples of {size} bytes", detail)
-        wanted, giver = (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, spec.name))
+        wanted, giver = (
+            (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, f"'{spec.name}'"))
+        )
         if value != wanted:
             expected = f"strides {_shape_text(spec.strides or ())} (in elements)"
-            expected += f" with {stride} = {wanted} (from '{giver}')" if giver else ""
+            expected += f" with {stride} = {wanted} (from {giver})" if giver else ""
             detail = f"strides {tuple(step // size for step in array.strides)} (dimension {dimension} has {value})"
             raise fail(ValueError, expected, detail)
     for name, value in open_strides:
-        symbols.setdefault(name, (value, spec.name))
+        symbols.setdefault(name, (value, f"'{spec.name}'"))
 
 
 def choose_strides(
@@ -361,8 +428,17 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
             raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
 
 
+def _uses(signature: Signature, symbol: str) -> str:
+    """The axes of arguments that a symbol is the extent of."""
+    places = [(spec.shape.index(symbol), spec.name) for spec in signature.arrays if symbol in spec.shape]
+    return ", ".join(f"axis {axis} of '{name}'" for axis, name in places)
+
+
 def _source(signature: Signature, symbol: str) -> str:
     """The argument that gives a symbol its value, in words."""
+    if symbol in signature.elements:
+        position, element = signature.elements[symbol]
+        return f"element {element} of '{signature.args[position].name}'"
     for spec in signature.args:
         if isinstance(spec, ScalarSpec):
             if spec.symbol == symbol:
@@ -415,8 +491,11 @@ def share_memory(one: Array, other: Array) -> bool:
         return True
 
 
-def allocate(signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]) -> tuple[Array, ...]:
-    """Memory for results that the caller left out. Raises `TypeError` where no argument tells their extents."""
+def allocate(
+    signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]
+) -> tuple[Array | AllocatedResult, ...]:
+    """Memory for results that the caller left out, or descriptors of those that the call allocates. Raises `TypeError`
+    where no argument tells their extents."""
     for spec in specs:
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:
@@ -424,7 +503,10 @@ def allocate(signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[
                 f"{signature.name}: result '{spec.name}' must be given: no argument tells the extent '{unknown}'"
             )
     return tuple(
-        empty_array(spec, tuple(symbols[e] if isinstance(e, str) else e for e in spec.shape), symbols) for spec in specs
+        AllocatedResult(spec)
+        if spec.is_allocated
+        else empty_array(spec, tuple(symbols[e] if isinstance(e, str) else e for e in spec.shape), symbols)
+        for spec in specs
     )
 
 

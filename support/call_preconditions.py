@@ -103,6 +103,16 @@ class CallPrecondition:
         """Whether one of the comparisons is true of these numbers."""
         return any(comparison.holds(values) for comparison in self.comparisons)
 
+    def substituted(self, texts: Mapping[str, str]) -> CallPrecondition:
+        """The precondition with sums, given as text, in the place of names."""
+
+        def replaced(token: re.Match[str]) -> str:
+            sign, name = token[1], token[2]
+            return f"{sign}({texts[name]})" if name in texts else token[0]
+
+        relation = re.sub(r"(-?)([^\s(),]+)", replaced, self.relation)
+        return CallPrecondition(f"{relation} # {self.reason}" if self.reason else relation)
+
     def defined(self, values: Mapping[str, Any]) -> Any:
         """The number that the name on the left must be (`defines`), or what stands for it; None where not known."""
         try:

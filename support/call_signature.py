@@ -2,13 +2,13 @@
 
 The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to
 the first element of each array, the value itself for each scalar. Arrays are C-contiguous but where their strides say
-otherwise.
+otherwise. The pointer for a result that the function allocates is that of a descriptor: an address, then the extents.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from weft.support.call_preconditions import CallPrecondition
@@ -16,16 +16,18 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.narrow_floats import SMALL_FLOATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 BY_ZERO: Final = 2
 """The first number in the row of a bounds log for a division by zero."""
+BAD_SIZE: Final = 3
+"""The same for an extent, decided by data, that is above its bound or negative."""
 LONG_ITERATIONS: Final = 1 << 30
 LONG_BYTES: Final = 512 << 20
 """Calls of that many iterations, or on arrays of that many bytes, are interruptible: some 20 ms, beside which their
 thread costs little (0.2 ms, and caches that hold nothing of the arrays)."""
 
-Access: TypeAlias = Literal["read", "write", "readwrite"]
+Access: TypeAlias = Literal["read", "write", "readwrite", "allocated"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
 """`stored`: numbers of a byte or less that arrays hold, and no scalar is."""
 
@@ -73,7 +75,8 @@ class ArraySpec:
     """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide.
 
     So is one in `strides`, which count elements; without them the array is C-contiguous. Arrays that are written share
-    no memory with others, but for those that both `may_overlap`."""
+    no memory with others, but for those that both `may_overlap`. An `allocated` one is a result whose extents depend on
+    data: the call allocates and returns it, and texts in its `shape` are no symbols of the call."""
 
     name: str
     dtype: str
@@ -84,7 +87,7 @@ class ArraySpec:
 
     def __post_init__(self) -> None:
         element_type(self.dtype)
-        if self.access not in ("read", "write", "readwrite"):
+        if self.access not in ("read", "write", "readwrite", "allocated"):
             raise CompileError(f"argument '{self.name}': unknown access '{self.access}'")
         for extent in self.shape:
             if isinstance(extent, int) and extent < 0:
@@ -95,7 +98,14 @@ class ArraySpec:
     @property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that it gives values to, in order; extents first."""
+        if self.is_allocated:
+            return ()
         return tuple(number for number in (*self.shape, *(self.strides or ())) if isinstance(number, str))
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether the call allocates and returns it."""
+        return self.access == "allocated"
 
     @property
     def element(self) -> ElementType:
@@ -107,7 +117,7 @@ class ArraySpec:
 
     def __str__(self) -> str:
         shape = ", ".join(str(extent) for extent in self.shape)
-        mark = {"read": "", "write": "out ", "readwrite": "inout "}[self.access]
+        mark = {"read": "", "write": "out ", "readwrite": "inout ", "allocated": "new "}[self.access]
         strides = "" if self.strides is None else f"; strides {', '.join(str(stride) for stride in self.strides)}"
         return f"{mark}{self.name}: {self.dtype}[{shape}{strides}]"
 
@@ -133,6 +143,18 @@ class ScalarSpec:
         return f"{self.name}: {self.dtype}" + (f" = {self.symbol}" if self.symbol else "")
 
 
+def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """The symbols that are elements of arrays of integers, such as `x.0`: the position of the argument, and the element
+    in row-major order."""
+    found: dict[str, tuple[int, int]] = {}
+    for symbol in symbols:
+        name, dot, element = symbol.rpartition(".")
+        for position, arg in enumerate(args) if dot else ():
+            if arg.name == name and isinstance(arg, ArraySpec) and symbol not in arg.symbols and element.isdecimal():
+                found[symbol] = position, int(element)
+    return found
+
+
 @dataclass(frozen=True)
 class Signature:
     """The arguments of one function.
@@ -150,11 +172,14 @@ class Signature:
     """Preconditions on the symbols and integer arguments."""
     bounds_log: tuple[str, ...] = ()
     """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape
-    (rows, 3) with whether one happened, an index, and the extent; or `BY_ZERO` for a division by zero."""
+    (rows, 3) with whether one happened, an index, and the extent; or `BY_ZERO` for a division by zero; or `BAD_SIZE`, a
+    size, and its bound."""
     iterations: int = 1
     """Iterations of its loops whose extents are known at compile time; the extents of a call multiply them."""
     calls_out: bool = True
     """Whether it calls functions from outside, which may do more than write arrays."""
+    returned: tuple[str, ...] = ()
+    """The names of the arguments that calls return, if donated ones are among them: the allocated results and these."""
     temporaries: tuple[CallPrecondition, ...] = ()
     """`bytes == ...` of the symbols: a call takes the greatest of these for what it computes on the way."""
 
@@ -163,7 +188,7 @@ class Signature:
         for name in names:
             if names.count(name) > 1:
                 raise CompileError(f"{self.name}: two arguments are named '{name}'")
-        used = {symbol for arg in self.arrays for symbol in arg.symbols}
+        used = {symbol for arg in self.arrays for symbol in arg.symbols} | self.elements.keys()
         if used != set(self.symbols) or len(set(self.symbols)) != len(self.symbols):
             raise CompileError(
                 f"{self.name}: the shapes use the symbols {sorted(used)}, but {list(self.symbols)} are listed"
@@ -171,7 +196,7 @@ class Signature:
         if not 0 <= self.results <= len(self.args):
             raise CompileError(f"{self.name}: {self.results} results of {len(self.args)} arguments")
         for arg in self.args[len(self.args) - self.results :]:
-            if not isinstance(arg, ArraySpec) or arg.access != "write":
+            if not isinstance(arg, ArraySpec) or arg.access not in ("write", "allocated"):
                 raise CompileError(f"{self.name}: result '{arg.name}' is not an array that is only written")
 
     @property
@@ -179,9 +204,31 @@ class Signature:
         return tuple(arg for arg in self.args if isinstance(arg, ArraySpec))
 
     @property
+    def elements(self) -> Mapping[str, tuple[int, int]]:
+        """The symbols that are elements of arrays: the position of the argument, and the element in row-major order."""
+        return elements_of(self.args, self.symbols)
+
+    @property
     def result_specs(self) -> tuple[ArraySpec, ...]:
         """The arrays that may be left out of a call."""
         return self.arrays[len(self.arrays) - self.results :]
+
+    @property
+    def allocates(self) -> bool:
+        """Whether calls allocate results whose extents depend on data."""
+        return any(arg.is_allocated for arg in self.arrays)
+
+    def with_descriptors(self) -> Signature:
+        """The signature with the descriptors of allocated results, which are arrays of int64, in their place."""
+        if not self.allocates:
+            return self
+        args = tuple(
+            ArraySpec(arg.name, "int64", (1 + len(arg.shape),), "write")
+            if isinstance(arg, ArraySpec) and arg.is_allocated
+            else arg
+            for arg in self.args
+        )
+        return replace(self, args=args)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(str(arg) for arg in self.args)})"

@@ -28,8 +28,9 @@ from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
 from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of, value_type_of
 from weft.texpr.extern import ExternOp
-from weft.texpr.shapes import items, value_name
+from weft.texpr.shapes import ExtentVariables, items, value_name
 from weft.texpr.tensor import ComputeOp, ConstantOp, InlinedOp, PlaceholderOp, Tensor
+from weft.texpr.tensor import Operation as TensorOperation
 
 Assumptions: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
@@ -155,7 +156,9 @@ class _Function:
         for left, relation, right in filter(None, map(relation_of, self._assumptions)):
             (first, second), operands = self._emitter.affine_forms([left, right])
             self._emitter.finish(AssumeOp(first, relation, second, operands))
-        for op in computations_behind([tensor.op for tensor in self._outputs]):
+        computations = computations_behind([tensor.op for tensor in self._outputs])
+        self._assume_extents([p.op for p in self._inputs if isinstance(p, Tensor)] + computations)
+        for op in computations:
             if isinstance(op, ComputeOp):
                 self._compute(op)
             else:
@@ -172,6 +175,20 @@ class _Function:
             function.location = place.attribute()
         self._note_order(function)
         return function
+
+    def _assume_extents(self, ops: Sequence[TensorOperation]) -> None:
+        """State the relations of extents that operators require, each once."""
+        stated: set[tuple[Relation, str]] = set()
+        for op in ops:
+            for left, relation, right in filter(None, map(relation_of, op.assumed)):
+                names = ExtentVariables()
+                difference = str(names.polynomial(left) - names.polynomial(right))
+                if (relation, difference) not in stated:
+                    stated.add((relation, difference))
+                    self._emitter.place = op.place
+                    sides, operands = self._emitter.affine_forms([left, right])
+                    reason = f'block "{op.name}" requires it'
+                    self._emitter.finish(AssumeOp(sides[0], relation, sides[1], operands, reason))
 
     def _bind_extents(self) -> None:
         """Bind each variable to the first extent that it is, and state the other dynamic extents of placeholders."""

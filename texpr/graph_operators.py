@@ -46,6 +46,7 @@ from weft.dialects.graph_shapes import (
     DimsAttr,
     Shape,
     ShapeError,
+    extents_in,
     lone_name,
     names_in,
     refines,
@@ -58,8 +59,8 @@ from weft.support.argument_types import shown
 from weft.support.errors import CompileError
 from weft.support.locations import record_places
 from weft.texpr import ops
-from weft.texpr.expr import Var, name_of, type_of
-from weft.texpr.function import te_function
+from weft.texpr.expr import Predicate, Var, name_of, type_of
+from weft.texpr.function import computations_behind, te_function
 from weft.texpr.ops.arguments import compute
 from weft.texpr.references import reference_of
 from weft.texpr.shapes import Extent, ExtentVariables, UnknownExtent, items
@@ -68,6 +69,8 @@ from weft.texpr.tensor import ComputeOp, InlinedOp, Tensor, placeholder
 Array: TypeAlias = NDArray[Any]
 Properties: TypeAlias = Mapping[str, Attribute]
 
+SHAPES: Final = ("shape", "newshape")
+"""Properties that are shapes; in others an extent is a number of its own."""
 SEGMENTS: Final = AttrSizedOperandSegments.attribute_name
 
 
@@ -167,7 +170,13 @@ class Operator(IRDLOperation):
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
-        return _inferred(cls, cast("tuple[graph.Tensor, ...]", tuple(types)), frozenset(properties.items()))
+        return _inferred(cls, cast("tuple[graph.Tensor, ...]", tuple(types)), frozenset(properties.items()))[0]
+
+    @property
+    def assumed(self) -> Sequence[tuple[GraphExtent, GraphExtent]]:
+        """The extents that it requires to be equal though their names differ: calls check them."""
+        types = cast("tuple[graph.Tensor, ...]", tuple(self.operand_types))
+        return _inferred(type(self), types, frozenset(self.properties.items()))[1]
 
     def verify_(self) -> None:
         inferred = self.infer(self.operand_types, self.properties)
@@ -243,13 +252,13 @@ class Operator(IRDLOperation):
 
     @property
     def shapes(self) -> list[Shape]:
-        """The properties that are shapes."""
+        """The extents in its properties."""
         return self.shapes_in(self.properties)
 
     @staticmethod
     def shapes_in(properties: Properties) -> list[Shape]:
-        """Those of some properties that are shapes."""
-        return [attribute.data for attribute in properties.values() if isinstance(attribute, DimsAttr)]
+        """The extents in some properties."""
+        return [tuple(found) for attribute in properties.values() if (found := extents_in(attribute))]
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -344,6 +353,16 @@ class Application:
         )
 
     @property
+    def assumed(self) -> list[tuple[GraphExtent, GraphExtent]]:
+        """The extents that must be equal; calls check them."""
+        tensors = (*self.inputs, *self.results)
+        ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
+            computations_behind([tensor.op for tensor in self.results])
+        )
+        equal = [found for op in ops for found in op.assumed if found.predicate is Predicate.EQ]
+        return list(dict.fromkeys((self.extents.of_te(e.left), self.extents.of_te(e.right)) for e in equal))
+
+    @property
     def passed(self) -> list[str]:
         """The names that the shape of no input binds: arguments of the function behind the inputs."""
         return self.extents.unbound
@@ -401,8 +420,10 @@ class Extents:
 @lru_cache(maxsize=1 << 16)
 def _inferred(
     cls: type[Operator], operands: tuple[graph.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
-) -> tuple[graph.Tensor, ...]:
-    return cls.on_placeholders(operands, dict(properties)).types
+) -> tuple[tuple[graph.Tensor, ...], Sequence[tuple[GraphExtent, GraphExtent]]]:
+    """The types of the results, and the extents that must be equal."""
+    applied = cls.on_placeholders(operands, dict(properties))
+    return applied.types, applied.assumed
 
 
 def _computed(result: object) -> Tensor:
@@ -418,18 +439,29 @@ def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Sha
     """Properties as arguments of a function of `te.ops`."""
     found: dict[str, Any] = {}
     for name, attribute in properties.items():
-        if isinstance(attribute, DimsAttr):
+        if isinstance(attribute, DimsAttr) and name in SHAPES:
             found[name] = shape(attribute.data)
         elif isinstance(attribute, DenseArrayBase):
             found[name] = list(cast("DenseArrayBase[Any]", attribute).get_values())
-        elif isinstance(attribute, ArrayAttr):
-            found[name] = [None if isinstance(item, UnitAttr) else value_of(item) for item in attribute]
         else:
-            found[name] = value_of(attribute)
+            found[name] = _argument(attribute, shape)
         if isinstance(found[name], Attribute):
             raise CompileError(f"{cls.name}: property '{name}' has no value of Python, got {attribute}")
     found.pop(SEGMENTS, None)
     return found
+
+
+def _argument(attribute: Attribute, shape: Callable[[Shape], Any]) -> object:
+    """A property that is no shape as an argument."""
+    match attribute:
+        case DimsAttr(data=(extent,)):
+            return shape((extent,))[0]
+        case ArrayAttr():
+            return [_argument(item, shape) for item in attribute]
+        case UnitAttr():
+            return None
+        case _:
+            return value_of(attribute)
 
 
 _TENSORS: Final = ("Tensor", "Operand", "Tensor | float", "Tensor | int", "Tensor | None", "Sequence[Tensor]")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial, reduce
 from itertools import count
 from typing import Final, TypeAlias, cast
@@ -14,12 +16,15 @@ from weft.support.argument_types import shown
 from weft.texpr.expr import (
     Binary,
     BinaryKind,
+    Compare,
     Const,
     Expr,
+    Predicate,
     Var,
     as_expr,
     as_number,
     binary,
+    compare,
     error,
     is_extent,
     is_integer,
@@ -70,7 +75,7 @@ def checked_extent(extent: object, what: str) -> Extent:
             if not is_extent(expr):
                 made_of = "integers and integer variables by + - * // %, min and max"
                 raise error(f"{what} is `{expr}`: extents are made of {made_of}")
-            return expr
+            return checked_sign(expr)
         number = expr.value
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(number)}")
@@ -232,6 +237,66 @@ def is_same(left: Extent, right: Extent) -> bool:
     return names.polynomial(left) == names.polynomial(right)
 
 
+_COLLECTED: ContextVar[list[Compare] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def assumptions() -> Generator[list[Compare]]:
+    """The relations of extents that operators require within the context, and that calls must check."""
+    found: list[Compare] = []
+    token = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(token)
+
+
+def agree(left: Extent, right: Extent) -> bool:
+    """Whether an operator may take two extents as equal: they are, or they may be and calls check it (`assumptions`).
+
+    Outside of `assumptions` extents agree only if they are equal as polynomials.
+    """
+    if is_same(left, right):
+        return True
+    collected = _COLLECTED.get()
+    if collected is None:
+        return False
+    names = ExtentVariables()
+    difference = names.polynomial(left) - names.polynomial(right)
+    if any(map(graph_shapes.is_not_negative, (difference - 1, -1 - difference))):
+        return False  # one is greater for all sizes
+    collected.append(cast("Compare", compare(Predicate.EQ, left, right)))
+    return True
+
+
+def is_not_negative(extent: Extent) -> bool:
+    """Whether an extent is seen not to be negative, if no extent of a tensor in it is."""
+    return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
+
+
+def checked_sign(extent: Extent) -> Extent:
+    """An extent. If numbers that may be negative (`graph_shapes.is_signed`) decide its sign, calls check it."""
+    collected = _COLLECTED.get()
+    if collected is not None and not isinstance(extent, int):
+        polynomial = ExtentVariables().polynomial(extent)
+        names = graph_shapes.names_in(polynomial)
+        if any(map(graph_shapes.is_signed, names)) and not graph_shapes.is_not_negative(polynomial):
+            collected.append(cast("Compare", compare(Predicate.LE, 0, extent)))
+    return extent
+
+
+def assume_at_most(left: Extent, right: Extent) -> None:
+    """Let calls check that an extent is at most another one."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected.append(cast("Compare", compare(Predicate.LE, left, right)))
+
+
+def known_of(left: Extent, right: Extent) -> Extent:
+    """Of two extents that agree, the one that is a number, else the first."""
+    return right if isinstance(right, int) else left
+
+
 def product(extents: Sequence[Extent]) -> Extent:
     """The number of elements of a shape."""
     return simplified(reduce(lambda x, y: x * y, extents, 1))
@@ -248,6 +313,14 @@ def quotient(total: Extent, divisor: Extent) -> Extent | None:
     names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
+
+
+def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
+    """The quotient of `total` by `divisor`; that the division is exact is known, or checked by calls (`agree`)."""
+    found = quotient(total, divisor)
+    if found is not None or (isinstance(divisor, int) and divisor <= 0):
+        return found
+    return simplified(as_expr(total) // divisor) if agree(simplified(as_expr(total) % divisor), 0) else None
 
 
 def shape_text(shape: Sequence[Extent]) -> str:

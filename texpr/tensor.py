@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, cast
+from functools import wraps
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 
 from weft.dialects.element_types import STORED
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 from weft.texpr.expr import (
+    Compare,
     Const,
     Expr,
     ExprLike,
@@ -25,7 +27,17 @@ from weft.texpr.expr import (
     subexpressions,
 )
 from weft.texpr.reductions import reductions_in
-from weft.texpr.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items, shape_text
+from weft.texpr.shapes import (
+    Extent,
+    Stride,
+    as_index,
+    assumptions,
+    checked_name,
+    checked_shape,
+    checked_strides,
+    items,
+    shape_text,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,6 +47,10 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 @dataclass(eq=False)
 class Operation:
     """The definition of tensors. `name` is given by the user, `place` is its source location."""
@@ -42,6 +58,8 @@ class Operation:
     name: str
     place: SourceLocation | None
     outputs: list[Tensor] = field(default_factory=list["Tensor"], init=False, repr=False)
+    assumed: list[Compare] = field(default_factory=list["Compare"], init=False, repr=False)
+    """The relations of extents that the computation of its outputs requires; calls check them."""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
@@ -267,6 +285,20 @@ def computed(
         result_name = f"{label}_v{position}" if several else label
         op.outputs.append(Tensor(extents, expr.dtype, result_name, op, position))
     return tuple(op.outputs) if several else op.outputs[0]
+
+
+def stating(operator: Callable[P, R]) -> Callable[P, R]:
+    """`operator`, whose results carry the relations of extents that it requires (`shapes.agree`)."""
+
+    @wraps(operator)
+    def apply(*args: P.args, **options: P.kwargs) -> R:
+        with assumptions() as found:
+            results = operator(*args, **options)
+        for tensor in cast("Sequence[Tensor]", items(results)) if found else ():
+            tensor.op.assumed += found
+        return results
+
+    return apply
 
 
 def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:

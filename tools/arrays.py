@@ -16,6 +16,7 @@ from weft.dialects.element_types import TYPES
 from weft.interp.compare import tolerance
 from weft.interp.values import carrier_dtype, narrow, widen
 from weft.support.call_arguments import choose_strides, empty_array, numpy_dtype
+from weft.support.call_preconditions import near_numbers
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import write_output
@@ -64,29 +65,22 @@ def write_npy(path: str, array: Array) -> None:
     write_output(Path(path), file.getvalue())
 
 
-def parse_shape(text: str, option: str) -> tuple[int, ...]:
-    """`64x128` as (64, 128). Raises `CompileError`."""
-    words = text.split("x")
-    if not all(word.isdecimal() for word in words):
-        raise CompileError(f"{option}: a shape is written as 64x128, got '{text}'")
-    return tuple(map(int, words))
-
-
 @dataclass(frozen=True)
 class Request:
-    """The options for arguments: files or numbers by name, shapes by name, the random seed, whether random numbers must
+    """The options for arguments: files or numbers by name, the random seed, whether random numbers must
     be positive (for programs that divide or take logarithms), and the extents that nothing else tells."""
 
     inputs: Mapping[str, str]
-    shapes: Mapping[str, str]
     seed: int
     positive: bool = False
     default_extent: int | None = None
 
 
 def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
-    """A value for each argument, in order: what the request gives, else random numbers; outputs that are only written
-    hold NaN (or the largest integer), so that an element that the function leaves out is seen.
+    """A value for each argument that the call does not allocate, in order: what the request gives, else random numbers.
+
+    Outputs that are only written hold NaN (or the largest integer), so that an element that the function leaves out is
+    seen.
 
     Raises `CompileError` when something given does not fit, or an extent cannot be known.
     """
@@ -94,17 +88,19 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
     for spec in signature.args:
         if spec.name in request.inputs:
             given[spec.name] = _given(spec, request.inputs[spec.name])
-    extents = _symbol_extents(signature, given, request)
-    if request.default_extent is not None:
-        symbols = [symbol for spec in signature.arrays for symbol in spec.shape if isinstance(symbol, str)]
-        extents = dict.fromkeys(symbols, request.default_extent) | extents
+    extents = _symbol_extents(signature, given)
     _define_extents(signature, given, extents)
+    if request.default_extent is not None:
+        extents = _completed(signature, extents, request.default_extent)
+        _define_extents(signature, given, extents)
     strides = _stride_symbols(signature, extents)
     random = np.random.default_rng(request.seed)
     values: dict[str, Value] = {}
     for spec in signature.args:
         if spec.name in given:
             values[spec.name] = given[spec.name]
+        elif isinstance(spec, ArraySpec) and spec.is_allocated:
+            continue
         elif isinstance(spec, ScalarSpec):
             raise CompileError(f"scalar argument '{spec}' needs a value: --input {spec.name}=NUMBER")
         else:
@@ -165,18 +161,30 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
     return np.asarray(narrow(np.asarray(value).astype(carrier_dtype(type_)), type_))
 
 
-def _symbol_extents(signature: Signature, given: Mapping[str, Value], request: Request) -> dict[str, int]:
-    """The value of each symbol, from the arrays and shapes that were given. Raises `CompileError` when they differ."""
+def _completed(signature: Signature, extents: Mapping[str, int], default: int) -> dict[str, int]:
+    """The extents with those that nothing tells: `default`, or numbers near to it that the preconditions allow."""
+    defined = {fact.defines for fact in signature.facts}
+    symbols = (e for spec in signature.arrays for e in spec.shape if isinstance(e, str))
+    unknown = [name for name in dict.fromkeys(symbols) if name not in extents and name not in defined]
+
+    def holds(numbers: Mapping[str, int]) -> bool:
+        known = {**extents, **numbers}
+        return all(fact.holds(known) for fact in signature.facts if all(name in known for name in fact.names))
+
+    bounded = [name for name in unknown if any(name in fact.names for fact in signature.facts)]
+    return {
+        **extents,
+        **dict.fromkeys(unknown, default),
+        **near_numbers(dict.fromkeys(bounded, default), bounded, holds),
+    }
+
+
+def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[str, int]:
+    """The value of each symbol, from the arrays that were given. Raises `CompileError` when they differ."""
     extents: dict[str, tuple[int, str]] = {}
     for spec in signature.arrays:
         value = given.get(spec.name)
-        if spec.name in request.shapes:
-            shape = parse_shape(request.shapes[spec.name], f"--shape {spec.name}={request.shapes[spec.name]}")
-            if value is not None:
-                raise CompileError(f"argument '{spec.name}' has both --shape and --input: its file tells the shape")
-            if not _takes(spec, shape):
-                raise CompileError(f"--shape {spec.name}={request.shapes[spec.name]}: argument is '{spec}'")
-        elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
             shape = value.shape
         else:
             continue

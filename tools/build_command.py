@@ -12,14 +12,17 @@ IR, .s assembly; .c is for the target "c", which is assumed then. docs/c-abi.md 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from weft.driver.programs import parse_file
 from weft.passes.insertion import parse_insertions
 from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
+from weft.support.sizes import Sizes, parse_sizes, versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target, registered_kind
+from weft.tools.shapes import add_shape_argument, stated_shapes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights", metavar="FILE", help="write large constants to a file, which the program loads (.o, .so, .a)"
     )
+    add_shape_argument(parser)
     add_lowering_arguments(parser)
     parser.add_argument("--timing", action="store_true", help="show how long each stage took")
 
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"weft build makes programs for CPUs, got the target '{target.kind}'")
     stopwatch = Stopwatch()
     with stopwatch.measure("read"):
-        module = parse_file(arguments.file)
+        module = parse_file(arguments.file, stated_shapes(arguments))
     if registered_kind(target.kind) is not None:
         raise CompileError(f"weft build makes programs for CPUs by llvm and c; '{target.kind}' loads its own")
     from weft.driver.pipeline import Pipeline  # start-up: 199 ms
@@ -70,8 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--insert`, `--no-schedule`, `--no-default-schedule`, `--database`, `--require-tuned`, `--checked` and
-    `--no-winograd`."""
+    """The options of lowering, of all commands that compile a program."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -89,6 +92,13 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
+    )
+    parser.add_argument(
+        "--specialize",
+        metavar="SYMBOL=SIZES",
+        action="append",
+        default=[],
+        help="versions for these sizes, chosen at the call: 's=1,128', 'b=1 s=1,128' (docs/dynamic-shapes.md)",
     )
     parser.add_argument(
         "--no-winograd", action="store_true", help="no minimal filtering for convolutions, which rounds more"
@@ -111,4 +121,10 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
         database=arguments.database,
         require_tuned=arguments.require_tuned,
         winograd=not arguments.no_winograd,
+        specialize=_versions(arguments.specialize),
     )
+
+
+def _versions(words: Sequence[str]) -> Sequence[Sizes]:
+    """The sizes of all options together. Raises `CompileError`."""
+    return versions_of([entry.sizes for word in words for entry in parse_sizes(word, "--specialize")], "--specialize")

@@ -4,7 +4,8 @@
   weft import model.onnx -o model.mlir --shape input=nx3x224x224
   weft import model.onnx -o model.mlir --weights w.safetensors --bind axes=axes.npy
 
-Extents are numbers or names; those of one name are equal. --bind gives inputs whose values must be known, such as axes.
+--shape takes numbers, names and ranges (docs/dynamic-shapes.md), of a sequence the axes of its tensors with commas
+between them. --bind gives inputs whose values must be known, such as axes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
 from weft.tools.arrays import assigned, read_npy
 from weft.tools.printing import ScopedMLIRTarget
+from weft.tools.shapes import add_shape_argument, stated_shapes
 
 _LEAST = 1 << 10
 """Bytes from which on a constant goes to the file of weights."""
@@ -35,13 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_import_arguments(parser: argparse.ArgumentParser) -> None:
     """`--shape`, `--bind` and `--fallback`."""
-    parser.add_argument(
-        "--shape",
-        metavar="NAME=nx3x224",
-        action="append",
-        default=[],
-        help="the shape of an input of the model; of a sequence, those of its tensors, with commas between them",
-    )
+    add_shape_argument(parser)
     parser.add_argument(
         "--bind", metavar="NAME=FILE", action="append", default=[], help="the value of an input, a .npy file"
     )
@@ -59,9 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(path, source)
     if weights.resolve().parent != output.resolve().parent or weights.resolve() == output.resolve():
         raise CompileError(f"the weights '{weights}' must be another file in the folder of '{output}'")
-    shapes = {name: _shape(text) for name, text in assigned(arguments.shape, "--shape").items()}
     constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
-    module, _ = onnx_module(source, shapes, constants, fallback=arguments.fallback)
+    module, _ = onnx_module(source, stated_shapes(arguments), constants, fallback=arguments.fallback)
     save_weights(module, weights, _LEAST)
     text = StringIO()
     ScopedMLIRTarget().emit(Context(), module, text)
@@ -69,9 +64,3 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (output, weights):
         print(f"saved     {path}")
     return 0
-
-
-def _shape(text: str) -> tuple[int | str, ...] | list[tuple[int | str, ...]]:
-    """`nx3x224` as ("n", 3, 224); `4,2x3` as [(4,), (2, 3)], for a sequence."""
-    shapes = [tuple(int(word) if word.isdecimal() else word for word in part.split("x")) for part in text.split(",")]
-    return shapes if len(shapes) > 1 else shapes[0]

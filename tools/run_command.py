@@ -5,8 +5,9 @@
   weft run dynamic.mlir --shape A=64x128 --target "llvm -mcpu=znver4" --threads 4
   weft run model.onnx --input x.npy --check --time      # checked with onnxruntime too, where that is installed
 
-Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. Extents that an
-ONNX model names, such as that of the batch, are 1 unless an array or --shape tells them.
+Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. The program is
+specialised to the shapes of --shape. Extents that it names then, or that an ONNX model names, such as that of the
+batch, are 1 unless an array tells them, or the least number of their range.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.arith import IndexCastOp
-from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
@@ -35,9 +35,9 @@ from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
 from weft.passes.convert.returned_parameters import drop_returned_parameters
-from weft.passes.module_functions import functions_of, schedules_of
+from weft.passes.module_functions import entry_function, functions_of, schedules_of
 from weft.support.call_signature import ArraySpec, ScalarSpec
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.tools.arrays import (
     ArrayDifference,
@@ -49,6 +49,7 @@ from weft.tools.arrays import (
     write_npy,
 )
 from weft.tools.build_command import add_lowering_arguments, lowering_options
+from weft.tools.shapes import add_shape_argument, stated_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,9 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", metavar="NAME=FILE", action="append", default=[], help="save an output array as .npy"
     )
-    parser.add_argument(
-        "--shape", metavar="NAME=64x128", action="append", default=[], help="the shape of a random array"
-    )
+    add_shape_argument(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default 0)")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=znver4" (default: this machine)')
     parser.add_argument("--threads", type=int, metavar="N", help="threads of parallel loops (default: all cores)")
@@ -107,8 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repeat < 1:
         raise CompileError(f"--repeat must be at least 1, got {arguments.repeat}")
     target = _target(arguments.target, arguments.threads)
-    original = parse_file(arguments.file)
-    function = choose_function(original, arguments.func)
+    original = parse_file(arguments.file, stated_shapes(arguments), name=arguments.func)
+    function = entry_function(original, arguments.func)
     name = function.sym_name.data
 
     start = time.perf_counter()
@@ -118,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     milliseconds = (time.perf_counter() - start) * 1e3
     signature = compiled.signature
     values = make_arguments(signature, _request(original, signature, arguments))
-    files = assignments(arguments.output, "--output", list(_outputs(signature, values)), "output")
+    files = assignments(arguments.output, "--output", _output_names(signature), "output")
     before = _copied(values)
 
     print(signature)
@@ -161,25 +160,6 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def choose_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name`; without a name the only one that no other function calls. Raises `CompileError`."""
-    functions = functions_of(module)
-    if not functions:
-        raise CompileError("the file holds no function with a body")
-    if name is not None:
-        if name not in functions:
-            raise CompileError(f"the file has no function '{name}'{did_you_mean(name, functions)}")
-        return functions[name]
-    operations = [operation for function in functions.values() for operation in function.body.walk()]
-    attributes = (a for op in operations for a in (*op.properties.values(), *op.attributes.values()))
-    called = {attribute.root_reference.data for attribute in attributes if isinstance(attribute, SymbolRefAttr)}
-    entries = [function for known, function in functions.items() if known not in called]
-    if len(entries) != 1:
-        listed = ", ".join(f"'{known}'" for known in functions)
-        raise CompileError(f"the file has several functions ({listed}): name one with --func")
-    return entries[0]
-
-
 def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:
     names = [spec.name for spec in signature.args]
     lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
@@ -188,16 +168,15 @@ def _request(original: ModuleOp, signature: Signature, arguments: argparse.Names
         given = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in given]
     return Request(
         assignments(given, "--input", names, "argument"),
-        assignments(arguments.shape, "--shape", [spec.name for spec in signature.arrays], "array argument"),
         arguments.seed,
         positive=needs_positive(original),
-        default_extent=_default_extent(arguments.file),
+        default_extent=_default_extent(arguments),
     )
 
 
-def _default_extent(file: str) -> int | None:
-    """Models of ONNX name the extent of their batch, which is 1 unless something tells it."""
-    return 1 if file.endswith(".onnx") else None
+def _default_extent(arguments: argparse.Namespace) -> int | None:
+    """The extents that ONNX models, and stated shapes, name are 1, or near to it, unless an array tells them."""
+    return 1 if arguments.file.endswith(".onnx") or arguments.shape else None
 
 
 def _target(text: str, threads: int | None) -> Target:
@@ -225,11 +204,15 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
     return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
 
 
-def _call(compiled: Function, values: Mapping[str, Value]) -> None:
+def _call(compiled: Function, values: dict[str, Value]) -> None:
+    """Call a function, and add the results that it allocates to the values."""
+    allocated = [spec.name for spec in compiled.signature.arrays if spec.is_allocated]
     try:
-        compiled(**values)
+        found = compiled(**{name: value for name, value in values.items() if name not in allocated})
     except (IndexError, TypeError, ValueError) as error:
         raise CompileError(str(error)) from error
+    results = cast("tuple[Array, ...]", found if isinstance(found, tuple) else (found,))
+    values.update(zip(allocated, results, strict=False))
 
 
 @dataclass(frozen=True)
@@ -346,11 +329,16 @@ class _Edges:
                 return False
         return True
 
+    @property
+    def _passed(self) -> list[ArraySpec | ScalarSpec]:
+        """The arguments that calls pass."""
+        return [spec for spec in self.compiled.signature.args if spec.name in self.values]
+
     def _recipe(self) -> ArgumentRecipe:
         parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
         # Numbers in preconditions bind extents of the arrays at hand.
         bound = {name for fact in self.compiled.signature.facts for name in fact.names}
-        for spec in self.compiled.signature.args:
+        for spec in self._passed:
             value = self.values[spec.name]
             if isinstance(spec, ArraySpec):
                 shape = cast("Array", value).shape
@@ -363,9 +351,7 @@ class _Edges:
     def _planted(self, planting: Planting) -> dict[str, Value]:
         generator = np.random.default_rng(self.seed)
         planted: dict[str, Value] = {}
-        for position, (spec, value) in enumerate(
-            zip(self.compiled.signature.args, _copied(self.values).values(), strict=True)
-        ):
+        for position, (spec, value) in enumerate(zip(self._passed, _copied(self.values).values(), strict=True)):
             type_ = TYPES[spec.dtype]
             array = np.asarray(value)
             elements = widen(array, type_) if isinstance(spec, ArraySpec) else array.reshape(1).astype(array.dtype)
@@ -383,8 +369,12 @@ def _copied(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
+def _output_names(signature: Signature) -> list[str]:
+    return [spec.name for spec in signature.arrays if spec.writes]
+
+
 def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Array]:
-    return {spec.name: cast("Array", values[spec.name]) for spec in signature.arrays if spec.writes}
+    return {name: cast("Array", values[name]) for name in _output_names(signature)}
 
 
 def _plain(
@@ -404,9 +394,14 @@ def _interpreted(
     values = _copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
-    names = list(values)[len(values) - results :]
+    given, names = [spec.name for spec in signature.args], list[str]()
+    if results:
+        given, names = given[:-results], given[-results:]
+    elif signature.allocates:
+        names = [spec.name for spec in signature.arrays if spec.is_allocated]
+        results = len(names)
     try:
-        returned = interpreter.call(function.sym_name.data, *list(values.values())[: len(values) - results])
+        returned = interpreter.call(function.sym_name.data, *(values[name] for name in given if name in values))
     except (TypeError, ValueError) as error:
         raise CompileError(f"the interpreter cannot run the program on these arguments: {error}") from error
     made = cast("tuple[Any, ...]", returned if isinstance(returned, tuple) else (returned,) if results else ())

@@ -20,6 +20,7 @@ from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
 from weft.support.target import Target
 from weft.tools.build_command import add_lowering_arguments, lowering_options
+from weft.tools.shapes import add_shape_argument, stated_shapes
 from weft.tools.show.html import html_page
 from weft.tools.show.lowering import program_report
 from weft.tools.show.programs import is_database, read_program
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=haswell" (default: this machine)')
     parser.add_argument("--time", action="store_true", help="measure the kernels of the program on random arguments")
     parser.add_argument("--program", metavar="FILE", help="show only the tasks of this program of a database")
+    add_shape_argument(parser)
     add_lowering_arguments(parser)
 
 
@@ -62,13 +64,17 @@ def _report(arguments: argparse.Namespace) -> Report:
     if is_database(arguments.file):
         if arguments.time:
             raise CompileError("--time measures programs; a database holds the times of its records")
-        program = None if arguments.program is None else read_program(arguments.program)
+        if arguments.shape and arguments.program is None:
+            raise CompileError("--shape is for programs; a database holds functions as they were tuned")
+        shapes = stated_shapes(arguments)
+        program = None if arguments.program is None else read_program(arguments.program, shapes)
         return search_report(arguments.file, program, arguments.func, with_peaks=has_page)
     if arguments.program is not None:
         raise CompileError(f"--program is for databases, and '{arguments.file}' is a program")
     target, options = Target.parse(arguments.target), lowering_options(arguments)
-    program = read_program(arguments.file)
-    extent = 1 if arguments.file.endswith(".onnx") else None  # models of ONNX name the extent of their batch
+    program = read_program(arguments.file, stated_shapes(arguments))
+    # Models of ONNX name the extent of their batch. Without times or charts, formulas of it are shown.
+    extent = 1 if arguments.file.endswith(".onnx") and (has_page or arguments.time) else None
     with_peaks = has_page or arguments.time
     report = program_report(program, arguments.file, target, options, extent=extent, with_peaks=with_peaks)
     if arguments.time and not report.failure:

@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from weft.driver.parsing import decode_text
+from weft.driver.programs import parse_file
 from weft.driver.tune import tune
 from weft.driver.tuned import Tuned
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output
 from weft.support.target import Target
 from weft.tools.python_files import load_python_file
+from weft.tools.shapes import add_shape_argument, stated_shapes
 
 if TYPE_CHECKING:
     from weft.schedule.schedule import Schedule
@@ -36,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
     parser.add_argument(
         "--space", metavar="FILE:NAME", help="a function in a Python file, or a .mlir file with sampling steps"
+    )
+    add_shape_argument(parser)
+    parser.add_argument(
+        "--sizes",
+        metavar="SYMBOL=SIZE:WEIGHT,...",
+        help="representative sizes of symbols: the weighted sum of the times is minimised, as 'b=1 s=1:0.5,128:0.5'",
     )
     parser.add_argument("--trials", type=int, default=64, metavar="N", help="schedules to measure (default 64)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after this time")
@@ -70,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         progress = stack.enter_context(_progress(arguments.trials, arguments.timeout))
         tuned = tune(
-            Path(arguments.file),
+            parse_file(arguments.file, stated_shapes(arguments), name=arguments.func),
             space=space,
             trials=arguments.trials,
             database=arguments.database,
@@ -82,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             runner=arguments.runner,
             window=arguments.window,
             progress=progress,
+            sizes=arguments.sizes,
         )
     print(tuned.table())
     for name, reason in tuned.skipped.items():

@@ -18,8 +18,9 @@ from weft.backends.c_family.emitter import FunctionEmitter, KernelSource, Module
 from weft.backends.c_family.functions import RULES, bind_parameters, global_text, prototype
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.registered_calls import REGISTRATION
+from weft.backends.c_family.results import ALLOCATION
 from weft.backends.low_modules import contents, described
-from weft.backends.names import CALL_REGISTERED
+from weft.backends.names import CALL_REGISTERED, RETURN_RESULT
 from weft.dialects.low import imported_ir
 from weft.support.errors import CompileError
 
@@ -70,7 +71,8 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
     helpers = helper_texts(C, emitter.helpers)
     code = "\n\n".join((*globals_, *helpers, *(["\n".join(prototypes)] if prototypes else []), *bodies))
     shared = emitter.shared_type_texts()
-    registration = (REGISTRATION,) if CALL_REGISTERED in emitter.helpers else ()
+    registration = (REGISTRATION,) * (CALL_REGISTERED in emitter.helpers)
+    registration += (ALLOCATION,) * (RETURN_RESULT in emitter.helpers)
     small = "\n".join((*C.small_float_types(code), *((MAY_ALIAS, *shared) if shared else ()), *registration))
     own = _includes(code)
     if header_name:

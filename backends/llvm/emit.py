@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
-from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops, parallel_ops, registered_calls, vector_ops
+from weft.backends.llvm import (
+    arith_ops,
+    call_ops,
+    control_ops,
+    memory_ops,
+    parallel_ops,
+    registered_calls,
+    results,
+    vector_ops,
+)
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
@@ -105,6 +114,7 @@ RULES: Final[Rules] = {
     **memory_ops.RULES,
     **parallel_ops.RULES,
     **registered_calls.RULES,
+    **results.RULES,
     **vector_ops.RULES,
 }
 """Op class -> its rule."""

@@ -131,7 +131,8 @@ def source_of(request: Mapping[str, Any], peers: Sequence[str]) -> Source:
         np.savez(arrays, *_inputs(request))
     with np.load(arrays) as stored:
         inputs = [aligned(stored[name]) for name in stored.files]
-    return Source(Path(file), Path(file) if file.endswith(".onnx") else None, arrays=inputs)
+    onnx = Path(file) if file.endswith(".onnx") else None
+    return Source(Path(file), onnx, arrays=inputs, shapes=tuple(request["shapes"]))
 
 
 def _inputs(request: Mapping[str, Any]) -> list[Array]:
@@ -139,14 +140,13 @@ def _inputs(request: Mapping[str, Any]) -> list[Array]:
     from weft.driver.build import build
     from weft.driver.programs import parse_file
     from weft.interp.arguments import needs_positive
-    from weft.tools.arrays import Request, assignments, make_arguments
+    from weft.tools.arrays import Request, assigned, assignments, make_arguments
 
-    module = parse_file(Path(request["file"]))
+    module = parse_file(Path(request["file"]), assigned(request["shapes"], "--shape"))
     signature = build(module, request["target"])["main"].signature
     names = [spec.name for spec in signature.arrays]
     given = Request(
         assignments(request["inputs"], "--input", names, "input"),
-        assignments(request["shapes"], "--shape", names, "input"),
         request["seed"],
         positive=needs_positive(module),
     )

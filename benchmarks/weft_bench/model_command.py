@@ -20,6 +20,7 @@ from typing import Any
 
 from weft.support.errors import CompileError
 from weft.tools.failures import INTERRUPTED
+from weft.tools.shapes import add_shape_argument
 from weft_bench.child import events
 from weft_bench.ladder_report import require_matplotlib
 from weft_bench.model_contenders import PEERS, WEFT, checked_file, missing_peers
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=positive, default=20, metavar="N", help="turns of each contender (default 20)")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=haswell" (default: this machine)')
     parser.add_argument("--input", metavar="NAME=FILE.npy", action="append", default=[], help="else random numbers")
-    parser.add_argument("--shape", metavar="NAME=1x64", action="append", default=[], help="of a random input")
+    add_shape_argument(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs (default 0)")
     parser.add_argument(
         "--tolerance",

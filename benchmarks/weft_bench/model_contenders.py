@@ -54,6 +54,8 @@ class Source:
     module: Any = None
     tensors: Sequence[Any] = ()
     arrays: Sequence[Array] = ()
+    shapes: Sequence[str] = ()
+    """Stated shapes, to which weft specialises the model."""
 
 
 def is_python(file: str) -> bool:
@@ -131,7 +133,9 @@ def load(name: str, source: Source, target: str, threads: int, *, cache: bool = 
 
 def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
     from weft.driver.build import build
+    from weft.driver.programs import parse_file
     from weft.support.target import Target
+    from weft.tools.arrays import assigned
 
     machine = dataclasses.replace(Target.parse(target), num_threads=threads)
     if source.module is not None:
@@ -139,7 +143,8 @@ def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
 
         fast = compile_model(source.module, tuple(source.tensors), target=machine, cache=cache)
         return _of_tensors(lambda: fast(*source.tensors), lambda: _temporary_bytes(fast.library))
-    library = build(source.file, machine, cache=cache)
+    program = parse_file(source.file, assigned(source.shapes, "--shape")) if source.shapes else source.file
+    library = build(program, machine, cache=cache)
     function = library["main"]
     found = function(*source.arrays)
     results = [empty(each.shape, each.dtype) for each in (found if isinstance(found, tuple) else (found,))]

@@ -51,9 +51,9 @@ def _both(first: Callable[[Case], bool], second: Callable[[Case], bool]) -> Call
     return lambda case: first(case) and second(case)
 
 
-_KERNELS = "tests/numeric/test_gpu_kernels.py"
-_POCL = "tests/numeric/test_opencl_programs.py"
-_OCLGRIND = "tests/numeric/test_opencl_oclgrind.py"
+_KERNELS = "tests/numeric/backends/test_gpu_kernels.py"
+_POCL = "tests/numeric/backends/test_opencl_programs.py"
+_OCLGRIND = "tests/numeric/backends/test_opencl_oclgrind.py"
 _SHIM = "tests/gpu/test_cuda_on_cpu.py"
 _COMPILED = "tests/gpu/test_cuda_compiles.py"
 _TENSOR_CORES = "tests/gpu/test_tensor_cores.py"
@@ -78,7 +78,7 @@ CHECKS = (
         "interpreter",
         "atomics",
         "with plain stores for atomic operations it goes wrong",
-        "tests/numeric/test_atomics.py",
+        "tests/numeric/backends/test_atomics.py",
         _one_of("matmul_split_k", "dot"),
     ),
     Check("PoCL", "odd", "odd sizes, against NumPy", _POCL, _all),

@@ -85,6 +85,7 @@ def _several(found: Value | tuple[Value, ...]) -> list[Value]:
 def _if(node: Node) -> Sequence[Entry]:
     branches: dict[str, GraphProto] = {name: node.attribute(name) for name in ("then_branch", "else_branch")}
     known = node.scope.known_of(node.item(0))
+    known = None if known is None or known.is_symbolic else known
     if known is not None:
         label = "then_branch" if bool(known.array.reshape(-1)[0]) else "else_branch"
         return inside(node, label, {}, is_function=False).outputs_of(branches[label])
@@ -122,8 +123,9 @@ def _if(node: Node) -> Sequence[Entry]:
 @converts("Loop")
 def _loop(node: Node) -> Sequence[Entry]:
     body: GraphProto = node.attribute("body")
-    count = node.extents(0)[0] if node.has(0) else None
-    if node.has(1) and not bool(node.number_at(1)):
+    steps = node.item(0) if node.has(0) else None
+    count = None if steps is None else steps_of(node, steps)
+    if node.has(1) and node.scope.known_of(node.item(1)) is not None and not bool(node.number_at(1)):
         count = 0
     if count is None:
         raise node.refuse("input 'M' is missing: a loop whose number of steps depends on data is not supported")
@@ -145,8 +147,20 @@ def _loop(node: Node) -> Sequence[Entry]:
     return _written_out(node, body, cast("int", count), carried)
 
 
+def steps_of(node: Node, steps: Item) -> KnownExtent:
+    """The number of steps of a loop; one that depends on data is a new extent. None run if the condition is false."""
+    depends = [node.scope.known_of(item) is None for item in (steps, *([node.item(1)] if node.has(1) else []))]
+    if not any(depends):
+        return node.extents(0)[0]
+    number = ops.reshape(node.scope.value_of(steps), ())
+    if depends[1:] == [True]:
+        number = ops.where(ops.reshape(node.value(1), ()), number, 0)
+    return node.scope.sizes().extent(number)
+
+
 def _checked_condition(node: Node, scope: Scope, entry: Entry) -> None:
     known = None if isinstance(entry, TensorSequence | Absent) else scope.known_of(entry)
+    known = None if known is None or known.is_symbolic else known
     if known is None or not bool(np.all(known.array)):
         raise node.refuse("a condition of the attribute 'body' that depends on data is not supported")
 

@@ -8,6 +8,7 @@ is converted as any other node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from weft.dialects.graph_shapes import Expression, KnownExtent, is_not_negative
 from weft.frontends.graph_builder import operator_type
 from weft.frontends.onnx.known import SMALL, Entry, Known
 from weft.frontends.onnx.node import Refusal
+from weft.texpr.references.arguments import axes_of
 from weft.texpr.shapes import items
 
 _OF_INTEGERS: Final = (
@@ -39,23 +41,40 @@ def can_fold(operator: str, inputs: Sequence[Entry | None]) -> bool:
 
 
 class _UndecidedError(Exception):
-    """A comparison of extents that depends on their values."""
+    """A quotient of extents that depends on their signs."""
 
 
-def _compared(left: KnownExtent, right: KnownExtent) -> int:
-    difference = graph_shapes.subtract(left, right)
-    if not isinstance(difference, int):
-        raise _UndecidedError
-    return difference
+def _is_positive(extent: KnownExtent) -> KnownExtent:
+    """1 if an extent is positive, else 0."""
+    if is_not_negative(graph_shapes.add(extent, -1)):
+        return 1
+    if is_not_negative(graph_shapes.multiply(extent, -1)):
+        return 0
+    return graph_shapes.choose("max", graph_shapes.choose("min", extent, 1), 0)
 
 
-_COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
-    "equal": lambda a, b: _compared(a, b) == 0,
-    "less": lambda a, b: _compared(a, b) < 0,
-    "less_equal": lambda a, b: _compared(a, b) <= 0,
-    "greater": lambda a, b: _compared(a, b) > 0,
-    "greater_equal": lambda a, b: _compared(a, b) >= 0,
+def _is_less(left: KnownExtent, right: KnownExtent) -> KnownExtent:
+    return _is_positive(graph_shapes.subtract(right, left))
+
+
+def _negated(truth: KnownExtent) -> KnownExtent:
+    return graph_shapes.subtract(1, truth)
+
+
+def _select(condition: KnownExtent, left: KnownExtent, right: KnownExtent) -> KnownExtent:
+    return graph_shapes.add(right, graph_shapes.multiply(condition, graph_shapes.subtract(left, right)))
+
+
+_COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExtent]]] = {
+    "equal": lambda a, b: graph_shapes.multiply(_negated(_is_less(a, b)), _negated(_is_less(b, a))),
+    "less": _is_less,
+    "less_equal": lambda a, b: _negated(_is_less(b, a)),
+    "greater": lambda a, b: _is_less(b, a),
+    "greater_equal": lambda a, b: _negated(_is_less(a, b)),
+    "logical_and": graph_shapes.multiply,
+    "logical_or": lambda a, b: _negated(graph_shapes.multiply(_negated(a), _negated(b))),
 }
+"""Operators on two tensors that make bools: extents of 0 and 1."""
 
 
 def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
@@ -79,15 +98,15 @@ _ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "multiply": graph_shapes.multiply,
     "trunc_divide": _quotient,
     "floor_mod": graph_shapes.modulo,
-    "maximum": lambda a, b: a if _compared(a, b) >= 0 else b,
-    "minimum": lambda a, b: a if _compared(a, b) <= 0 else b,
+    "maximum": partial(graph_shapes.choose_size, "max"),
+    "minimum": partial(graph_shapes.choose_size, "min"),
     **_COMPARISONS,
 }
 """Operators of two tensors on extents."""
 _QUOTIENTS: Final = ("floor_mod", "trunc_divide", "trunc_mod")
 _MOVES: Final = (
     *("broadcast_to", "concatenate", "expand_dims", "prod", "reshape", "squeeze", "strided_slice", "sum", "take"),
-    *("transpose", "where"),
+    "transpose",
 )
 """Operators whose references take arrays of extents."""
 
@@ -135,15 +154,30 @@ def _array(value: Any, dtype: str) -> Any:
     return value.array if isinstance(value, Known) else None if value is None else np.asarray(value, dtype)
 
 
+def _number(element: Any) -> KnownExtent:
+    """An element as an extent; bools as 0 and 1."""
+    return element if isinstance(element, Expression) else int(element)
+
+
 def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtype: str) -> Any:
     """The elements of an operator on tensors of which some hold symbolic extents."""
     kind = operator_type(name)
     if name == "negative":
         name, arrays = "multiply", [*arrays, np.array(-1)]
-    if name == "cast" and dtype in ("int32", "int64", "uint32", "uint64"):  # narrower ones may wrap
+    if name == "cast":
+        if dtype not in ("int32", "int64", "uint32", "uint64"):
+            raise Refusal(f"extents are not cast to {dtype}")  # narrower integers may wrap
         return arrays[0]
     if name in _MOVES:
         return kind.called(kind.REFERENCE, arrays, given)
+    arrays = [np.vectorize(_number, otypes=[object])(array) if array.size else array for array in arrays]
+    if name == "where":
+        return np.frompyfunc(_select, 3, 1)(*arrays)
+    if name == "logical_not":
+        return np.frompyfunc(_negated, 1, 1)(*arrays)
+    if name in ("max", "min"):
+        choose = np.frompyfunc(partial(graph_shapes.choose_size, name), 2, 1)
+        return choose.reduce(arrays[0], axis=axes_of(given.get("axis")), keepdims=bool(given.get("keepdims", False)))
     if name not in _ON_EXTENTS:
         raise Refusal(f"{name} is not computed of extents")
     return np.frompyfunc(_ON_EXTENTS[name], 2, 1)(*arrays)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -30,9 +31,28 @@ from onnx import (
     defs,
     helper,
 )
+from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.graph_shapes import ShapeError, names_in, parse_extent, show_shape
+from weft.dialects.graph import PRECONDITIONS, Tensor
+from weft.dialects.graph_shapes import (
+    Extent,
+    KnownExtent,
+    ShapeError,
+    element_symbol,
+    is_element,
+    lone_name,
+    names_in,
+    parse_extent,
+    shape_of,
+    show_extent,
+    show_shape,
+    substitute,
+    symbol,
+)
+from weft.dialects.input_shapes import unify
+from weft.frontends.data_sizes import DataSizes
+from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
@@ -42,16 +62,20 @@ from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_
 from weft.frontends.onnx.registry import Converter, converter_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.input_axes import Axis, axes_of, show_axes
+from weft.support.locations import node_location
 from weft.support.names import free_name
 from weft.texpr.shapes import value_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-InputShape: TypeAlias = "Sequence[ExtentLike] | Sequence[Sequence[ExtentLike]] | None"
-"""The shape of an input; of one that is a sequence, those of its tensors; None for an optional without a value."""
-_SHAPE: Final = Sequence[int | str] | Sequence[Sequence[int | str]] | None
+InputShape: TypeAlias = "str | Sequence[ExtentLike] | Sequence[str | Sequence[ExtentLike]] | None"
+"""The axes of an input, as text (`support/input_axes.py`) or one by one; of a sequence, those of its tensors; None for
+an optional without a value."""
+_SHAPE: Final = str | Sequence[int | str] | Sequence[str | Sequence[int | str]] | None
 """`InputShape` at run time."""
+_WORDS: Final = re.compile(r"[^\W\d]\w*")
 _MOST_NODES: Final = 8_000
 """The nodes that functions and loops of a small model may be written out to."""
 _MOST_COPIES: Final = 32
@@ -93,6 +117,10 @@ class Import:
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs, by their values."""
+        self.equal: list[tuple[Extent, Extent]] = []
+        """Extents that converters require to be equal."""
+        self.extents: dict[SSAValue, Known] = {}
+        """Tensors of integers as extents: inputs of the model that are such, and what is computed of these."""
         self.evaluated: dict[SSAValue, Known | None] = {}
         """What `evaluated` has found."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
@@ -153,8 +181,20 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> Known | None:
-        """The elements of an item, None where they depend on what the model is given."""
-        return item if isinstance(item, Known) else evaluated(item, self.shared.evaluated)
+        """The elements of an item, as symbols if calls give them; None where they depend on what the model is given."""
+        if isinstance(item, Known):
+            return item
+        return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
+
+    def as_extents(self, inputs: Sequence[Entry | None]) -> Sequence[Entry | None] | None:
+        """The inputs of a node, in which tensors are extents where calls give these; None if there is no such input."""
+        extents = self.shared.extents
+        found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
+        return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
+
+    def state_equal(self, left: Extent, right: Extent) -> None:
+        """Let two extents be equal: the import starts again if that gives a symbol another extent."""
+        self.shared.equal.append((left, right))
 
     def sources_of(self, item: Item) -> frozenset[str]:
         """The inputs of the model that an item depends on."""
@@ -172,6 +212,10 @@ class Scope:
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
         return self.shared.file.tensor(proto)
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
+        return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
@@ -216,8 +260,13 @@ class Scope:
             found = self._converted(proto, domain, opset, place)
         except (CompileError, ShapeError) as error:
             shared.report(label, error, place)
+            items = [self.names.get(name) for name in proto.input]
+            for item in items:
+                if isinstance(item, Value) and item.ssa in shared.extents:
+                    shared.unbound |= self.sources_of(item)
         except UnconvertedError:
             pass
+        _set_location(found, place)
         for position, name in enumerate(proto.output):
             if name:
                 item = found[position] if position < len(found) else None
@@ -269,6 +318,7 @@ class Scope:
             try:
                 found = _converted_by(convert, node)
                 if found is not None:
+                    self._note_extents(node, convert, found)
                     return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
@@ -277,6 +327,17 @@ class Scope:
         if not _has_body(node.schema):
             return fall_back(node, opset)
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
+
+    def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
+        """Note the results of a node on extents as extents too."""
+        inputs = self.as_extents(node.inputs)
+        if inputs is None or not can_fold(node.operator, inputs):
+            return
+        with suppress(CompileError, ShapeError, *_MISFITS):
+            folded = _converted_by(convert, replace(node, inputs=inputs, folds=True)) or ()
+            for item, extents in zip(found, folded, strict=True):
+                if isinstance(item, Value) and isinstance(extents, Known):
+                    self.shared.extents[item.ssa] = extents
 
     def _written_out(
         self,
@@ -443,30 +504,75 @@ def word_of(name: str) -> str:
 
 def import_model(
     source: str | os.PathLike[str] | bytes | ModelProto,
-    builder: BlockBuilder,
+    new_builder: Callable[[], BlockBuilder],
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
     fallback: bool,
-) -> frozenset[str]:
-    """Build the function @main of a model. Returns the files that the model's file refers to, by their paths from its
-    folder.
+) -> tuple[BlockBuilder, frozenset[str]]:
+    """Build the function @main of a model. Returns its builder, and the files that the model's file refers to, by their
+    paths from its folder.
 
-    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. Raises
+    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. If operators
+    require that extents of different names are equal, the import starts again with one name for them. Raises
     `CompileError`, `OSError`, and `TypeError` for arguments of other types.
     """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
     file = ModelFile.read(source)
-    graph, shared = file.model.graph, Import(file, builder, fallback)
+    extents: Mapping[str, KnownExtent] = {}
+    while True:
+        shared = Import(file, new_builder(), fallback)
+        try:
+            _build_main(shared, shapes, constants, extents)
+        except _EqualExtents as error:
+            extents = error.extents
+        else:
+            return shared.builder, frozenset(file.others)
+
+
+class _EqualExtents(Exception):
+    """Symbols of the model turn out to be equal to other extents."""
+
+    def __init__(self, extents: Mapping[str, KnownExtent]) -> None:
+        super().__init__()
+        self.extents = extents
+
+
+def _check_equal(shared: Import, scope: Scope, known: Mapping[str, KnownExtent]) -> None:
+    """Raises `_EqualExtents` if the nodes require that extents are equal, unless calls must check it."""
+    entries = [entry for entry in scope.names.values() if entry is not None]
+    values = [item.ssa for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
+    order = [name for value in shared.inputs for e in shape_of(cast("Tensor", value.type)) if (name := lone_name(e))]
+    if not order:
+        return
+    extents = unified([*shared.equal, *assumed_equal(values)], known, list(dict.fromkeys(order)))
+    if extents != known:
+        raise _EqualExtents(extents)
+
+
+def _build_main(
+    shared: Import,
+    shapes: Mapping[str, InputShape],
+    constants: Mapping[str, ArrayLike],
+    extents: Mapping[str, KnownExtent],
+) -> None:
+    """Build the function @main, in whose parameters `extents` replace symbols."""
+    file, builder = shared.file, shared.builder
+    graph = file.model.graph
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
+    words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
+    words.update({proto.name: proto.name for proto in inputs})  # the names that models and that signatures have
+    shapes = {words.get(name, name): shape for name, shape in shapes.items()}
+    constants = {words.get(name, name): value for name, value in constants.items()}
     for option, names in (("shapes", shapes), ("constants", constants)):
         for name in names:
             if name not in (known := [proto.name for proto in inputs]):
                 raise CompileError(f"from_onnx: {option}: the model has no input '{name}'{did_you_mean(name, known)}")
     parameters: list[Value] = []
-    names = _Names(inputs, shapes)
+    names = _Names(inputs, shapes, extents)
+    shapes, facts = _specialized(inputs, shapes, names)
     takers: dict[str, set[str]] = {}
     for node in graph.node:
         for name in node.input:
@@ -483,12 +589,18 @@ def import_model(
             scope.names[proto.name] = None
             users = sorted(takers.get(proto.name, ()))
             shared.report(f"input of {', '.join(users)}" if users else "input", error, proto.name)
-    with builder.function("main", parameters):
+    with builder.function("main", parameters, {PRECONDITIONS: facts} if facts else None):
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
             shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
+        for value in parameters:
+            if is_element(value.type, 0) and value.ndim <= 1 and value.ssa.name_hint is not None:
+                shape, name = value.type.get_shape(), value.ssa.name_hint
+                symbols = [element_symbol(name, element) for element in range(prod(shape))]
+                shared.extents[value.ssa] = Known(np.array(symbols, object).reshape(shape), value.dtype)
         with builder.dataflow():
             scope.run(graph.node)
+            _check_equal(shared, scope, extents)
             outputs: list[Value] = []
             for proto in graph.output:
                 try:
@@ -504,7 +616,17 @@ def import_model(
             for value in outputs:
                 builder.emit_output(value)
         builder.emit_func_output(outputs)
-    return frozenset(file.others)
+
+
+def _set_location(items: Sequence[Entry | None], place: str) -> None:
+    """Let what a node made be at its place."""
+    location = node_location(place)
+    pending = [v.ssa for item in items if item is not None for v in tensors_of(item) if isinstance(v, Value)]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and isinstance(op.location, UnknownLoc):
+            op.location = location
+            pending += op.operands
 
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:
@@ -523,13 +645,20 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
 class _Names:
     """The names of parameters, and those of extents, which are words of weft: for one text of the model one name."""
 
-    def __init__(self, inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape]) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[ValueInfoProto],
+        shapes: Mapping[str, InputShape],
+        equal: Mapping[str, KnownExtent],
+    ) -> None:
+        self._equal = equal
         self._parameters: set[str] = set()
         self._extents: dict[str, str] = {}
         texts = {dim.dim_param for proto in inputs for dim in _dims(proto.type)}
         for shape in shapes.values():
-            for part in shape or ():
-                texts |= {part} if isinstance(part, str) else set() if isinstance(part, int) else {str(e) for e in part}
+            parts = () if shape is None else (shape,) if isinstance(shape, str) else shape
+            for part in parts:
+                texts |= {str(e) for e in part} if not isinstance(part, int | str) else {*_WORDS.findall(str(part))}
         self._taken: set[str] = set()
         for text in texts:
             with suppress(ShapeError):
@@ -562,12 +691,85 @@ class _Names:
             self._extents[text] = name
         return self._extents[text]
 
+    def unified(self, extent: ExtentLike) -> ExtentLike:
+        """An extent in which symbols are replaced by what they are equal to."""
+        if isinstance(extent, int) or not self._equal:
+            return extent
+        found = substitute(parse_extent(extent), self._equal)
+        return found if isinstance(found, int) else show_extent(found)
+
 
 def _dims(kind: TypeProto) -> Iterable[Any]:
     """The dimensions that the type of an input states."""
     kind = kind.optional_type.elem_type if kind.HasField("optional_type") else kind
     kind = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
     return kind.tensor_type.shape.dim
+
+
+def _specialized(
+    inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
+) -> tuple[Mapping[str, InputShape], Sequence[str]]:
+    """The shapes of inputs after those that are given are unified with those that the model states, and the ranges of
+    their extents. Raises `CompileError` for contradictions."""
+    stated: dict[str, list[KnownExtent]] = {}
+    given: dict[str, tuple[Axis, ...]] = {}
+    found: dict[str, InputShape] = dict(shapes)
+    for proto in inputs:
+        shape, label = shapes.get(proto.name), f"from_onnx: shape of '{proto.name}'"
+        kind = proto.type.optional_type.elem_type if proto.type.HasField("optional_type") else proto.type
+        if kind.HasField("sequence_type"):
+            if shape is not None:
+                found[proto.name] = [_plain(axes, label) for axes in _rows(shape, label)]
+            continue
+        if shape is not None:
+            given[proto.name] = _axes(shape, label)
+        if kind.tensor_type.HasField("shape"):
+            dims = kind.tensor_type.shape.dim
+            if shape is not None or all(dim.dim_param.strip(" ?") or dim.HasField("dim_value") for dim in dims):
+                stated[proto.name] = [
+                    _stated_extent(dim, axis, given.get(proto.name, ()), names, word_of(proto.name))
+                    for axis, dim in enumerate(dims)
+                ]
+        elif shape is not None:  # no rank is stated: any will do
+            extents = [names.extent("", word_of(proto.name), axis) for axis in range(len(given[proto.name]))]
+            stated[proto.name] = [symbol(extent) for extent in extents]
+    result = unify(stated, given, "from_onnx: shapes")
+    for name, extents in stated.items():
+        shape = [substitute(extent, result.values) for extent in extents]
+        if name in given or shape != extents:
+            found[name] = [extent if isinstance(extent, int) else str(extent) for extent in shape]
+    return found, result.preconditions
+
+
+def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, word: str) -> KnownExtent:
+    """The extent of a dimension of an input. A given name may take the place of a number of the model."""
+    is_renamed = axis < len(given) and isinstance(given[axis].extent, str)
+    if dim.HasField("dim_value") and not is_renamed:
+        return dim.dim_value
+    extent = parse_extent(names.extent("" if is_renamed and dim.HasField("dim_value") else dim.dim_param, word, axis))
+    return symbol(word) if extent is None else extent
+
+
+def _axes(shape: InputShape, label: str) -> tuple[Axis, ...]:
+    """The axes of a tensor."""
+    if not isinstance(shape, str) and not all(isinstance(extent, int | str) for extent in shape or ()):
+        raise CompileError(f"{label}: the input is a tensor, whose axes are numbers, names and ranges, got {shape}")
+    return axes_of(cast("str | Sequence[int | str]", shape), label)
+
+
+def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
+    """The axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
+    rows = shape.split(",") if isinstance(shape, str) else list(shape or ())
+    if any(isinstance(row, int) for row in rows):
+        raise CompileError(f"{label}: the input is a sequence: give the axes of each of its tensors, [(...), ...]")
+    return [axes_of(cast("str | Sequence[int | str]", row), label) for row in rows]
+
+
+def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
+    """The axes of a tensor of a sequence, which has no ranges."""
+    if any(axis.bounds is not None or axis.extent is None for axis in axes):
+        raise CompileError(f"{label}: tensors of a sequence have numbers and names, got {show_axes(axes)}")
+    return [axis.extent for axis in axes if axis.extent is not None]
 
 
 def _parameters(
@@ -582,13 +784,11 @@ def _parameters(
             return Absent(), ()
     if kind.HasField("sequence_type"):
         element = kind.sequence_type.elem_type
-        if given is None or any(isinstance(shape, int | str) for shape in given):
+        if given is None:
             raise Refusal(f"the length of the sequence is not known: give shapes={{{proto.name!r}: [(...), ...]}}")
         rows = cast("Sequence[Sequence[ExtentLike]]", given)
         made = [_parameter(f"{proto.name}{place}", element, names, shape) for place, shape in enumerate(rows)]
         return TensorSequence(tuple(made)), made
-    if given is not None and not all(isinstance(extent, int | str) for extent in given):
-        raise Refusal(f"the input is a tensor, whose shape are numbers and names, but shapes gives {given}")
     parameter = _parameter(proto.name, kind, names, cast("Sequence[ExtentLike] | None", given))
     return parameter, [parameter]
 
@@ -610,7 +810,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
         else:
             stated.append(names.extent(dim.dim_param, name, axis))
     if shape is None:
-        return var(name, stated, dtype)
+        return var(name, [names.unified(extent) for extent in stated], dtype)
     if tensor.HasField("shape"):
         fits = len(stated) == len(shape) and all(
             isinstance(one, str) or isinstance(other, str) or one == other
@@ -618,7 +818,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
         )
         if not fits:
             raise Refusal(f"the model states the shape {tuple(stated)}, but shapes gives {tuple(shape)}")
-    return var(name, shape, dtype)
+    return var(name, [names.unified(extent) for extent in shape], dtype)
 
 
 def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:

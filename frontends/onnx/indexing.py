@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import number_of, product_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 @converts("GatherND")
@@ -41,6 +42,10 @@ def _scatter_elements(node: Node, data: Value, indices: Value, updates: Value, *
 
 @converts("ScatterND")
 def _scatter_nd(node: Node, data: Value, indices: Value, updates: Value) -> Item:
+    # The ranks tell how many axes an index has.
+    if not node.equal(indices.shape[-1], indices.ndim - 1 + data.ndim - updates.ndim):
+        ranks = f"{data.ndim}, {indices.ndim} and {updates.ndim}"
+        raise node.refuse(f"tensors of the ranks {ranks} have another number of coordinates than {indices.shape[-1]}")
     return ops.scatter_nd(data, _coordinates_first(indices), updates, _reduction(node), mode="wrap")
 
 
@@ -60,34 +65,35 @@ def _tensor_scatter(
         along = list(range(1, update.ndim))
         places = ops.add(places, ops.expand_dims(ops.cast(starts, "int64"), along))
     if mode == "circular":
-        extent = cache.shape[axis]
-        if not isinstance(extent, int):
-            raise node.refuse(f"axis {axis} of extent {extent} must be a number")
-        places = ops.floor_mod(places, extent)
+        places = ops.floor_mod(places, number_of(cache.shape[axis]))
     return ops.scatter_elements(cache, places, update, axis)
 
 
 @converts("Compress")
-def _compress(node: Node, data: Value, condition: NDArray[Any]) -> Item:
-    chosen = np.flatnonzero(condition)
+def _compress(node: Node, data: Value, condition: Item) -> Item:
     axis = node.axis("axis", data.ndim) if node.gives("axis") else None
+    if node.scope.known_of(condition) is None:
+        return node.scope.sizes().compress(node.scope.value_of(condition), data, axis)
+    chosen = np.flatnonzero(node.numbers(1))
     extent = data.shape[axis] if axis is not None else product_of(data.shape)
     if chosen.size and isinstance(extent, int) and chosen[-1] >= extent:
         raise node.refuse(f"input 'condition' chooses {int(chosen[-1])} of {extent} elements")
     return ops.take(data, Known(chosen.astype(np.int64), "int64").constant(), axis)
 
 
-# The number of results depends on the elements, which therefore must be known at import.
-
-
 @converts("NonZero")
-def _nonzero(node: Node, data: NDArray[Any]) -> Item:
-    return Known(np.array(np.nonzero(data), np.int64), "int64")
+def _nonzero(node: Node, item: Item) -> Item:
+    if node.scope.known_of(item) is None:
+        return node.scope.sizes().nonzero(node.scope.value_of(item))
+    return Known(np.array(np.nonzero(np.atleast_1d(node.numbers(0))), np.int64), "int64")
 
 
 @converts("Unique")
-def _unique(node: Node, data: NDArray[Any], *, sorted: bool) -> Sequence[Item]:
-    dtype, axis = node.dtype(0), node.axis("axis", data.ndim) if node.gives("axis") else None
+def _unique(node: Node, item: Item, *, sorted: bool) -> Sequence[Item]:
+    dtype, axis = node.dtype(0), node.axis("axis", len(item.shape)) if node.gives("axis") else None
+    if node.scope.known_of(item) is None:
+        return node.scope.sizes().unique(node.scope.value_of(item), axis, is_sorted=sorted)
+    data = node.numbers(0)
     numbers = data.astype(np.float32) if dtype == "bfloat16" else data
     _, indices, inverse, counts = np.unique(numbers, True, True, True, axis=axis)
     order = np.arange(len(indices)) if sorted else np.argsort(indices)
@@ -97,18 +103,24 @@ def _unique(node: Node, data: NDArray[Any], *, sorted: bool) -> Sequence[Item]:
     return [Known(values, dtype), *(Known(np.asarray(array, np.int64), "int64") for array in found)]
 
 
+def _scalar(node: Node, item: Item) -> Value:
+    """The one element of an input, as a value of rank 0."""
+    value = node.scope.value_of(item)
+    return value if value.ndim == 0 else ops.take(value, Known.of(0).constant())
+
+
 @converts("NonMaxSuppression")
 def _nms(
     node: Node,
     boxes: Value,
     scores: Value,
-    most: int = 0,
-    threshold: float = 0.0,
-    least: float | None = None,
+    most: Item | None = None,
+    threshold: Item | None = None,
+    least: Item | None = None,
     *,
     center_point_box: bool,
 ) -> Item:
-    first, second = (ops.strided_slice(boxes, [start], [start + 2], [1], [2]) for start in (0, 2))
+    first, second = (ops.take(boxes, Known.of([start, start + 1]).constant(), 2) for start in (0, 2))
     if center_point_box:
         half = ops.multiply(second, 0.5)
         low, high = ops.subtract(first, half), ops.add(first, half)
@@ -116,17 +128,17 @@ def _nms(
         low, high = ops.minimum(first, second), ops.maximum(first, second)
     corners = ops.expand_dims(ops.concatenate([low, high], 2), [1])
     shape = [*scores.shape, 4]
-    kept, counts = ops.nms(ops.broadcast_to(corners, shape), scores, threshold, least)
+    overlap = ops.full([], 0.0, scores.dtype) if threshold is None else _scalar(node, threshold)
+    kept, counts = ops.nms(ops.broadcast_to(corners, shape), scores, overlap)
+    counts = ops.minimum(counts, ops.full([], 0, "int64") if most is None else _scalar(node, most))
+    if least is not None:  # scores descend, so that those above it come first
+        is_above = ops.greater(ops.gather(scores, 2, kept), _scalar(node, least))
+        is_kept = ops.less(ops.iota(kept.shape, 2), ops.expand_dims(counts, [2]))
+        counts = ops.sum(ops.cast(ops.logical_and(is_above, is_kept), "int64"), [2])
     known = [node.scope.known_of(value) for value in (kept, counts)]
     if known[0] is None or known[1] is None:
-        refusal = node.refuse("the number of results depends on inputs 'boxes' and 'scores', which must be known")
-        refusal.unbound = node.scope.sources_of(boxes) | node.scope.sources_of(scores)
-        raise refusal
-    rows = [
-        (*at, place)
-        for at, count in np.ndenumerate(known[1].array)
-        for place in known[0].array[at][: min(int(count), most)]
-    ]
+        return node.scope.sizes().rows_of_boxes(kept, counts)
+    rows = [(*at, place) for at, count in np.ndenumerate(known[1].array) for place in known[0].array[at][:count]]
     return Known(np.array(rows, np.int64).reshape(-1, 3), "int64")
 
 
@@ -139,7 +151,7 @@ def _slice(
     axes: list[int] | None = None,
     steps: list[int] | None = None,
 ) -> Item:
-    """A part of a tensor. Bounds that may be clamped are so where extents are numbers."""
+    """A part of a tensor, with the bounds of Python's slices."""
     along = list(range(starts.array.size)) if axes is None else node.axes(axes, data.ndim)
     steps = [1] * len(along) if steps is None else steps
     if not len(along) == starts.array.size == ends.array.size == len(steps):
@@ -150,21 +162,24 @@ def _slice(
         if step == 0:
             raise node.refuse("input 'steps' must not hold 0")
         # Beyond any axis: to its end.
-        low = None if start == 0 and step > 0 else start
-        high = None if end == extent or (isinstance(end, int) and end >= _FAR and step > 0) else end
+        low: KnownExtent | None = None if start == 0 and step > 0 else start
+        high: KnownExtent | None = None if end == extent or (is_far(end) and step > 0) else end
         if step < 0:
-            low = None if start == -1 or (isinstance(start, int) and start >= _FAR) else start
+            low = None if start == -1 or is_far(start) else start
             high = None if isinstance(end, int) and end <= -_FAR else end
             if isinstance(extent, int) and isinstance(high, int) and high < -extent:
                 high = None
-        if not isinstance(low, int | None) or not isinstance(high, int | None):
-            raise node.refuse(f"axis {axis} of extent {extent} is cut from {start} to {end}: a bound must be a number")
         first.append(low)
         last.append(high)
     return cast("Value", ops.strided_slice(data, first, last, steps, along))
 
 
 _FAR = (1 << 31) - 1
+
+
+def is_far(bound: KnownExtent) -> bool:
+    """Whether a bound is beyond any axis."""
+    return isinstance(bound, int) and bound >= _FAR
 
 
 @converts("Slice", until=9)
@@ -175,12 +190,13 @@ def _slice_by_attributes(
 
 
 @converts("OneHot")
-def _one_hot(node: Node, indices: Value, depth: int, values: Value) -> Item:
+def _one_hot(node: Node, indices: Value, depth: KnownExtent, values: Value) -> Item:
     axis = node.integer("axis", -indices.ndim - 1, indices.ndim)
     if "int" not in indices.dtype:
         indices = ops.cast(indices, "int64")
-    wrapped = ops.floor_mod(indices, depth)
-    inside = ops.logical_and(ops.greater_equal(indices, -depth), ops.less(indices, depth))
+    count = number_of(depth, indices.dtype)
+    wrapped = ops.floor_mod(indices, count)
+    inside = ops.logical_and(ops.greater_equal(ops.add(indices, count), 0), ops.less(indices, count))
     chosen = ops.one_hot(wrapped, depth, axis=axis, dtype="bool")
     hit = ops.logical_and(chosen, ops.expand_dims(inside, axis))
     off, on = (ops.squeeze(ops.strided_slice(values, [at], [at + 1]), 0) for at in range(2))

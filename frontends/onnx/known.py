@@ -73,7 +73,8 @@ class Known:
             op = ConstantOp(self.attribute or dense_attribute(_plain(self.array), TYPES[self.dtype]))
             op.result.name_hint = self.name
             return Value(op.result)
-        flat = operator("extents")(self.extents(), dtype=self.dtype)
+        flat = operator("extents")(self.extents(), dtype="int64" if self.dtype == "bool" else self.dtype)
+        flat = operator("cast")(flat, "bool") if self.dtype == "bool" else flat
         return cast("Value", operator("reshape")(flat, self.shape))
 
 

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent
+from weft.dialects.graph_shapes import Extent, floordiv, multiply, show_shape
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import number_of, product_of
 from weft.texpr.ops.convolution import KernelWindow, borders
 
 
@@ -30,17 +30,18 @@ class Window:
         pads = node.integers("pads", count=2 * rank) or [0] * (2 * rank)
         auto: str = node.attribute("auto_pad")
         if auto != "NOTSET":
-            sizes = [size for size in self.kernel if isinstance(size, int)]
-            if len(sizes) < rank:
-                raise node.refuse(f"attribute 'auto_pad' = {auto} needs windows of known extents")
+            sizes, lengths = ([e for e in group if isinstance(e, int)] for group in (self.kernel, extents))
+            if len(sizes) < rank or len(lengths) < rank:
+                self.pads: list[int] | str = auto
+                return
             shape = zip(sizes, self.strides, self.dilations, strict=True)
             windows = [KernelWindow(size, stride, gap, 0, 0) for size, stride, gap in shape]
-            before, after = zip(*borders(node.operator, auto, windows, cast("Any", extents)), strict=True)
-            pads = [*before, *after]
+            before, after = zip(*borders(node.operator, auto, windows, lengths), strict=True)
+            pads = cast("list[int]", [*before, *after])
         self.pads = pads
 
     @property
-    def options(self) -> tuple[list[int], list[int], list[int]]:
+    def options(self) -> tuple[list[int], list[int] | str, list[int]]:
         """Strides, padding and dilation."""
         return self.strides, self.pads, self.dilations
 
@@ -58,7 +59,7 @@ def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
     given = node.integers("kernel_shape", count=space)
     if weight.ndim != space + 2:
         raise node.refuse(f"the weights must have rank {space + 2} as the data, got {weight.ndim}")
-    if given is not None and any(isinstance(k, int) and k != g for k, g in zip(kernel, given, strict=True)):
+    if given is not None and not all([node.equal(k, g) for k, g in zip(kernel, given, strict=True)]):
         raise node.refuse(f"attribute 'kernel_shape' must be that of the weights, {list(kernel)}, got {given}")
     return kernel
 
@@ -197,20 +198,20 @@ def _max_pool(
 def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: bool) -> Value:
     """Places in planes as places in the whole tensor, row-major, or with the axes in space reversed."""
     planes, plane = product_of(shape[:2]), product_of(shape[2:])
-    if not isinstance(planes, int) or not isinstance(plane, int):
+    if planes is None or plane is None:
         raise node.refuse("output 'Indices' needs data of known shape")
     if by_columns:
-        rest, reordered, step = places, None, 1
+        rest, reordered, step = places, None, cast("Extent", 1)
         coordinates: list[Value] = []
         for extent in reversed(shape[2:]):
-            coordinates.append(ops.floor_mod(rest, extent))
-            rest = ops.floor_divide(rest, extent)
+            coordinates.append(ops.floor_mod(rest, number_of(extent)))
+            rest = ops.floor_divide(rest, number_of(extent))
         for extent, coordinate in zip(shape[2:], reversed(coordinates), strict=True):
-            part = ops.multiply(coordinate, step)
+            part = ops.multiply(coordinate, number_of(step))
             reordered = part if reordered is None else ops.add(reordered, part)
-            step *= int(extent or 1) if isinstance(extent, int) else 1
+            step = multiply(step, extent)
         places = reordered if reordered is not None else places
-    starts = ops.multiply(ops.arange(planes), plane)
+    starts = ops.multiply(ops.iota([planes]), number_of(plane))
     lead = [shape[0], shape[1], *[1] * (len(shape) - 2)]
     return ops.add(places, ops.reshape(starts, lead))
 
@@ -271,13 +272,13 @@ def _col2im(node: Node, data: Value, image: list[int], block: list[int]) -> Item
     ]
     size = prod(block)
     node.check_room(*map(abs, moves), size)
-    if not isinstance(columns, int) or columns % size or count != prod(moves):
-        raise node.refuse(f"input 'input' of shape {tuple(data.shape)} does not fit blocks {block} of images {image}")
+    if columns is None or (isinstance(columns, int) and columns % size) or not node.equal(count, prod(moves)):
+        raise node.refuse(f"input 'input' of shape {show_shape(data.shape)} does not fit blocks {block} of {image}")
     # The place in the padded image of each element of a block, at each move of the block.
     offsets = np.indices(block).reshape(space, size, 1) * np.reshape(dilations, (space, 1, 1))
     starts = np.indices(moves).reshape(space, 1, -1) * np.reshape(strides, (space, 1, 1))
     places = np.ravel_multi_index(tuple(offsets + starts), padded).reshape(-1)
-    channels = columns // size
+    channels = floordiv(columns, size)
     shape = [batch, channels, places.size]
     indices = ops.broadcast_to(Known(places.astype(np.int64), "int64").constant(), shape)
     empty = ops.full([batch, channels, prod(padded)], 0, data.dtype)

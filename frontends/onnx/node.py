@@ -14,7 +14,7 @@ import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, defs
 
 from weft.dialects.element_types import TYPES
-from weft.dialects.graph_shapes import KnownExtent, Shape
+from weft.dialects.graph_shapes import Extent, KnownExtent, Shape
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.attribute_words import least_of, words_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
@@ -23,6 +23,8 @@ from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from weft.frontends.data_sizes import DataSizes
 
 Schema: TypeAlias = Any
 """The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
@@ -92,8 +94,16 @@ class NodeScope(Protocol):
         """The inputs of the model that an item depends on."""
         ...
 
+    def state_equal(self, left: Extent, right: Extent) -> None:
+        """Let two extents be equal: the import starts again if that gives a symbol another extent."""
+        ...
+
     def tensor_of(self, proto: TensorProto) -> Known:
         """The elements of a tensor that an attribute holds."""
+        ...
+
+    def sizes(self) -> DataSizes:
+        """Operators whose results have a size that depends on data, in the function that is being built."""
         ...
 
 
@@ -190,7 +200,9 @@ class Node:
         known = self.known(index)
         if known.is_symbolic:
             shown_extents = ", ".join(map(str, known.extents()))
-            raise self.refuse(f"input {self.input_name(index)} must be numbers, got ({shown_extents})")
+            refusal = self.refuse(f"input {self.input_name(index)} must be numbers, got ({shown_extents})")
+            refusal.unbound = self.scope.sources_of(self.item(index))
+            raise refusal
         return known.array
 
     def number_at(self, index: int) -> int | float | bool:
@@ -211,9 +223,25 @@ class Node:
         """The elements of an input of integers, which may be symbolic and must be known at import."""
         return self.known(index).extents()
 
+    def extent_at(self, index: int) -> KnownExtent:
+        """The one element of an input of integers, which may be symbolic and must be known at import."""
+        known = self.known(index)
+        if known.array.size != 1:
+            raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {known.shape}")
+        return known.extents()[0]
+
     def shape(self, index: int) -> Shape:
         """The shape of an input."""
         return self.item(index).shape
+
+    def equal(self, extent: Extent, other: Extent) -> bool:
+        """Whether two extents are equal, or may be: then the import starts again with one for both."""
+        if extent == other:
+            return True
+        if isinstance(extent, int) and isinstance(other, int):
+            return False
+        self.scope.state_equal(extent, other)
+        return None not in (extent, other)
 
     def rank(self, index: int) -> int:
         return len(self.shape(index))

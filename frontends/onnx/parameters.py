@@ -18,12 +18,13 @@ from weft.frontends.onnx.node import Node
 _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     "Value": Node.value,
     "Value | None": Node.optional,
-    "Item": Node.item,
+    **dict.fromkeys(("Item", "Item | None"), Node.item),
     "Known": Node.known,
     "NDArray[Any]": Node.numbers,
     "list[int]": Node.indices,
     "list[int] | None": Node.indices,
-    "Sequence[KnownExtent]": Node.extents,
+    **dict.fromkeys(("KnownExtent", "KnownExtent | None"), Node.extent_at),
+    **dict.fromkeys(("Sequence[KnownExtent]", "Sequence[KnownExtent] | None"), Node.extents),
     **dict.fromkeys(("int", "int | None"), lambda node, index: int(node.number_at(index))),
     **dict.fromkeys(("float", "float | None"), lambda node, index: float(node.number_at(index))),
 }

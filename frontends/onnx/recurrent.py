@@ -30,7 +30,7 @@ def _recurrent(
     linear_before_reset: bool = False,
 ) -> Sequence[Item]:
     hidden = recurrence.shape[-1]
-    if hidden_size not in (None, hidden):
+    if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
     states = [node.optional(at) for at in ((5, 6) if node.operator == "LSTM" else (5,))]
     options: dict[str, Any] = {

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
@@ -91,8 +92,7 @@ def _cumulative(node: Node, data: Value, along: int, *, exclusive: bool, reverse
 
 
 @converts("TopK", since=10)
-def _topk(node: Node, data: Value, counts: list[int], *, axis: int, largest: bool = True, sorted: bool = True) -> Item:
-    (count,) = counts
+def _topk(node: Node, data: Value, count: KnownExtent, *, axis: int, largest: bool = True, sorted: bool = True) -> Item:
     return ops.topk(data, count, axis, largest)
 
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply, show_shape
+from weft.dialects.graph_shapes import (
+    Extent,
+    KnownExtent,
+    add,
+    choose,
+    exact_quotient,
+    floordiv,
+    is_not_negative,
+    is_signed,
+    multiply,
+    names_in,
+    show_shape,
+    subtract,
+)
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import SMALL, Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.support.argument_types import shown
 
 
 def target_shape(
@@ -26,6 +38,9 @@ def target_shape(
             if axis >= len(shape):
                 raise node.refuse(f"the shape {_text(wanted)} copies axis {axis} of {_text(shape)}")
             found.append(shape[axis])
+        elif copies_zeros and any(map(is_signed, names_in(extent))):
+            # Calls give the number: 0 and -1, which have a meaning of their own, do not make the number of elements.
+            found.append(extent if is_not_negative(subtract(extent, 1)) else choose("max", extent, 1))
         else:
             found.append(extent)
     unknown = [axis for axis, extent in enumerate(found) if isinstance(extent, int) and extent < 0]
@@ -48,6 +63,11 @@ def product_of(shape: Sequence[Extent]) -> Extent:
     for extent in shape:
         total = multiply(total, extent)
     return total
+
+
+def number_of(extent: Extent, dtype: str = "int64") -> Value | int | None:
+    """An extent as an operand: a symbolic one as a tensor without axes."""
+    return extent if isinstance(extent, int | None) else ops.squeeze(ops.extents([extent], dtype), [0])
 
 
 def _text(shape: Sequence[Extent]) -> str:
@@ -125,46 +145,64 @@ def _concat(node: Node, *values: Value) -> Item:
 
 @converts("Split")
 def _split(
-    node: Node, data: Value, sizes: list[int] | None = None, *, axis: int, num_outputs: int | None = None
+    node: Node,
+    data: Value,
+    sizes: Sequence[KnownExtent] | None = None,
+    *,
+    axis: int,
+    num_outputs: int | None = None,
 ) -> Item | Sequence[Item]:
     parts, extent = len(node.proto.output), data.shape[axis]
     sizes = node.integers("split", 0) if node.takes("split") else sizes
     if sizes is None:
         if num_outputs not in (None, parts):
             raise node.refuse(f"attribute 'num_outputs' = {num_outputs}, but the node has {parts}")
-        if extent is not None and not isinstance(extent, int) and parts == 2:
-            return _halves(data, axis, extent)
-        if not isinstance(extent, int):
-            raise node.refuse(f"axis {axis} has the symbolic extent {extent}: state the sizes in input 'split'")
-        size = -(-extent // parts)
-        sizes = [max(min(size, extent - size * part), 0) for part in range(parts)]
-    if len(sizes) != parts or sum(sizes) != extent or min(sizes) < 0:
-        raise node.refuse(f"the sizes {shown(sizes)} must be {parts} that make {extent}")
-    ends = list(accumulate(sizes))
-    return [ops.strided_slice(data, [end - size], [end], [1], [axis]) for size, end in zip(sizes, ends, strict=True)]
+        if extent is None:
+            raise node.refuse(f"axis {axis} has an unknown extent: state the sizes in input 'split'")
+        size = floordiv(add(extent, parts - 1), parts)
+        if not isinstance(extent, int) and parts > 2:  # the last parts may be empty
+            bounds = [multiply(size, part) for part in range(parts + 1)]
+            return [ops.strided_slice(data, [a], [b], [1], [axis]) for a, b in pairwise(bounds)]
+        rests = (subtract(extent, multiply(size, part)) for part in range(parts))
+        sizes = [rest if part and not isinstance(rest, int) else _part(size, rest) for part, rest in enumerate(rests)]
+    total: KnownExtent = 0
+    for size in sizes:
+        total = add(total, size)
+    if len(sizes) != parts or not node.equal(total, extent) or any(isinstance(n, int) and n < 0 for n in sizes):
+        raise node.refuse(f"the sizes {_text(sizes)} must be {parts} that make {extent}")
+    cuts = list(accumulate(sizes, add))[:-1]
+    *others, last = ops.split(data, cuts, axis) if cuts else [data]
+    if total != extent:  # the import starts again with one extent for both, or calls check them
+        last = ops.broadcast_to(last, [*data.shape[:axis], sizes[-1], *data.shape[axis + 1 :]])
+    return [*others, last]
 
 
-def _halves(data: Value, axis: int, extent: KnownExtent) -> Sequence[Item]:
-    """Both halves of a symbolic axis, the first one longer where its extent is odd."""
-    first = (extent + 1) // 2
-    rest = ops.add(ops.iota([extent - first]), ops.extents([first]))
-    return [ops.take(data, ops.iota([first]), axis), ops.take(data, rest, axis)]
+def _part(size: KnownExtent, rest: KnownExtent) -> KnownExtent:
+    """The extent of a part where `rest` elements are left."""
+    if isinstance(rest, int) and isinstance(size, int):
+        return max(min(size, rest), 0)
+    return size
 
 
 @converts("Expand")
 def _expand(node: Node, data: Value, wanted: Sequence[KnownExtent]) -> Item:
     shape: list[Extent] = list(wanted)
     for axis in range(1, min(len(shape), data.ndim) + 1):
-        if shape[-axis] == 1:
-            shape[-axis] = data.shape[-axis]
+        wanted_extent, own = wanted[-axis], data.shape[-axis]
+        if wanted_extent == 1:
+            shape[-axis] = own
+        elif own is not None and own != 1 and any(map(is_signed, names_in(wanted_extent))):
+            # Calls give the number, which is 1 or the own extent: (number - own) * (number - 1) is 0.
+            misfit = multiply(subtract(wanted_extent, own), subtract(wanted_extent, 1))
+            shape[-axis] = add(own, misfit)
     shape[:0] = data.shape[: max(data.ndim - len(shape), 0)]
     return ops.broadcast_to(data, shape)
 
 
 @converts("Tile", since=6)
-def _tile(node: Node, data: Value, repeats: list[int]) -> Item:
-    if len(repeats) != data.ndim or any(count < 0 for count in repeats):
-        raise node.refuse(f"input 'repeats' must be {data.ndim} numbers that are not negative, got {repeats}")
+def _tile(node: Node, data: Value, repeats: Sequence[KnownExtent]) -> Item:
+    if len(repeats) != data.ndim or any(isinstance(count, int) and count < 0 for count in repeats):
+        raise node.refuse(f"input 'repeats' must be {data.ndim} numbers that are not negative, got {_text(repeats)}")
     return ops.tile(data, repeats)
 
 
@@ -181,30 +219,42 @@ def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
     return ops.full(shape, fill.array.item(), fill.dtype)
 
 
+def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExtent]:
+    """The width of a border, and the number of elements that a negative width cuts off."""
+    opposite = multiply(width, -1)
+    if is_not_negative(opposite):
+        return 0, opposite
+    if is_not_negative(width) or mode == "constant":
+        return width, 0  # a constant border that turns out to be negative cuts
+    return choose("max", width, 0), choose("max", opposite, 0)
+
+
+_NO_BORDER: tuple[KnownExtent, ...] = (0, 0)
+
+
 @converts("Pad")
 def _pad(node: Node, data: Value) -> Item:
     rank = data.ndim
     if node.version < 11:
-        widths = node.integers("pads" if node.version >= 2 else "paddings") or []
+        widths: Sequence[KnownExtent] = node.integers("pads" if node.version >= 2 else "paddings") or []
         fill: float | bool | Value = node.number("value")
         axes = list(range(rank))
     else:
-        widths = node.indices(1)
+        widths = node.extents(1)
         fill = node.number_at(2) if node.has(2) else 0
         axes = node.axes(node.indices(3), rank) if node.version >= 18 and node.has(3) else list(range(rank))
     if len(widths) != 2 * len(axes):
         raise node.refuse(f"input 'pads' must be {2 * len(axes)} numbers, got {len(widths)}")
     modes = ("constant", "reflect", "edge", "wrap")
     mode = node.word("mode", *(modes if node.version >= 19 else modes[:3]))
-    around, cut = [(0, 0)] * rank, [(0, 0)] * rank
+    around, cut = [_NO_BORDER] * rank, [_NO_BORDER] * rank
     for position, axis in enumerate(axes):
-        before, after = widths[position], widths[position + len(axes)]
-        around[axis] = max(before, 0), max(after, 0)
-        cut[axis] = max(-before, 0), max(-after, 0)
-    if any(map(any, cut)):
-        ends = [None if after == 0 else -after for _, after in cut]
+        pair = (_width_and_cut(widths[at], mode) for at in (position, position + len(axes)))
+        around[axis], cut[axis] = zip(*pair, strict=True)
+    if any(border != _NO_BORDER for border in cut):
+        ends = [subtract(data.shape[axis], after) for axis, (_, after) in enumerate(cut)]
         data = ops.strided_slice(data, [before for before, _ in cut], ends)
-    if not any(map(any, around)):
+    if all(border == _NO_BORDER for border in around):
         return data
     if "int" in data.dtype:
         fill = int(fill)
@@ -212,7 +262,7 @@ def _pad(node: Node, data: Value) -> Item:
 
 
 @converts("Trilu")
-def _trilu(node: Node, data: Value, diagonal: int = 0, *, upper: bool) -> Item:
+def _trilu(node: Node, data: Value, diagonal: KnownExtent = 0, *, upper: bool) -> Item:
     return (ops.triu if upper else ops.tril)(data, diagonal)
 
 
@@ -221,19 +271,22 @@ def _eye_like(node: Node, like: Item, *, k: int) -> Item:
     if len(like.shape) != 2:
         raise node.refuse(f"input 'input' must be a matrix, got rank {len(like.shape)}")
     rows, columns = like.shape
-    if not isinstance(rows, int) or not isinstance(columns, int):
-        raise node.refuse(f"the shape of input 'input' must be numbers, got {_text(like.shape)}")
     return ops.eye(rows, columns, k, node.element_type("dtype") or like.dtype)
 
 
 @converts("Range")
-def _range(node: Node, start: Known, limit: Known, delta: Known) -> Item:
-    if limit.is_symbolic and not start.is_symbolic and int(delta.array.item()) == 1:
-        (first,), (last,) = start.extents(), limit.extents()
-        count = ops.iota([last - first if first else last], dtype=start.dtype)
-        return ops.add(count, first) if first else count
+def _range(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> Item:
+    given = [first_item, limit_item, delta_item]
+    known = [node.scope.known_of(item) for item in given]
+    start, limit, delta = known
+    if start is None or limit is None or delta is None:
+        bounds = [ops.reshape(node.scope.value_of(item), []) for item in given]
+        return node.scope.sizes().numbers(*bounds)
     if start.is_symbolic or limit.is_symbolic or delta.is_symbolic:
-        raise node.refuse("the inputs must be numbers, but for a symbolic limit where the step is 1")
+        (first,), (last,), (step,) = (known.extents() for known in (start, limit, delta))
+        if first == 0 and step == 1 and is_not_negative(last):
+            return ops.iota([last], dtype=start.dtype)
+        return ops.arange(first, last, step, start.dtype)
     bounds = [known.array.item() for known in (start, limit, delta)]
     if node.folds and bounds[2] and len(range(*bounds)) <= SMALL:
         return Known(np.array(range(*bounds), start.dtype), start.dtype)

@@ -10,11 +10,12 @@ extents for symbolic sizes, element types by name. It returns a value, or a tupl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from weft.dialects.graph_shapes import Expression, KnownExtent, Shape
+from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, Shape, lone_name
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
 from weft.support.errors import CompileError
 from weft.support.float_to_integer import float_to_integer
@@ -67,6 +68,10 @@ class Conversion:
     """The results that something uses."""
     run_in_torch: Callable[[str], tuple[Value, ...]]
     """Leaves the operator to PyTorch, for a reason: the program calls it there."""
+    numbers: Sequence[Extent] = ()
+    """The result where that is a symbolic integer."""
+    ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
+    """Least and greatest value of symbolic sizes."""
 
     @property
     def shape(self) -> Shape:
@@ -77,6 +82,13 @@ class Conversion:
     def dtype(self) -> str:
         """That of the first result."""
         return self.results[0].dtype
+
+    def sizes(self, extent: Extent) -> DataSizes:
+        """Operators whose next result has an extent that data decide, under the name that PyTorch gives it."""
+        name = lone_name(extent)
+        taken = name is None or name in self.builder.extent_names()
+        most = None if name is None else self.ranges.get(name, (0, None))[1]
+        return DataSizes(self.builder, None if taken else name, most)
 
     def te(self, function: Callable[..., object], *args: object) -> Any:
         """Call a function of tensor expressions on values, see `BlockBuilder.emit_te`."""

@@ -37,8 +37,8 @@ def _multiply(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return applied(cx, "logical_and" if cx.dtype == "bool" else "multiply", x, y)
 
 
-@register("aten.div.Tensor_mode", "aten.div.Scalar_mode")
-def _divide(cx: Conversion, x: Value, y: Value | Scalar, rounding_mode: str | None) -> Value:
+@register("aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.true_divide.Tensor", "aten.true_divide.Scalar")
+def _divide(cx: Conversion, x: Value, y: Value | Scalar, rounding_mode: str | None = None) -> Value:
     if rounding_mode is None:
         return applied(cx, "divide", x, y)
     if rounding_mode == "trunc" and cx.dtype in NARROW:  # of the quotient in 16 bits, which may be a whole number
@@ -98,8 +98,8 @@ def _masked_fill(cx: Conversion, x: Value, mask: Value, value: Value | Scalar) -
     return apply("where", mask, cx.operand(value, cx.dtype), x)
 
 
-@register("aten._to_copy.default")
-def _to_copy(cx: Conversion, x: Value, *, dtype: str | None = None) -> Value:
+@register("aten._to_copy.default", "prims.convert_element_type.default")
+def _to_copy(cx: Conversion, x: Value, dtype: str | None = None) -> Value:
     return cast_to(x, cx.dtype)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as python_operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -15,11 +15,22 @@ from typing import Any, Final, TypeAlias, cast
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.constant_data import shared_attribute
-from weft.dialects.graph import ConstantOp
-from weft.dialects.graph_shapes import Expression, Extent, lone_name, names_in, show_extent, symbol
+from weft.dialects.graph import PRECONDITIONS, ConstantOp
+from weft.dialects.graph_shapes import (
+    Expression,
+    Extent,
+    KnownExtent,
+    lone_name,
+    names_in,
+    show_extent,
+    solutions,
+    symbol,
+)
+from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
 from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
 from weft.frontends.torch.exporting import decomposed
+from weft.frontends.torch.guards import call_preconditions
 from weft.frontends.torch.library import pytree, torch
 from weft.frontends.torch.shared_memory import check_state
 from weft.frontends.torch.symbols import (
@@ -33,12 +44,13 @@ from weft.frontends.torch.symbols import (
     torch_dtype,
 )
 from weft.support.call_arguments import stored_dtype
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "neural")
+FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "selection", "neural")
 """The modules that register converters."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
@@ -129,8 +141,6 @@ class ImportedModel:
     """The tensors of arguments that are parameters or buffers."""
     fixed: dict[str, Any] = field(default_factory=dict[str, Any])
     """Parameters and buffers that are constants of a model which writes something."""
-    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
-    """Least and greatest value of symbolic sizes."""
     in_torch: list[TorchCall] = field(default_factory=list[TorchCall])
     in_spec: Any = None
     out_spec: Any = None
@@ -142,18 +152,31 @@ class ImportedModel:
 class Importer:
     """Writes one graph of PyTorch, and those that it calls, into a function of a builder."""
 
-    def __init__(self, builder: BlockBuilder, *, fallback: bool = False) -> None:
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        equal: Mapping[str, KnownExtent],
+        *,
+        fallback: bool = False,
+        ranges: Mapping[str, tuple[int, int | None]] | None = None,
+    ) -> None:
+        """`ranges` are the least and greatest values of symbolic sizes that a model states."""
         self.builder = builder
+        self.equal = equal
+        """The extents that stand for symbols, because operators require them to be equal."""
         self._fallback = fallback
         self.problems: list[Problem] = []
         self.in_torch: list[TorchCall] = []
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
         """Nodes for whose results nothing can stand."""
+        self._ranges = dict(ranges or {})
+        self._decided: set[str] = set()
+        """The names of sizes that data have decided so far."""
 
     def constant(self, tensor: Any, name: str) -> Value:
         """A tensor as a constant, one for tensors that are the same memory."""
-        _meta_of(tensor, name)
+        self.meta(tensor, name)
         key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if key not in self._constants or not tensor.numel():
             attribute = shared_attribute(array_of(tensor), type_of(dtype_name(tensor.dtype)))
@@ -185,7 +208,33 @@ class Importer:
             return dtype_name(value)
         if isinstance(value, torch.device | torch.layout | torch.memory_format):
             return None
-        return _number(value) if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) else value
+        return self._number(value) if _is_symbolic(value) else value
+
+    def meta(self, tensor: Any, name: str) -> TensorMeta:
+        """The type of an input, a parameter or a constant. Raises `CompileError` for one that graphs have no form
+        for."""
+        kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
+        if kind or tensor.layout is not torch.strided:
+            layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
+            raise CompileError(f"from_torch: '{name}' is a tensor {layout}, and must be a dense one")
+        try:
+            return meta_of(tensor, self.equal)
+        except UnsupportedError as error:
+            raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
+
+    def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
+        """The types of results. Raises `UnsupportedError` if a shape depends on data that no operator has made an
+        extent, as those in `decided`."""
+        tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
+        for tensor in tensors:
+            _check_is_known(tensor.shape, decided)
+        return [meta_of(tensor, self.equal) for tensor in tensors]
+
+    def _number(self, value: Any) -> Extent | float | bool:
+        """A number that is known, or an extent; None for other symbolic numbers."""
+        if isinstance(value, torch.SymInt):
+            return extent_of(value, self.equal)
+        return None if _is_symbolic(value) else value
 
     def _call(self, env: dict[Any, Item], node: Any) -> Item:
         name, value = str(node.target), node.meta.get("val")
@@ -193,7 +242,7 @@ class Importer:
             if node.args[0] in self._broken:
                 self._broken.add(node)
             return env[node.args[0]][node.args[1]]
-        if name in _CHECKS:
+        if name in _CHECKS or _is_checked_alone(node, value):
             return None
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self._nested(env, node)
@@ -219,23 +268,25 @@ class Importer:
         """Values as PyTorch describes them, of a function that nobody has."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
-        metas = _metas(value)
+        metas = self._metas(value, self._decided)
         found = call_dps("weft.unsupported", [], [known_text(m) for m in metas], [meta.dtype for meta in metas])
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
         """A symbolic number: an extent if it can be one, else a tensor that holds it."""
-        _check_is_known([value])
-        number = _number(value)
+        _check_is_known([value], self._decided)
+        number = self._number(value)
         if number is not None:
             return number
-        return self.builder.emit_te(partial(number_of, value), *map(symbol, symbols_of(value)))
+        sizes = [self.equal.get(name, symbol(name)) for name in symbols_of(value)]
+        return self.builder.emit_te(partial(number_of, value), *sizes)
 
     def _converted(self, env: dict[Any, Item], node: Any) -> Item:
         name, value = str(node.target), node.meta.get("val")
         args, keywords = self._arguments(env, node)
         is_number = _is_number(value)
-        metas = [] if is_number else _metas(value)
+        own = frozenset(map(str, node.meta.get("unbacked_bindings") or {}))
+        metas = [] if is_number else self._metas(value, self._decided | own)
         conversion = Conversion(
             self.builder,
             name,
@@ -243,6 +294,8 @@ class Importer:
             metas,
             _used(node),
             lambda reason: self._run_in_torch(node, reason, args, keywords, metas),
+            [extent_of(value, self.equal)] if is_number and isinstance(value, torch.SymInt) else [],
+            self._ranges,
         )
         converter = CONVERTERS.get(name)
         if converter is None and self._fallback:
@@ -258,8 +311,9 @@ class Importer:
             if not self._fallback:
                 raise
             return self._left(conversion, str(error), value)
+        self._decided |= own & self.builder.extent_names()
         if is_number:
-            return self.builder.emit(found)
+            return self.builder.emit(found) if isinstance(found, Value) else found
         several = isinstance(value, list | tuple)
         values: list[Any] = list(found) if several else [found]
         _check_results(name, values, metas)
@@ -376,28 +430,21 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _number(value: Any) -> Extent | float | bool:
-    """A number that is known, or an extent; None for other symbolic numbers."""
-    return extent_of(value) if isinstance(value, torch.SymInt) else None if _is_symbolic(value) else value
+def _is_checked_alone(node: Any, value: Any) -> bool:
+    """Whether a node is a condition on sizes that only checks use."""
+    is_condition = isinstance(value, torch.SymBool | bool)
+    return is_condition and bool(node.users) and all(str(user.target) in _CHECKS for user in node.users)
 
 
 def _is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _metas(value: Any) -> list[TensorMeta]:
-    """What PyTorch says about results. Raises `UnsupportedError` where a shape depends on data."""
-    tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
-    for tensor in tensors:
-        _check_is_known(tensor.shape)
-    return [meta_of(tensor) for tensor in tensors]
-
-
-def _check_is_known(sizes: Sequence[Any]) -> None:
-    """Raises `UnsupportedError` for sizes that depend on data."""
+def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
+    """Raises `UnsupportedError` for sizes that depend on data, but for those in `decided`."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    if any(free_unbacked_symbols(size) for size in sizes):
+    if any(not set(map(str, free_unbacked_symbols(size))) <= set(decided) for size in sizes):
         raise UnsupportedError("a size depends on data")
 
 
@@ -515,9 +562,13 @@ def tensor_of(array: Any, dtype: str) -> Any:
     return torch.from_numpy(array)
 
 
+Sizes: TypeAlias = Mapping[str, KnownExtent]
+"""Extents that stand for symbols."""
+
+
 def import_model(
-    builder: BlockBuilder, program: Any, *, name: str = "main", params: str = "constants", fallback: bool = False
-) -> ImportedModel:
+    program: Any, *, name: str = "main", params: str = "constants", fallback: bool = False
+) -> tuple[BlockBuilder, ImportedModel]:
     """Write an exported program as the function `name` of a builder.
 
     Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
@@ -526,8 +577,29 @@ def import_model(
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
-    program = _decomposed(program)
-    signature, importer = program.graph_signature, Importer(builder, fallback=fallback)
+    decomposed_program = _decomposed(program)
+    return _unified(lambda equal: _import_program(program, decomposed_program, name, params, fallback, equal))
+
+
+def _unified(write: Callable[[Sizes], tuple[Importer, ImportedModel, Sizes]]) -> tuple[BlockBuilder, ImportedModel]:
+    """The program that `write` makes with extents in place of symbols, and its builder. `write` also returns the
+    symbols that turned out to be equal to other extents: if there are more of them, it starts again with these."""
+    equal: Sizes = {}
+    while True:
+        importer, model, found = write(equal)
+        if found == equal:
+            return importer.builder, model
+        equal = found
+
+
+def _import_program(
+    exported: Any, program: Any, name: str, params: str, fallback: bool, equal: Sizes
+) -> tuple[Importer, ImportedModel, Sizes]:
+    """Write an exported program, decomposed as `program`."""
+    signature, importer = (
+        program.graph_signature,
+        Importer(BlockBuilder(), equal, fallback=fallback, ranges=_ranges(program)),
+    )
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
     model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
@@ -536,41 +608,29 @@ def import_model(
     for spec in signature.input_specs:
         node, kind = nodes[spec.arg.name], spec.kind.name
         if kind == "USER_INPUT":
-            _take_input(node, model, items, variables)
+            _take_input(importer, node, model, items, variables)
             continue
         if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
             raise CompileError(f"from_torch: an input '{node.name}' of kind {kind} is not supported")
         tensor = program.state_dict.get(spec.target)
         tensor = program.constants[spec.target] if tensor is None else tensor
         if spec.target in written or (params == "arguments" and node.users):
-            variables.append(
-                (
-                    node,
-                    Argument(
-                        _name_of(node.name, variables),
-                        node.name,
-                        _meta_of(node.meta["val"], node.name),
-                        state=spec.target,
-                    ),
-                )
-            )
+            meta = importer.meta(node.meta["val"], node.name)
+            variables.append((node, Argument(_name_of(node.name, variables), node.name, meta, state=spec.target)))
             model.state[spec.target] = tensor
         elif node.users:
             items[node] = model.fixed[spec.target] = tensor
     variables.sort(key=lambda pair: pair[1].leaf is None)
-    model.ranges = {
-        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
-        for size, bounds in program.range_constraints.items()
-        if size.is_Symbol
-    }
+    inputs = {a.leaf: a.meta.shape[0] if a.is_size else a.meta.shape for _, a in variables if a.leaf is not None}
+    facts = call_preconditions(exported, [(inputs | model.constants).get(leaf) for leaf in range(model.leaves)])
     sort_results = partial(_sorted_results, signature, model)
-    _write_function(importer, name, program.graph_module, variables, items, model, sort_results)
+    found = _write_function(importer, name, program.graph_module, variables, items, model, sort_results, facts)
     if model.mutations:
         state = {**model.state, **model.fixed}
         check_state([*state], [*state.values()], [name in written for name in state])
     else:
         model.fixed.clear()
-    return model
+    return importer, model, found
 
 
 def _decomposed(program: Any) -> Any:
@@ -584,52 +644,26 @@ def _decomposed(program: Any) -> Any:
         raise CompileError(f"from_torch: PyTorch cannot decompose the program: {error}") from error
 
 
-def _take_input(node: Any, model: ImportedModel, items: dict[Any, Item], variables: list[tuple[Any, Argument]]) -> None:
+def _take_input(
+    importer: Importer,
+    node: Any,
+    model: ImportedModel,
+    items: dict[Any, Item],
+    variables: list[tuple[Any, Argument]],
+) -> None:
     """An input of the model: a parameter of the function, a size, or a number that stays as it is."""
     value, leaf = node.meta.get("val"), model.leaves
     model.leaves += 1
+    name = _name_of(node.name, variables)
     if isinstance(value, torch.Tensor):
-        variables.append(
-            (
-                node,
-                Argument(
-                    _name_of(node.name, variables),
-                    node.name,
-                    _meta_of(value, node.name),
-                    leaf=leaf,
-                ),
-            )
-        )
+        variables.append((node, Argument(name, node.name, importer.meta(value, node.name), leaf=leaf)))
     elif isinstance(value, torch.SymInt):
-        items[node] = extent_of(value)
+        items[node] = extent_of(value, importer.equal)
         meta = TensorMeta((items[node], 0), "int8")
-        variables.append(
-            (
-                node,
-                Argument(
-                    _name_of(node.name, variables),
-                    node.name,
-                    meta,
-                    leaf=leaf,
-                    is_size=True,
-                ),
-            )
-        )
+        variables.append((node, Argument(name, node.name, meta, leaf=leaf, is_size=True)))
     else:
         items[node] = value
         model.constants[leaf] = value
-
-
-def _meta_of(tensor: Any, name: str) -> TensorMeta:
-    """The type of an input, a parameter or a constant. Raises `CompileError` for one that graphs have no form for."""
-    kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
-    if kind or tensor.layout is not torch.strided:
-        layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
-        raise CompileError(f"from_torch: '{name}' is a tensor {layout}, and must be a dense one")
-    try:
-        return meta_of(tensor)
-    except UnsupportedError as error:
-        raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
 
 def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
@@ -640,12 +674,30 @@ def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
     return found
 
 
+def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
+    """The least and greatest values of the symbolic sizes of an exported program; None where they have no limit."""
+    return {
+        str(size): (
+            int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
+            int(bounds.upper) if bounds.upper.is_Integer else None,
+        )
+        for size, bounds in program.range_constraints.items()
+        if size.is_Symbol
+    }
+
+
 def import_graph(
-    builder: BlockBuilder, module: Any, constants: Mapping[int, Any], *, fallback: bool = False
-) -> ImportedModel:
+    module: Any, constants: Mapping[int, Any], *, fallback: bool = False
+) -> tuple[BlockBuilder, ImportedModel]:
     """Write a graph of ATen operators, as `torch.compile` gives to backends, as the function `main` of a builder.
     `constants` are tensors that stand for inputs, by their number. Raises `CompileError` as `import_model` does."""
-    importer, model = Importer(builder, fallback=fallback), ImportedModel()
+    return _unified(lambda equal: _import_graph(module, constants, fallback, equal))
+
+
+def _import_graph(
+    module: Any, constants: Mapping[int, Any], fallback: bool, equal: Sizes
+) -> tuple[Importer, ImportedModel, Sizes]:
+    importer, model = Importer(BlockBuilder(), equal, fallback=fallback), ImportedModel()
     items: dict[Any, Item] = {}
     variables: list[tuple[Any, Argument]] = []
     for node in (node for node in module.graph.nodes if node.op == "placeholder"):
@@ -653,7 +705,7 @@ def import_graph(
             items[node] = constants[model.leaves]
             model.leaves += 1
         else:
-            _take_input(node, model, items, variables)
+            _take_input(importer, node, model, items, variables)
 
     def sort_results(found: Sequence[Item]) -> list[Value]:
         results = [item for item in found if isinstance(item, Value)]
@@ -661,8 +713,7 @@ def import_graph(
         model.outputs += [Output(next(places)) if isinstance(item, Value) else Output(value=item) for item in found]
         return results
 
-    _write_function(importer, "main", module, variables, items, model, sort_results)
-    return model
+    return importer, model, _write_function(importer, "main", module, variables, items, model, sort_results)
 
 
 def _write_function(
@@ -673,8 +724,10 @@ def _write_function(
     items: dict[Any, Item],
     model: ImportedModel,
     sort_results: Callable[[Sequence[Item]], list[Value]],
-) -> None:
-    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns."""
+    preconditions: Sequence[str] = (),
+) -> Sizes:
+    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns. Calls
+    check those `preconditions` that are about its extents. Returns the symbols that are equal to other extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].meta.shape[0] not in shown]
@@ -683,7 +736,9 @@ def _write_function(
     sizes = _unbound_sizes(model.arguments)
     parameters = [*values.values(), *(var(a.name, known_text(a.meta), "int8") for a in sizes)]
     model.arguments += sizes
-    with builder.function(name, parameters):
+    bound = {name for argument in model.arguments for extent in argument.meta.shape for name in names_in(extent)}
+    facts = [fact for fact in preconditions if bound.issuperset(CallPrecondition(fact).names)]
+    with builder.function(name, parameters, {PRECONDITIONS: facts} if facts else None):
         with builder.dataflow():
             for node, value in values.items():
                 items.setdefault(node, value)
@@ -691,6 +746,9 @@ def _write_function(
                 if isinstance(item, torch.Tensor):
                     items[node] = importer.constant(item, node.name)
             results = sort_results(importer.convert(module, items))
+            names = [lone_name(extent) for value in values.values() for extent in value.shape]
+            order = list(dict.fromkeys(name for name in names if name is not None))
+            found = unified(assumed_equal(result.ssa for result in results), importer.equal, order)
             model.dtypes = [result.dtype for result in results]
             outputs = [builder.emit_output(Value(result.ssa)) for result in results]
         if importer.problems:
@@ -699,6 +757,7 @@ def _write_function(
             raise CompileError("from_torch: the model returns and writes no tensor")
         builder.emit_func_output(outputs)
     model.in_torch = importer.in_torch
+    return found
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
@@ -724,9 +783,9 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments for the names in extents that are the extent of no axis: they are computed by the caller."""
+    """Arguments for the names in extents that no axis determines: they are computed by the caller."""
     extents = [extent for argument in arguments for extent in argument.meta.shape]
-    bound = {lone_name(extent) for extent in extents}
+    bound = {solution.name for solution in solutions(extents)}
     names = sorted({name for extent in extents for name in names_in(extent)} - bound)
     others = [(None, argument) for argument in arguments]
     return [

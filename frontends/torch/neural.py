@@ -438,8 +438,6 @@ def _resized(method: str, rank: int, exact: bool = False) -> Converter:
         scales = rest[-1]
         corners = bool(rest[0]) if len(rest) > 1 else False
         out = known(cx.shape)[2:]
-        if not all(isinstance(extent, int) for extent in (*out, *x.shape[2:])):
-            raise UnsupportedError("images of symbolic size")
         options: dict[str, Any] = {"size": out, "method": method}
         if method == "nearest":
             options["coordinate_transformation_mode"] = "half_pixel" if exact else "asymmetric"

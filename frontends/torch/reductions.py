@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, register
 from weft.frontends.torch.spelled import axes_of
@@ -83,10 +84,8 @@ def _sort(
 
 @register("aten.topk.default")
 def _topk(
-    cx: Conversion, x: Value, k: int, dim: int = -1, largest: bool = True, ordered: bool = True
+    cx: Conversion, x: Value, k: KnownExtent, dim: int = -1, largest: bool = True, ordered: bool = True
 ) -> tuple[Value, Value]:
-    if not isinstance(k, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"a symbolic number of elements, {k}")
     source, axis = _lone(x, dim)
     values, places = apply("topk", source, k, axis=axis, largest=largest)
     return (values, places) if x.ndim else (apply("reshape", values, ()), apply("reshape", places, ()))

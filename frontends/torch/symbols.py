@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, Final
 
-from weft.dialects.graph_shapes import Extent, Shape, add, choose, divide, multiply, show_shape, symbol
+from weft.dialects.graph_shapes import (
+    Extent,
+    KnownExtent,
+    Shape,
+    add,
+    choose_size,
+    divide,
+    multiply,
+    show_shape,
+    substitute,
+    symbol,
+)
 from weft.frontends.torch.library import torch
 from weft.texpr import math
 from weft.texpr.reductions import max as greatest
@@ -67,14 +79,16 @@ def torch_dtype(name: str) -> Any:
     return getattr(torch, name)
 
 
-def meta_of(value: Any) -> TensorMeta:
-    """Shape and element type of a (fake) tensor. Raises `UnsupportedError` for an element type that graphs lack."""
-    return TensorMeta(tuple(map(extent_of, value.shape)), dtype_name(value.dtype))
+def meta_of(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
+    """Shape and element type of a (fake) tensor, with extents in place of the symbols in `equal`. Raises
+    `UnsupportedError` for an element type that graphs lack."""
+    return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), dtype_name(value.dtype))
 
 
-def extent_of(size: Any) -> Extent:
-    """A size, a number or symbolic, as an extent; None for an expression that extents cannot be."""
-    return _extent(size.node.expr) if isinstance(size, torch.SymInt) else int(size)
+def extent_of(size: Any, equal: Mapping[str, KnownExtent]) -> Extent:
+    """A size, a number or symbolic, as an extent, with extents in place of the symbols in `equal`; None for an
+    expression that extents cannot be."""
+    return substitute(_extent(size.node.expr), equal) if isinstance(size, torch.SymInt) else int(size)
 
 
 def _extent(expr: Any) -> Extent:
@@ -82,9 +96,14 @@ def _extent(expr: Any) -> Extent:
         return int(expr)
     if expr.is_Symbol:
         return symbol(str(expr))
-    parts: Sequence[Extent] = [_extent(part) for part in expr.args]
+    if type(expr).__name__ in _ROUNDED:
+        numerator, denominator = _quotient(expr.args[0])
+        if type(expr).__name__ == "CeilToInt":
+            numerator = add(numerator, denominator - 1)
+        return divide("floordiv", numerator, denominator)
+    parts = [part for part in map(_extent, expr.args) if part is not None]
     kind = type(expr).__name__
-    if None in parts:
+    if len(parts) < len(expr.args):
         return None
     if expr.is_Add:
         return reduce(add, parts)
@@ -95,10 +114,37 @@ def _extent(expr: Any) -> Extent:
     if kind in ("Mod", "PythonMod"):
         return divide("mod", *parts)
     if kind in ("Max", "Min"):
-        return reduce(partial(choose, "max" if kind == "Max" else "min"), parts)
+        return reduce(partial(choose_size, "max" if kind == "Max" else "min"), parts)
     if kind in ("Pow", "PowByNatural") and isinstance(parts[1], int) and parts[1] > 0:
         return reduce(multiply, [parts[0]] * parts[1])
     return None
+
+
+def ratio(number: float) -> tuple[int, int]:
+    """Numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one with which products of sizes
+    may be rounded."""
+    found = Fraction(number)
+    if found.denominator > _LARGEST_DENOMINATOR:
+        raise UnsupportedError(f"a size that is computed with {number}")
+    return found.numerator, found.denominator
+
+
+_LARGEST_DENOMINATOR: Final = 1 << 16
+_ROUNDED: Final = ("TruncToInt", "FloorToInt", "CeilToInt")
+
+
+def _quotient(expr: Any) -> tuple[Extent, int]:
+    """Numerator and denominator of a float that is computed of sizes."""
+    kind = type(expr).__name__
+    if expr.is_Float:
+        return ratio(float(expr))
+    if kind == "ToFloat":
+        return _extent(expr.args[0]), 1
+    if kind == "IntTrueDiv" and expr.args[1].is_Integer:
+        return _extent(expr.args[0]), int(expr.args[1])
+    if expr.is_Mul or kind == "FloatMul":
+        return reduce(lambda a, b: (multiply(a[0], b[0]), a[1] * b[1]), map(_quotient, expr.args))
+    return (_extent(expr), 1) if expr.is_integer else (None, 1)
 
 
 _BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, choose, multiply
+from weft.dialects.graph_shapes import (
+    Expression,
+    Extent,
+    KnownExtent,
+    add,
+    choose,
+    is_not_negative,
+    lone_name,
+    multiply,
+)
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import (
     Conversion,
@@ -19,6 +28,7 @@ from weft.frontends.torch.converters import (
     known,
     register,
 )
+from weft.frontends.torch.selection import masked_index, places_of_mask
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.math import if_then_else, select
 from weft.texpr.reductions import all as all_of
@@ -116,10 +126,13 @@ def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
     """The place that an index of an axis means, negative ones counted from the end."""
     if index is None:
         return 0
-    if isinstance(index, int):
-        return index if index >= 0 else cast("KnownExtent", add(extent, index))
-    negative = all(coefficient < 0 for _, coefficient in index.terms)
-    return cast("KnownExtent", add(extent, index)) if negative else index
+    if is_not_negative(index):
+        return index
+    below = multiply(index, -1)
+    if is_not_negative(below):
+        return cast("KnownExtent", add(extent, index))
+    is_negative = choose("min", choose("max", below, 0), 1)  # 0 or 1
+    return cast("KnownExtent", add(index, multiply(extent, is_negative)))
 
 
 @register("aten.slice.Tensor")
@@ -220,17 +233,17 @@ def _unfold(cx: Conversion, x: Value, dimension: int, size: int, step: int) -> V
 
 
 def _padded(mode: str) -> Converter:
-    def convert(cx: Conversion, x: Value, pad: Sequence[int], value: Scalar | Value = 0) -> Value:
-        if any(isinstance(width, Expression) for width in cast("Sequence[object]", pad)):
-            raise UnsupportedError("symbolic widths of a border")
-        widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
+    def convert(cx: Conversion, x: Value, pad: Sequence[KnownExtent], value: Scalar | Value = 0) -> Value:
+        after = [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
+        widths: list[tuple[KnownExtent, KnownExtent]] = [*[(0, 0)] * (x.ndim - len(pad) // 2), *after]
         inner = x
-        cut = [axis for axis, width in enumerate(widths) if min(width) < 0]
+        # Symbolic widths are not negative, which calls check.
+        cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
         if cut:
-            begin = [max(-widths[axis][0], 0) for axis in cut]
-            end = [min(widths[axis][1], 0) or None for axis in cut]
+            begin = [max(-w, 0) if isinstance(w := widths[axis][0], int) else 0 for axis in cut]
+            end = [w if isinstance(w := widths[axis][1], int) and w < 0 else None for axis in cut]
             inner = apply("strided_slice", x, begin=begin, end=end, axes=cut)
-        borders = [[max(before, 0), max(after, 0)] for before, after in widths]
+        borders = [[max(width, 0) if isinstance(width, int) else width for width in axis] for axis in widths]
         if not any(map(any, borders)):
             return inner
         if mode != "constant":
@@ -334,7 +347,10 @@ def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
 
 @register("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
-    given = _integer_indices(x, indices)
+    masks = [index for index in indices if index is not None and _is_mask(index)]
+    if masks and sum(index is not None for index in indices) == 1:
+        return masked_index(cx, x, masks[0], indices.index(masks[0]))
+    given = _integer_indices(cx, x, indices, None)
     axes = [axis for axis, index in enumerate(given) if index is not None]
     if len(axes) == 1:
         return apply("take", x, cast("Value", given[axes[0]]), axis=axes[0], mode="fast")
@@ -356,11 +372,30 @@ def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
     return cx.te(gathered, x, *(cast("Value", given[axis]) for axis in axes), *known(cx.shape))
 
 
-def _integer_indices(x: Value, indices: Sequence[Value | None]) -> list[Value | None]:
-    """Indices of the axes of `x` as int64. Raises `UnsupportedError` for masks."""
-    if any(index is not None and index.dtype in ("bool", "uint8") for index in indices):
-        raise UnsupportedError("a mask as index: how many elements it chooses depends on data")
-    return [None if index is None else indices_of(index, x, axis, wrap=True) for axis, index in enumerate(indices)]
+def _is_mask(index: Value) -> bool:
+    return index.dtype in ("bool", "uint8")
+
+
+def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], count: Extent) -> list[Value | None]:
+    """Indices of the axes of `x` as int64: a mask becomes the coordinates of its true elements, of which there are
+    `count`, or as many as data decide."""
+    found: list[Value | None] = []
+    for index in indices:
+        if index is None:
+            found.append(None)
+        elif _is_mask(index):
+            places = places_of_mask(cx, index, _count_of_mask(cx) if count is None else count)
+            found += [apply("bound_indices", p, known((x.shape[len(found) + d],))) for d, p in enumerate(places)]
+        else:
+            found.append(indices_of(index, x, len(found), wrap=True))
+    return found
+
+
+def _count_of_mask(cx: Conversion) -> Extent:
+    """The size of the result that data decide, if it has such a name that nothing has bound; else None."""
+    taken = cx.builder.extent_names()
+    names = [extent for extent in cx.shape if (name := lone_name(extent)) is not None and name not in taken]
+    return names[0] if names else None
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
@@ -381,13 +416,15 @@ def _index_put(
 ) -> Value:
     values = cast_to(values, x.dtype)
     first = indices[0]
-    if len(indices) == 1 and first is not None and first.dtype == "bool":
+    if len(indices) == 1 and first is not None and _is_mask(first) and _has_one_element(values):
         return _masked_put(x, first, values, accumulate)
-    given = _integer_indices(x, indices)
+    given = _integer_indices(cx, x, indices, values.shape[0] if values.ndim else 1)
     axes = [axis for axis, index in enumerate(given) if index is not None]
     places = [cast("Value", given[axis]) for axis in axes]
     if len(axes) == 1 and not accumulate and prod(e if isinstance(e, int) else 2 for e in places[0].shape) == 1:
         return _put_one(cx, x, axes[0], places[0], values)
+    if len(axes) == 1 and places[0].ndim == 1:
+        return _put_along(x, axes[0], places[0], values, accumulate)
     shape = _broadcast_shape([place.shape for place in places])
     others = [axis for axis in range(x.ndim) if axis not in axes]
     at = _place_of_indices(axes)
@@ -403,9 +440,20 @@ def _index_put(
     return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
 
 
+def _put_along(x: Value, axis: int, places: Value, values: Value, accumulate: bool) -> Value:
+    """Slices along an axis replaced, or added to."""
+    shape = known((*x.shape[:axis], places.shape[0], *x.shape[axis + 1 :]))
+    along = [places.shape[0] if d == axis else 1 for d in range(x.ndim)]
+    spread = apply("broadcast_to", apply("reshape", places, along), shape)
+    wide = apply("broadcast_to", values, shape)
+    return apply("scatter_elements", x, spread, wide, axis=axis, reduction="add" if accumulate else "none", mode="fast")
+
+
+def _has_one_element(values: Value) -> bool:
+    return prod(e if isinstance(e, int) else 2 for e in values.shape) == 1
+
+
 def _masked_put(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
-    if prod(e if isinstance(e, int) else 2 for e in values.shape) != 1:
-        raise UnsupportedError("a mask as index of several values: which goes where depends on data")
     one = apply("reshape", values, ())
     wide = apply("reshape", mask, [*mask.shape, *[1] * (x.ndim - mask.ndim)])
     return apply("where", wide, apply("add", x, one) if accumulate else one, x)
@@ -533,11 +581,6 @@ def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Val
     places = apply("reshape", apply("subtract", counted, const(1, "int64")), known(x.shape))
     chosen = apply("take", apply("reshape", cast_to(source, x.dtype), (-1,)), places, axis=0)
     return apply("where", wide, chosen, x)
-
-
-@register("aten._local_scalar_dense.default")
-def _item(cx: Conversion, x: Value) -> Value:
-    return x if not x.ndim else apply("reshape", x, ())
 
 
 @register("aten.rand.default", "aten.randn.default", "aten.randperm.default", "aten.rand_like.default")

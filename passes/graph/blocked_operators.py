@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any, Final, TypeAlias, cast
+from math import gcd, prod
+from typing import Final, cast
 
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
-from weft.dialects.attribute_values import attribute_of
 from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
-from weft.dialects.graph_shapes import DimsAttr, KnownExtent
-from weft.dialects.graph_traits import Elementwise
-from weft.passes.graph.operators import (
-    OPERATOR_OF,
-    extents_of,
-    made,
-    made_constant,
-    name_of,
-    properties_of,
-    type_of,
-    windows_of,
-)
+from weft.dialects.graph_shapes import KnownExtent
+from weft.passes.graph.operators import extents_of, made, made_constant, name_of, type_of
+from weft.passes.graph.packing import pack, packed_operator
+from weft.plans import fitted
 from weft.plans.layouts import saved_by_blocks, saved_by_filtering
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
-
-InBlocks: TypeAlias = Callable[[SSAValue], SSAValue]
-"""The value in blocks that stands for one without."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +37,8 @@ class Form:
     """The multiply-adds of a convolution."""
     gain: float
     """Multiply-adds that are saved."""
-    build: Callable[[InBlocks, int], Operation]
-    """The operator on values in blocks, of so many channels for the result."""
+    build: Callable[[int, int], Operator]
+    """The operator on packed values, which has no place yet, for the channels of a block of results and of data."""
     filtered: float = 0
     """Those among the multiply-adds that are saved only with data in blocks, by minimal filtering."""
 
@@ -60,21 +47,26 @@ class Form:
         return self.op.results[0]
 
 
-def image_of(value: SSAValue) -> tuple[KnownExtent, int, int, int] | None:
-    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or they are not known."""
+def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
+    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or channels are not
+    known."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None
-    batch, *space = extents_of(value)
-    if batch is None or not all(isinstance(extent, int) and extent > 0 for extent in space):
+    batch, channels, rows, columns = extents_of(value)
+    if batch is None or rows is None or columns is None or not isinstance(channels, int):
         return None
-    channels, rows, columns = cast("list[int]", space)
-    return batch, channels, rows, columns
+    return None if 0 in (channels, rows, columns) else (batch, channels, rows, columns)
+
+
+def counted(extent: KnownExtent) -> int:
+    """The rows or columns of an image, by which costs are compared: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
+    return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
 def elements_of(value: SSAValue) -> int:
     """The elements of a tensor of images; a batch of unknown extent counts as one image."""
     batch, *space = image_of(value) or (0,)
-    return prod(space) * (batch if isinstance(batch, int) else 1)
+    return prod(map(counted, space)) * (batch if isinstance(batch, int) else 1)
 
 
 def is_convolution(op: Operation) -> bool:
@@ -88,24 +80,7 @@ def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
         return None
     if is_convolution(op):
         return _convolution(op, target, winograd)
-    name = name_of(op)
-    if name in _POOLS:
-        return _pool(op)
-    if name in ("adaptive_pool", "global_pool"):
-        return _adaptive_pool(op)
-    if {"axis", "keepdims"} <= op.SIGNATURE.parameters.keys():
-        return _reduction(op)
-    if name == "concatenate":
-        return _concatenation(op)
-    return _elementwise(op) if op.has_trait(Elementwise) else None
-
-
-def reshaped(value: SSAValue, shape: Sequence[KnownExtent | None]) -> SSAValue:
-    return made("reshape", [value], newshape=DimsAttr(tuple(shape))).results[0]
-
-
-def transposed(value: SSAValue, axes: Sequence[int]) -> SSAValue:
-    return made("transpose", [value], axes=tuple(axes)).results[0]
+    return _other(op)
 
 
 # Convolutions
@@ -145,31 +120,20 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
         group = 1
     tile, filtered = _filtering(op, shape) if winograd and not is_depthwise else (0, 0)
 
-    def packed(kernel: NDArray[Any]) -> SSAValue:
-        made_weight = made_constant(kernel, element).result
-        made_weight.name_hint = weight.result.name_hint
-        return made_weight
+    def depthwise(width: int, inner: int) -> Operator:
+        found = [pack(op.operands[0], [1], [width]), _packed_weight(op, [0], [width])]
+        return made("depthwise_conv2d", found, data_layout="NCHWc", **moved)
 
-    def depthwise(in_blocks: InBlocks, width: int) -> Operation:
-        array = array_of_constant(weight)
-        kernel = array.reshape(channels // width, width, *shape[2:]).transpose(0, 2, 3, 1)
-        return made("depthwise_conv2d_blocked", [in_blocks(data), packed(kernel)], **moved)
-
-    def dense(in_blocks: InBlocks, width: int) -> Operation:
-        found = in_blocks(data)
-        inner = cast("int", extents_of(found)[4])
-        array = array_of_constant(weight)
+    def dense(width: int, inner: int) -> Operator:
+        found = pack(op.operands[0], [1], [inner])
         if tile and inner > 1:
-            array = transformed_kernel(array, tile)
-            kernel = array.reshape(filters // width, width, channels // inner, inner, *array.shape[2:])
             given = {key: moved[key] for key in ("padding", "out_dtype") if key in moved}
-            return made("conv2d_winograd", [found, packed(kernel.transpose(0, 4, 5, 2, 3, 1))], **given)
-        kernel = array.reshape(filters // width, width, channels // inner, inner, *shape[2:]).transpose(
-            0, 2, 4, 5, 3, 1
-        )
+            return made("conv2d_winograd", [found, _filtering_weight(op, tile, width, inner)], **given)
+        kernel, layout = _packed_weight(op, [1, 0], [inner, width]), "OIHWio"
         if inner % group == 0 < group - 1:
-            kernel = kernel.reshape(*kernel.shape[:4], inner // group, group, width).swapaxes(5, 6)
-        return made("conv2d_blocked", [found, packed(kernel)], **moved)
+            kernel, layout = pack(kernel, [4], [group]), "OIHWioi"
+            kernel.name_hint = op.operands[1].name_hint
+        return made("conv2d", [found, kernel], data_layout="NCHWc", kernel_layout=layout, **moved)
 
     is_strided = elements_of(data) > 2 * elements_of(result)
     flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": is_integer}
@@ -177,6 +141,22 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     if is_depthwise:
         return Form(op, (data,), None, work, saved, depthwise)
     return Form(op, (), data, work, saved + filtered, dense, filtered)
+
+
+def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:
+    found = pack(op.operands[1], positions, tiles)
+    found.name_hint = op.operands[1].name_hint
+    return found
+
+
+def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
+    """The transformed kernels of minimal filtering, (F / f, t + 2, t + 2, C / c, c, f)."""
+    weight = cast("ConstantOp", op.operands[1].owner)
+    array = transformed_kernel(array_of_constant(weight), tile)
+    given = {"inner_dims_pos": [1, 0], "inner_tiles": [inner, width], "outer_dims_perm": [0, 2, 3, 1]}
+    found = made("pack", [made_constant(array, weight.result.type.element_type).result], **given).results[0]
+    found.name_hint = weight.result.name_hint
+    return found
 
 
 _CHANNELS_OF_A_BLOCK: Final = 8
@@ -193,124 +173,41 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
         return 0, 0
     batch, _, *extents = image
-    return saved_by_filtering(batch if isinstance(batch, int) else 1, extents, channels, filters, WINDOW, SQUARES)
+    if not all(isinstance(extent, int) for extent in extents):
+        return 0, 0
+    return saved_by_filtering(
+        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES
+    )
 
 
-# Pools
-
-_POOLS: Final = {f"{kind}_pool2d": f"{kind}_pool3d" for kind in ("max", "avg", "sum")}
+# Other operators
 
 
-def _pool(op: Operator) -> Form | None:
-    """A pool over three axes, of which windows take one element along the blocks."""
-    arguments = arguments_of(op)
-    if arguments.get("layout") not in (None, "NCHW"):
+def _other(op: Operator) -> Form | None:
+    """An operator that computes blocks of channels from blocks. Operands that have elements for each channel are in
+    blocks too."""
+    channels = [image[1] for value in (*op.operands, *op.results) if (image := image_of(value)) and image[1] > 1]
+    whole = gcd(*channels)
+    # Borders and parts that are whole blocks of the largest size are so for all that divide it. With the smallest size
+    # there are several blocks, whose axis is told apart from one of a single element.
+    sizes = [size for size in range(2, whole + 1) if whole % size == 0]
+    packed = [packed_operator(op, 1, size) for size in sizes[:1] + sizes[-1:]]
+    if not packed or packed[0] is None or None in packed:
+        return None
+    found = packed[0]
+    images = [value for value, axis in zip(op.operands, found.axes, strict=True) if axis == 1 and _is_image(value)]
+    joined = tuple(value for value in images if not isinstance(value.owner, ConstantOp))
+    if not joined or any(image_of(value) is None for value in joined):
         return None
 
-    def build(in_blocks: InBlocks, width: int) -> Operation:
-        given: dict[str, Any] = {"layout": "NDHWC"}
-        for key in ("kernel", "strides", "dilation"):
-            if key in op.properties and arguments[key] is not None:
-                given[key] = [1, *_pair(arguments[key])]
-        if "padding" in op.properties:
-            padding = arguments["padding"]
-            around = [[0, 0], *([window.before, window.after] for window in windows_of(op))]
-            given["padding"] = padding if isinstance(padding, str) else around
-        for key in ("ceil_mode", "count_include_pad"):
-            if key in op.properties:
-                given[key] = op.properties[key]
-        return made(_POOLS[name_of(op)], [in_blocks(op.operands[0])], **given)
+    def build(width: int, inner: int) -> Operator:
+        return found.of(op, width)
 
-    return Form(op, (op.operands[0],), None, 0, 0, build)
+    return Form(op, joined, None, 0, 0, build)
 
 
-def _pair(value: object) -> list[int]:
-    return [value, value] if isinstance(value, int) else list(cast("Sequence[int]", value))
-
-
-def _adaptive_pool(op: Operator) -> Form | None:
-    arguments = arguments_of(op)
-    image = image_of(op.results[0])
-    if arguments.get("layout") not in (None, "NCHW") or image is None:
-        return None
-
-    def build(in_blocks: InBlocks, width: int) -> Operation:
-        _, channels, rows, columns = image
-        sizes = [channels // width, rows, columns]
-        options: dict[str, Any] = {"output_size": sizes, "pool_type": arguments["pool_type"], "layout": "NDHWC"}
-        return made("adaptive_pool", [in_blocks(op.operands[0])], **options)
-
-    return Form(op, (op.operands[0],), None, 0, 0, build)
-
-
-def _reduction(op: Operator) -> Form | None:
-    """A reduction of all pixels of a channel, which becomes an image of one pixel."""
-    arguments = arguments_of(op)
-    axes = arguments.get("axis")
-    if not isinstance(axes, list | tuple) or image_of(op.operands[0]) is None:
-        return None
-    if sorted(axis % 4 for axis in cast("Sequence[int]", axes)) != [2, 3]:
-        return None
-    given = properties_of(op, "axis", "keepdims")
-
-    def build(in_blocks: InBlocks, width: int) -> Operation:
-        return made(name_of(op), [in_blocks(op.operands[0])], axis=(2, 3), keepdims=True, **given)
-
-    return Form(op, (op.operands[0],), None, 0, 0, build)
-
-
-# Operators without axes
-
-
-def _concatenation(op: Operator) -> Form | None:
-    axis = cast("int", arguments_of(op)["axis"])
-    if axis % 4 != 1:
-        return None
-
-    def build(in_blocks: InBlocks, width: int) -> Operation:
-        return OPERATOR_OF["concatenate"].of([[in_blocks(value) for value in op.operands]], {"axis": attribute_of(1)})
-
-    return Form(op, tuple(op.operands), None, 0, 0, build)
-
-
-def _elementwise(op: Operator) -> Form | None:
-    """Operands with elements for each channel are in blocks too, those that are the same for all get another axis."""
-    image = image_of(op.results[0])
-    if image is None:
-        return None
-    channels = image[1]
-    joined: list[SSAValue] = []
-    for value in op.operands:
-        extents = extents_of(value)
-        if None in extents:
-            return None
-        if len(extents) == 4 and extents[1] == channels != 1:
-            if image_of(value) is None:
-                return None
-            if not isinstance(value.owner, ConstantOp):
-                joined.append(value)
-    if not joined:
-        return None
-
-    def build(in_blocks: InBlocks, width: int) -> Operation:
-        values = [in_blocks(v) if v in joined else _broadcast(v, channels, width) for v in op.operands]
-        groups = op.grouped(values, op.properties)
-        return made(name_of(op), groups, **properties_of(op))
-
-    return Form(op, tuple(joined), None, 0, 0, build)
-
-
-def _broadcast(value: SSAValue, channels: int, width: int) -> SSAValue:
-    """An operand that broadcasts to images, as it broadcasts to images in blocks."""
-    around = extents_of(value)
-    if not around:
-        return value
-    at = len(around) - 3
-    if at < 0 or around[at] != channels or channels == 1:
-        return reshaped(value, [*around, 1])
-    split = reshaped(value, [*around[:at], channels // width, width, *around[at + 1 :]])
-    axes = [*range(at + 1), at + 2, at + 3, at + 1]
-    return transposed(split, axes)
+def _is_image(value: SSAValue) -> bool:
+    return len(extents_of(value)) == 4
 
 
 def bytes_of_element(value: SSAValue) -> int:

@@ -12,12 +12,15 @@ from weft.dialects.graph_shapes import (
     Expression,
     Extent,
     KnownExtent,
+    extents_in,
+    is_signed,
     lone_name,
     names_in,
     shape_of,
     substitute,
     symbol,
     tensor_type,
+    with_extents,
 )
 
 
@@ -45,7 +48,7 @@ class CanonicalNames:
 
     def _name(self, given: str | Expression) -> Expression:
         if given not in self._new:
-            name = f"s{len(self._new)}"
+            name = f"s{len(self._new)}{'.0' if isinstance(given, str) and is_signed(given) else ''}"
             self._new[given] = symbol(name)
             self._originals[name] = symbol(given) if isinstance(given, str) else given
         return self._new[given]
@@ -76,19 +79,15 @@ class CanonicalNames:
         return type_.element_type, type_.get_shape(), tuple(map(self.extent, type_.encoding.data))
 
     def properties(self, properties: Mapping[str, Attribute]) -> dict[str, Attribute]:
-        """Properties, of which those that are shapes have renamed extents."""
-        return {
-            name: DimsAttr(tuple(map(self.extent, attribute.data))) if isinstance(attribute, DimsAttr) else attribute
-            for name, attribute in sorted(properties.items())
-        }
+        """Properties with renamed extents."""
+        return {name: with_extents(attribute, self.extent) for name, attribute in sorted(properties.items())}
 
 
 def extents_of(types: Iterable[Attribute], properties: Mapping[str, Attribute]) -> list[Extent]:
-    """The symbolic extents of types and of properties that are shapes."""
+    """The symbolic extents of types, and those of properties."""
     found = [extent for type_ in types for extent in _dynamic(type_)]
     for attribute in properties.values():
-        if isinstance(attribute, DimsAttr):
-            found += attribute.data
+        found += extents_in(attribute)
     return found
 
 

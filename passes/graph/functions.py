@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     ModuleOp,
+    StringAttr,
     TensorType,
     TupleType,
 )
@@ -13,9 +15,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
+from weft.dialects.graph import DIALECT, PRECONDITIONS, CallTirOp, MakeTupleOp, preconditions_of
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import Shape, ShapeError, shape_of
+from weft.dialects.graph_shapes import (
+    Extent,
+    KnownExtent,
+    Shape,
+    ShapeError,
+    shape_of,
+    substitute,
+    sum_text,
+    tensor_type,
+    with_extents,
+)
 from weft.support.errors import CompileError
 
 
@@ -108,3 +120,42 @@ def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attrib
         for result in list(op.results):
             retype(result, changed(result.type))
     function.update_function_type()
+
+
+def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
+    """Replace names of extents in the types, attributes and preconditions of a graph function. Raises `CompileError`
+    for a precondition that is false."""
+
+    def changed(type_: TensorType[Attribute]) -> TensorType[Attribute]:
+        shape: Shape = shape_of(type_)
+        known: list[Extent] = [substitute(extent, extents) for extent in shape]
+        return type_ if tuple(known) == shape else tensor_type(known, type_.element_type)
+
+    map_types(function, changed)
+    for op in function.walk():
+        for key, attribute in op.properties.items():
+            op.properties[key] = with_extents(attribute, lambda extent: substitute(extent, extents))
+    if PRECONDITIONS in function.attributes:
+        _substitute_preconditions(function, extents)
+
+
+def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
+    """Replace names in the preconditions of a function. Those that hold for all sizes are left out."""
+    texts = {name: sum_text(extent) for name, extent in extents.items()}
+    kept: list[str] = []
+    for fact in preconditions_of(function):
+        replaced = fact.substituted(texts)
+        if replaced.names:
+            kept.append(replaced.text)
+        elif not replaced.holds({}):
+            values = {name: number for name, number in extents.items() if isinstance(number, int)}
+            raise CompileError.at(function, f"@{function.sym_name.data}: {fact.problem(values)}")
+    function.attributes.pop(PRECONDITIONS)
+    add_preconditions(function, kept)
+
+
+def add_preconditions(function: FuncOp, texts: Sequence[str]) -> None:
+    """Let a graph function state more preconditions, texts of `CallPrecondition`."""
+    stated = [fact.text for fact in preconditions_of(function)]
+    if found := list(dict.fromkeys((*stated, *texts))):
+        function.attributes[PRECONDITIONS] = ArrayAttr([StringAttr(text) for text in found])

@@ -9,24 +9,20 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument
+from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import (
-    DimsAttr,
-    Extent,
-    Shape,
+    is_element,
     lone_name,
     shape_of,
     show_extent,
     show_shape,
-    substitute,
-    tensor_type,
 )
-from weft.passes.graph.functions import map_types
+from weft.passes.graph.functions import substitute_extents
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -69,15 +65,13 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
             )
         array = np.asarray(value)
         _check(function, name, parameters[name], array, extents)
+        if is_element(parameters[name].type, 0):
+            extents |= {f"{name}.{at}": int(number) for at, number in enumerate(array.flat)}
         arrays.append((parameters[name], array))
     if extents:
         # Retyping makes new arguments: find them again by position.
         positions = [argument.index for argument, _ in arrays]
-        map_types(function, lambda type_: _substituted(type_, extents))
-        for op in function.walk():
-            for key, attribute in op.properties.items():
-                if isinstance(attribute, DimsAttr):
-                    op.properties[key] = DimsAttr(tuple(substitute(extent, extents) for extent in attribute.data))
+        substitute_extents(function, extents)
         arrays = [(function.args[p], array) for p, (_, array) in zip(positions, arrays, strict=True)]
     for argument, array in arrays:
         _bind(function, argument, array)
@@ -122,12 +116,6 @@ def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[
                 f"{what} has shape {show_shape(shape)}, got an array of shape {array.shape}: "
                 f"dimension {axis} is {show_extent(extent)}, not {size}",
             )
-
-
-def _substituted(type_: TensorType[Attribute], extents: Mapping[str, int]) -> TensorType[Attribute]:
-    shape: Shape = shape_of(type_)
-    known: list[Extent] = [substitute(extent, extents) for extent in shape]
-    return type_ if tuple(known) == shape else tensor_type(known, type_.element_type)
 
 
 def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> None:

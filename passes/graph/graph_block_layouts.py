@@ -15,7 +15,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.graph_shapes import KnownExtent
 from weft.passes.graph.blocked_operators import (
     Form,
     bytes_of_element,
@@ -23,12 +22,11 @@ from weft.passes.graph.blocked_operators import (
     form_of,
     image_of,
     is_convolution,
-    reshaped,
-    transposed,
 )
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
-from weft.passes.graph.operators import detached_ops, extents_of
+from weft.passes.graph.graph_simplify import simplify
+from weft.passes.graph.operators import detached_ops, made
 from weft.plans import fitted
 from weft.plans.layouts import conversion, plain_data
 from weft.support.statistics import Statistic
@@ -129,68 +127,34 @@ def cost_of_reading(form: Form) -> float:
 def conversion_of(value: SSAValue) -> float:
     """The cost of converting an image, in multiply-adds; 0 for images of one pixel, whose blocks are consecutive."""
     _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
-    return 0 if rows * columns == 1 else conversion(elements_of(value))
+    return 0 if rows == columns == 1 else conversion(elements_of(value))
 
 
-class _Conversion:
-    """Puts the operators of a block that are in blocks of channels in the place of those that are not."""
-
-    def __init__(self, layouts: _Layouts) -> None:
-        self._layouts = layouts
-        self._in_blocks: dict[SSAValue, SSAValue] = {}
-        """Results of the operators in blocks."""
-        self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
-        """Other images in blocks of so many channels."""
-
-    def run(self) -> None:
-        forms = self._layouts.forms
-        for op, form in forms.items():
-            group = self._layouts.group_of(form.result)
-            width = 0 if group is None else group.width
-            found = form.build(lambda value, form=form, width=width: self._read(form, value, width), width).results[0]
-            self._insert(found, op)
-            found.name_hint = form.result.name_hint
-            self._in_blocks[form.result] = found
-            if self._layouts.has_plain_use(form.result):
-                image = whole(found, form.result)
-                self._insert(image, op)
-                form.result.replace_uses_with_if(image, lambda use: use.operation not in forms)
-        for op in reversed(forms):
-            Rewriter.erase_op(op)
-
-    def _read(self, form: Form, value: SSAValue, width: int) -> SSAValue:
-        """An operand of a form in blocks: of `width` channels, of any number for data."""
-        if value in self._in_blocks:
-            return self._in_blocks[value]
-        if value is form.data:
-            is_converted = conversion_of(value) < cost_of_reading(form)
-            width = (is_converted and self._layouts.width_for([value])) or 1
-        if (value, width) not in self._converted:
-            self._converted[value, width] = in_blocks(value, width)
-            self._insert(self._converted[value, width], form.op)
-        return self._converted[value, width]
-
-    def _insert(self, value: SSAValue, op: Operation) -> None:
-        """Put the ops behind a value before `op`."""
+def _convert(layouts: _Layouts) -> None:
+    """Let the operators of a block compute in blocks of channels: each packs its operands and unpacks its result."""
+    for op, form in layouts.forms.items():
+        group = layouts.group_of(form.result)
+        width = 0 if group is None else group.width
+        found = form.build(width, _data_width(layouts, form)).results[0]
+        found.name_hint = form.result.name_hint
+        whole = made("unpack", [found], inner_dims_pos=[1], inner_tiles=[width]).results[0]
         block = cast("Block", op.parent)
-        for made in detached_ops(value):
-            made.location = op.location
-            block.insert_op_before(made, op)
+        for new in detached_ops(whole):
+            new.location = op.location
+            block.insert_op_before(new, op)
+        form.result.replace_all_uses_with(whole)
+    for op in reversed(layouts.forms):
+        Rewriter.erase_op(op)
 
 
-def in_blocks(image: SSAValue, width: int) -> SSAValue:
-    """An image in blocks of so many channels, by ops that stand nowhere yet."""
-    batch, channels, rows, columns = cast("tuple[KnownExtent, int, int, int]", image_of(image))
-    if width == 1 or rows * columns == 1:
-        return reshaped(image, [batch, channels // width, rows, columns, width])
-    return transposed(reshaped(image, [batch, channels // width, width, rows, columns]), [0, 1, 3, 4, 2])
-
-
-def whole(value: SSAValue, image: SSAValue) -> SSAValue:
-    """A value in blocks as the image that it stands for, likewise."""
-    _, _, rows, columns = cast("tuple[KnownExtent, int, int, int]", image_of(image))
-    turned = value if rows * columns == 1 else transposed(value, [0, 1, 4, 2, 3])
-    return reshaped(turned, extents_of(image))
+def _data_width(layouts: _Layouts, form: Form) -> int:
+    """How many channels of the data of a convolution make a block: 1 for data that are read without blocks."""
+    if form.data is None:
+        return 1
+    if (group := layouts.group_of(form.data)) is not None:
+        return group.width
+    is_converted = conversion_of(form.data) < cost_of_reading(form)
+    return (is_converted and layouts.width_for([form.data])) or 1
 
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
@@ -202,9 +166,10 @@ def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False,
             layouts = _Layouts(block, target, winograd)
             if not everywhere:
                 layouts.choose()
-            _Conversion(layouts).run()
+            _convert(layouts)
             count += len(layouts.forms)
     if count:
+        simplify(function)
         fold_constants(function)
     return count
 
@@ -213,10 +178,11 @@ def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False,
 class GraphBlockLayoutsPass(ModulePass):
     """Lay out the images of convolution nets in blocks of channels, (N, C / b, H, W, b), where that pays.
 
-    A block is one to five vectors of channels. Convolutions with constant weights compute in blocks, weights laid out
-    accordingly, and so do the operators around them: activations, sums with images and with a term for each channel,
-    products, pools, means of images, concatenation. Images are converted where others read them, and where others
-    give them; data of a few channels are read as they are. Operators that share images go into blocks together if
+    A block is one to five vectors of channels. Convolutions with constant weights compute in blocks, packed weights
+    being computed at build time, and so do the operators around them whose tensor expressions read whole blocks:
+    activations, sums with images and with a term for each channel, pools, means of images, resizing, concatenation.
+    Images are packed (`graph.pack`) where others give them, and unpacked where others read them; data of a few channels
+    are read as they are. Operators that share images go into blocks together if
     what convolutions gain, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
     multiple of a vector stay as they are, and all of them on targets other than `llvm`. Windows of 3 x 3 elements of
     floats, with strides and dilation 1, are convolved by minimal filtering (`graph.conv2d_winograd`) where the
@@ -237,14 +203,14 @@ class GraphBlockLayoutsPass(ModulePass):
     }
     // becomes, with target="llvm -mcpu=haswell"
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
-      %d = graph.reshape %x {newshape = #graph.dims<1, 3, 8, 8, 1>} : tensor<1x3x8x8xf32> -> tensor<1x3x8x8x1xf32>
+      %d = graph.pack %x {inner_dims_pos = [1], inner_tiles = [1]} : tensor<1x3x8x8xf32> -> tensor<1x3x8x8x1xf32>
       %w = graph.constant dense<0.5> : tensor<1x3x3x3x1x16xf32>
-      %c = graph.conv2d_blocked %d, %w
+      %c = graph.conv2d %d, %w {data_layout = "NCHWc", kernel_layout = "OIHWio"}
            : tensor<1x3x8x8x1xf32>, tensor<1x3x3x3x1x16xf32> -> tensor<1x1x6x6x16xf32>
       %b = graph.constant dense<1.0> : tensor<1x1x1x16xf32>
       %y = graph.add %c, %b : tensor<1x1x6x6x16xf32>, tensor<1x1x1x16xf32> -> tensor<1x1x6x6x16xf32>
       %p = graph.mean %y {axis = [2, 3], keepdims = true} : tensor<1x1x6x6x16xf32> -> tensor<1x1x1x1x16xf32>
-      %m = graph.reshape %p {newshape = #graph.dims<1, 16, 1, 1>} : tensor<1x1x1x1x16xf32> -> tensor<1x16x1x1xf32>
+      %m = graph.unpack %p {inner_dims_pos = [1], inner_tiles = [16]} : tensor<1x1x1x1x16xf32> -> tensor<1x16x1x1xf32>
       func.return %m : tensor<1x16x1x1xf32>
     }
     ```

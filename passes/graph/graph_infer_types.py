@@ -10,13 +10,22 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp, function_of
+from weft.dialects.graph import DataflowOp, MakeTupleOp, MatchShapeOp, TupleGetOp, function_of
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import Extent, ShapeError, lone_name, names_in, symbol, tensor_type
+from weft.dialects.graph_shapes import (
+    MOST_ELEMENTS,
+    Extent,
+    ShapeError,
+    is_element,
+    names_in,
+    solutions,
+    symbol,
+    tensor_type,
+)
 from weft.passes.graph.functions import graph_functions, retype, shape_at
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import Operator
@@ -34,14 +43,15 @@ def infer_types(function: FuncOp) -> None:
       %y = graph.relu %x : tensor<?x4xf32, #graph.dims<d0>> -> tensor<?x4xf32, #graph.dims<d0>>
     ```
     """
-    _name_parameters(function)
+    name_parameters(function)
     shapes = [shape_at(function, a.type) for a in function.args if isinstance(a.type, TensorType)]
-    bound = {name for shape in shapes for extent in shape if (name := lone_name(extent)) is not None}
+    bound = {solution.name for solution in solutions([extent for shape in shapes for extent in shape])}
+    bound |= {f"{a.name_hint}.{at}" for a in function.args for at in range(MOST_ELEMENTS) if is_element(a.type, at)}
     _infer_block(function.body.block, bound)
     function.update_function_type()
 
 
-def _name_parameters(function: FuncOp) -> None:
+def name_parameters(function: FuncOp) -> None:
     """Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal."""
     tensors = [(a, a.type, shape_at(function, a.type)) for a in function.args if isinstance(a.type, TensorType)]
     taken = {name for _, _, shape in tensors for extent in shape for name in names_in(extent)}
@@ -52,7 +62,8 @@ def _name_parameters(function: FuncOp) -> None:
             retype(argument, tensor_type(named, type_.element_type))
 
 
-def _infer_block(block: Block, bound: Collection[str]) -> None:
+def _infer_block(block: Block, bound: set[str]) -> None:
+    """`bound` are the names that are known before the block; those that its ops bind are added."""
     for op in block.ops:
         match op:
             case Operator():
@@ -61,9 +72,12 @@ def _infer_block(block: Block, bound: Collection[str]) -> None:
                 except ShapeError as error:
                     raise CompileError.at(op, str(error)) from None
                 for name in sorted({name for shape in op.shapes for extent in shape for name in names_in(extent)}):
-                    if name not in bound:
-                        known = ", ".join(sorted(bound)) or "none"
-                        raise CompileError.at(op, f"{op.name}: no parameter has the extent '{name}' (known: {known})")
+                    _check_bound(op, name, bound)
+            case MatchShapeOp():
+                for name in sorted({name for extent in op.bounds for name in names_in(extent)}):
+                    _check_bound(op, name, bound)
+                bound.update(op.bound_names)
+                continue
             case DataflowOp():
                 _infer_block(op.body.block, bound)
                 types = op.output.operand_types
@@ -82,6 +96,14 @@ def _infer_block(block: Block, bound: Collection[str]) -> None:
                 continue
         for result, type_ in zip(list(op.results), types, strict=True):
             retype(result, type_)
+
+
+def _check_bound(op: Operation, name: str, bound: Collection[str]) -> None:
+    if name not in bound:
+        known = ", ".join(sorted(bound)) or "none"
+        raise CompileError.at(
+            op, f"{op.name}: no parameter has the extent '{name}', and no earlier op binds it (known: {known})"
+        )
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from weft.dialects.graph_shapes import DimsAttr, shape_of
 from weft.dialects.graph_traits import Idempotent, Involution, Repeating, RightNeutral, ViewLike
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operators import axes_of, dtype_of, made, name_of, source_of, with_trait
+from weft.passes.graph.packing import has_full_tiles, packing_of
 from weft.texpr.expr import holds_all, is_float
 from weft.texpr.graph_operators import Operator
 
@@ -124,6 +125,19 @@ def _view(op: Operator) -> SSAValue | Operator | None:
     return made("reshape", [inner.operands[0]], newshape=DimsAttr(shape))
 
 
+def _pack(op: Operator) -> SSAValue | None:
+    """A packed tensor that was unpacked, unless its last tiles were cut off."""
+    inner = source_of(op.operands[0], "unpack")
+    is_same = inner is not None and packing_of(inner) == packing_of(op)
+    return inner.operands[0] if inner is not None and is_same and has_full_tiles(op) else None
+
+
+def _unpack(op: Operator) -> SSAValue | None:
+    """A tensor that was packed."""
+    inner = source_of(op.operands[0], "pack")
+    return inner.operands[0] if inner is not None and packing_of(inner) == packing_of(op) else None
+
+
 def _keeps_type(op: Operator) -> SSAValue | None:
     return op.operands[0] if op.operands[0].type == op.results[0].type else None
 
@@ -182,6 +196,8 @@ IDENTITIES: Final[Mapping[str, Rule]] = {
     **{name: rule for trait, rule in _OF_TRAITS.items() for name in with_trait(trait)},
     "transpose": _transpose,
     "cast": _cast,
+    "pack": _pack,
+    "unpack": _unpack,
 }
 
 
@@ -190,7 +206,8 @@ class GraphSimplifyPass(ModulePass):
     """Apply identities of operators, compute equal ops once, erase ops that nothing uses.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
-    Leaves: transposes and reshapes of each other joined or cancelled, no neutral elements, no casts there and back.
+    Leaves: transposes and reshapes of each other joined or cancelled, packs and unpacks of each other cancelled, no
+    neutral elements, no casts there and back.
 
     Identities are exact for all values: `x * 1`, `x / 1`, `x - 0`, `x + 0` of integers, `-(-x)`, `relu(relu(x))`, casts
     of values that a cast widened.

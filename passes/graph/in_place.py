@@ -19,13 +19,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, is_plain
+from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.effects import is_pure
 from weft.dialects.graph_shapes import EXTENTS, KnownExtent
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
-from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_kinds import PARAMETER_ACCESS, SPATIAL
+from weft.dialects.strides import dynamic_extents
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
+from weft.dialects.tir_kinds import DONATED, PARAMETER_ACCESS, RETURNED, SPATIAL
 from weft.dialects.traversal import copy_of, operations_in
 from weft.dialects.upstream.views import uncast
 from weft.passes.index_ops import erase_if_unused
@@ -91,6 +93,8 @@ def may_overwrite(function: FuncOp, operand: int, result: int) -> bool:
         return False
     if not isinstance(source.type.layout, NoneAttr) or _attributes(function, operand) != _attributes(function, result):
         return False
+    if copied_first(function, operand, result) is not None:
+        return True
     stores = [use.operation for use in target.uses if not isinstance(use.operation, _SHAPES)]
     loads = [use.operation for use in source.uses if not isinstance(use.operation, _SHAPES)]
     if len(stores) != 1 or not all(isinstance(load, memref.LoadOp) for load in loads):
@@ -113,6 +117,46 @@ def may_overwrite(function: FuncOp, operand: int, result: int) -> bool:
 _SHAPES = (memref.DimOp, AssumeShapeOp)
 _KNOWN = (memref.AllocOp, memref.LoadOp, memref.StoreOp, ReturnOp, scf.YieldOp, *_SHAPES)
 """Ops of functions that may work in place, besides those that only compute, or hold others."""
+
+
+def copied_first(function: FuncOp, operand: int, result: int) -> Operation | None:
+    """The loops that copy `operand` to `result`, if these hold no other op and precede all other accesses to `result`,
+    and nothing else reads `operand`: a scatter. In place they do nothing.
+
+    They are in a block whose iterators are indices of the copy and, at the same dimensions, of every access to
+    `result`, so that instances of the block access different elements.
+    """
+    source, target = function.args[operand], function.args[result]
+    loads = [use.operation for use in source.uses if not isinstance(use.operation, _SHAPES)]
+    others = [use.operation for use in target.uses if not isinstance(use.operation, _SHAPES)]
+    if len(loads) != 1 or not isinstance(load := loads[0], memref.LoadOp) or len(list(load.res.uses)) != 1:
+        return None
+    store = next(iter(load.res.uses)).operation
+    if store not in others or not isinstance(store, memref.StoreOp) or list(store.indices) != list(load.indices):
+        return None
+    nest: Operation = store
+    while isinstance(around := nest.parent_op(), ForOp):
+        nest = around
+    block = nest.parent_op()
+    if not isinstance(block, BlockOp | FuncOp) or any(
+        op not in (load, store) and not isinstance(op, ForOp) for op in operations_in(nest)
+    ):
+        return None
+    iterators = list(block.iter_vars) if isinstance(block, BlockOp) else []
+    if isinstance(block, BlockOp) and (set(block.iter_kinds) - {SPATIAL} or block.init is not None):
+        return None
+    kept = {d: index for d, index in enumerate(store.indices) if index in iterators}
+    if len(set(kept.values())) < len(iterators):
+        return None
+    order = {op: place for place, op in enumerate(operations_in(function.body))}
+    for op in others:
+        if op is store:
+            continue
+        if not isinstance(op, memref.LoadOp | memref.StoreOp) or not block.is_ancestor(op) or nest.is_ancestor(op):
+            return None
+        if order[op] < order[nest] or any(op.indices[d] != index for d, index in kept.items()):
+            return None
+    return nest
 
 
 def _attributes(function: FuncOp, position: int) -> Attribute | None:
@@ -153,16 +197,28 @@ def _without_result(function: FuncOp, operand: int, result: int) -> FuncOp:
     copy = copy_of(function)
     copy.attributes.pop(PARAMETER_ACCESS, None)
     block = copy.body.block
-    source = block.args[operand]
-    block.args[result].replace_all_uses_with(source)
-    block.erase_arg(block.args[result])
+    copied = copied_first(copy, operand, result)
+    if copied is not None:
+        Rewriter.erase_op(copied)
+        modes = [
+            AccessMode.READWRITE if at == operand else ParameterAccesses().of(copy, at) for at in range(len(block.args))
+        ]
+        copy.attributes[PARAMETER_ACCESS] = ArrayAttr([AccessAttr(m) for at, m in enumerate(modes) if at != result])
+    _replace_parameter(copy, block.args[operand], block.args[result])
+    return copy
+
+
+def _replace_parameter(function: FuncOp, source: BlockArgument, target: BlockArgument) -> None:
+    """Let the parameter `source` take the place of `target`."""
+    block, result = function.body.block, target.index
+    target.replace_all_uses_with(source)
+    block.erase_arg(target)
     for user in [use.operation for use in source.uses]:
         if isinstance(user, AssumeShapeOp) and all(_is_dimension_of(source, value) for value in user.values):
             Rewriter.erase_op(user)  # which stated that the result has the shape of the operand
-    if isinstance(copy.arg_attrs, ArrayAttr):
-        copy.arg_attrs = ArrayAttr([entry for at, entry in enumerate(copy.arg_attrs) if at != result])
-    copy.update_function_type()
-    return copy
+    if isinstance(function.arg_attrs, ArrayAttr):
+        function.arg_attrs = ArrayAttr([entry for at, entry in enumerate(function.arg_attrs) if at != result])
+    function.update_function_type()
 
 
 def _is_dimension_of(buffer: SSAValue, value: SSAValue) -> bool:
@@ -245,11 +301,13 @@ class _Caller:
         source, target = uncast(source), uncast(target)
         if source.type != target.type or not _have_equal_extents(source, target):
             return False
+        if isinstance(_root(source), BlockArgument) and isinstance(target, BlockArgument):
+            return self._donate(source, target)
         kept, gone = (source, target) if isinstance(target.owner, memref.AllocOp) else (target, source)
         root = _root(kept)
         if not isinstance(gone.owner, memref.AllocOp) or not isinstance(root.owner, memref.AllocOp | Block):
             return False
-        if isinstance(root, BlockArgument) and kept is source:
+        if isinstance(root, BlockArgument) and kept is source and not self._is_donated(root):
             return False  # what callers pass stays as it is
         if _elements(kept) is None or _elements(kept) != _elements(root):
             return False  # it would keep more memory alive than it needs
@@ -257,13 +315,35 @@ class _Caller:
         if not all(made < self._places[use.operation] for use in gone.uses):
             return False
         if isinstance(root, BlockArgument):
-            _state_accesses(self._function, root)
+            _state_accesses(self._function, root, AccessMode.READWRITE if kept is source else AccessMode.WRITE)
         one, other = self._lives[root], self._lives.pop(gone)
         self._lives[root] = _Life(min(one.first, other.first), max(one.last, other.last))
         alloc = gone.owner
         gone.replace_all_uses_with(kept)
         kept.name_hint = kept.name_hint or gone.name_hint
         Rewriter.erase_op(alloc)
+        return True
+
+    def _is_donated(self, root: SSAValue) -> bool:
+        return isinstance(root, BlockArgument) and has_argument_attribute(self._function, root.index, DONATED)
+
+    def _donate(self, source: SSAValue, target: BlockArgument) -> bool:
+        """Let a donated parameter hold a result, whose parameter goes."""
+        function, stated = self._function, self._function.attributes.get(RETURNED)
+        if not isinstance(source, BlockArgument) or not self._is_donated(source) or not isinstance(stated, ArrayAttr):
+            return False
+        names = [name.data for name in stated if isinstance(name, StringAttr)]
+        if target.name_hint not in names or source.name_hint is None or source.name_hint in names:
+            return False
+        _state_accesses(function, source, AccessMode.READWRITE)
+        accesses = function.attributes[PARAMETER_ACCESS]
+        if isinstance(accesses, ArrayAttr):
+            function.attributes[PARAMETER_ACCESS] = ArrayAttr(a for at, a in enumerate(accesses) if at != target.index)
+        names[names.index(target.name_hint)] = source.name_hint
+        function.attributes[RETURNED] = ArrayAttr(map(StringAttr, names))
+        one, other = self._lives[source], self._lives.pop(target)
+        self._lives[source] = _Life(min(one.first, other.first), max(one.last, other.last))
+        _replace_parameter(function, source, target)
         return True
 
 
@@ -299,17 +379,23 @@ def _dynamic_extents(buffer: SSAValue) -> Sequence[SSAValue] | None:
         return op.dynamic_sizes
     if isinstance(op, memref.ReinterpretCastOp):
         return op.sizes
-    users = [use.operation for use in buffer.uses]
-    return next((list(user.values) for user in users if isinstance(user, AssumeShapeOp)), None)
+    known: dict[int, SSAValue] = {}
+    for user in (use.operation for use in buffer.uses):
+        if isinstance(user, AssumeShapeOp):
+            known |= dict(zip(user.dimensions, user.values, strict=True))
+        elif isinstance(user, memref.DimOp) and (dimension := constant_integer(user.index)) is not None:
+            known.setdefault(dimension, user.result)
+    wanted = dynamic_extents(buffer.type)
+    return [known[dimension] for dimension in wanted] if known.keys() >= set(wanted) else None
 
 
-def _state_accesses(function: FuncOp, result: BlockArgument) -> None:
-    """State that a result, which the function is about to read as well, is written before."""
+def _state_accesses(function: FuncOp, parameter: BlockArgument, access: AccessMode) -> None:
+    """State the access to a parameter: results that the function is about to read as well are written before."""
     noted = function.attributes.get(PARAMETER_ACCESS)
     accesses = (
         list(noted)
         if isinstance(noted, ArrayAttr)
         else [AccessAttr(ParameterAccesses().of(function, argument.index)) for argument in function.args]
     )
-    accesses[result.index] = AccessAttr(AccessMode.WRITE)
+    accesses[parameter.index] = AccessAttr(access)
     function.attributes[PARAMETER_ACCESS] = ArrayAttr(accesses)

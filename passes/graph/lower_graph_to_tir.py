@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import chain, count
 from typing import Final, cast
 
@@ -13,8 +14,10 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FunctionType,
     IndexType,
+    IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -23,14 +26,16 @@ from xdsl.dialects.builtin import (
     TupleType,
     UnitAttr,
     i8,
+    i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.argument_attributes import set_argument_attribute
+from weft.analysis.index import Index, exprs_of
+from weft.dialects.argument_attributes import argument_attributes, has_argument_attribute, set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
     CallDpsOp,
@@ -38,25 +43,46 @@ from weft.dialects.graph import (
     ConstantOp,
     DataflowOp,
     MakeTupleOp,
+    MatchShapeOp,
     TupleGetOp,
+    bound_in,
     callee_of,
     dense_value,
     function_of,
+    preconditions_of,
 )
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     EXTENTS,
-    Expression,
     KnownExtent,
+    add,
+    choose,
+    element_of_name,
+    extents_in,
+    is_element,
     lone_name,
+    multiply,
+    names_in,
     shape_of,
     show_extent,
+    solutions,
+    symbol,
     tensor_type,
 )
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation
+from weft.dialects.tir_kinds import (
+    CONSTANT,
+    CONSTANTS_FROM_MEMORY,
+    DONATED,
+    ELEMENT,
+    PARAMETER_ACCESS,
+    RETURNED,
+    TIR_FUNCTION,
+)
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
@@ -75,11 +101,14 @@ from weft.passes.schedule.loop_nests import new_loop
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.passes.tir.nest import buffer_type as tir_buffer_type
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
+_MOST: Final = (1 << 63) - 1
+"""The bound of extents that have none."""
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
@@ -122,8 +151,13 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
     for op in list(lowering.old.ops):
         lowering.lower(op)
     lowering.finish()
+    if any(has_argument_attribute(function, argument.index, DONATED) for argument in function.args):
+        names = [StringAttr(parameter.name_hint or "") for _, parameter in lowering.results]
+        function.attributes[RETURNED] = ArrayAttr(names)
     if is_read:  # a result that other calls read is written before all the same
-        accesses = [AccessMode.READ] * (len(function.args) - len(returned)) + [AccessMode.WRITE] * len(returned)
+        accesses = [AccessMode.READ] * len(function.args)
+        for _, parameter in lowering.results:
+            accesses[cast("BlockArgument", parameter).index] = AccessMode.WRITE
         function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
 
@@ -276,6 +310,36 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
     return names
 
 
+def _add_elements(function: FuncOp) -> list[str]:
+    """Give a graph function an index parameter for each element of its parameters that extents name, behind the others
+    (`tir.element_of`). Returns the names."""
+    names: dict[str, tuple[int, int]] = {}
+    parameters = {argument.name_hint: argument for argument in function.args}
+    types = [argument.type for argument in function.args]
+    attributes: list[Attribute] = []
+    for op in function.body.walk():
+        types += op.result_types
+        attributes += op.properties.values()
+    shapes = [shape_of(type_) for type_ in types if isinstance(type_, TensorType)]
+    extents = [*chain.from_iterable(shapes), *chain.from_iterable(map(extents_in, attributes))]
+    tensors = [argument.type for argument in function.args if isinstance(argument.type, TensorType)]
+    bound = {lone_name(extent) for type_ in tensors for extent in shape_of(type_)}
+    for name in sorted({name for extent in set(extents) for name in names_in(extent)} - bound):
+        found = element_of_name(name)
+        argument = None if found is None else parameters.get(found[0])
+        if found is not None and argument is not None and is_element(argument.type, found[1]):
+            names[name] = argument.index, found[1]
+    entries = argument_attributes(function)
+    for name, place in names.items():
+        index = function.body.block.insert_arg(IndexType(), len(function.args))
+        index.name_hint = name
+        entries.append(DictionaryAttr({ELEMENT: ArrayAttr([IntegerAttr(number, i64) for number in place])}))
+    if names:
+        function.arg_attrs = ArrayAttr(entries)
+        function.update_function_type()
+    return list(names)
+
+
 class _FunctionLowering(Bufferization):
     """Extents, temporaries and constants come first, then the calls. Lower the ops in order, then `finish`."""
 
@@ -294,17 +358,42 @@ class _FunctionLowering(Bufferization):
         for value in returned:
             if not isinstance(value.type, TensorType):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
-        super().__init__(function, returned, _parameter_names(function, returned))
+        self._bound = bound_in(function)
+        """The names of extents that data decide."""
+        elements = _add_elements(function)
+        tensors, results = len(function.args) - len(elements), len(returned)
+        order = [*range(tensors), *range(len(function.args), len(function.args) + results)]
+        order += range(tensors, len(function.args))
+        super().__init__(function, returned, _parameter_names(function, returned), order)
         self._extents = ExtentValues(self.head, function)
         self._bytes: dict[SSAValue, SSAValue] = {}
         """The buffers of bytes in which several tensors lie."""
         function.attributes[TIR_FUNCTION] = UnitAttr()  # it may hold calls alone
-        for tensor, buffer in self.memory.items():
-            for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
-                if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
-                    self._extents.know(extent, dim_before(buffer, axis, self.head))
-        for tensor, buffer in (*self.memory.items(), *self.results):
+        places = [
+            (buffer, axis, extent)
+            for tensor, buffer in self.memory.items()
+            for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type)))
+        ]
+        for found in solutions([extent for _, _, extent in places]):
+            buffer, axis, _ = places[found.position]
+            value = dim_before(buffer, axis, self.head)
+            if (found.factor, found.rest) != (1, 0):
+                quotient = (Index.of(value) - self._extents.index(found.rest)) // found.factor
+                value = index_before(quotient, self.head)
+            self._extents.know(symbol(found.name), value)
+            if found.rest != 0:
+                self._state(CallPrecondition(f"0 <= {found.name}"))
+        for name, parameter in zip(elements, self.block.args[len(order) - len(elements) :], strict=True):
+            self._extents.know(symbol(name), parameter)
+        results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
+        for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
+        for fact in preconditions_of(function):
+            self._state(fact)
+
+    def is_allocated(self, returned: SSAValue) -> bool:
+        names = (names_in(extent) for extent in shape_at(self.function, cast("Tensor", returned.type)))
+        return not set[str]().union(*names).isdisjoint(self._bound)
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
         """State the extents of a parameter, unless all of them are read from it."""
@@ -313,6 +402,18 @@ class _FunctionLowering(Bufferization):
             len(set(extents)) < len(extents)
         ):
             insert_before(self.head, [AssumeShapeOp(buffer, extents)])
+
+    def _state(self, fact: CallPrecondition) -> None:
+        """State a precondition: one of its comparisons is true."""
+        names = {name: symbol(name) for name in fact.names}
+        comparison = fact.comparisons[0]
+        sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
+        relation = Relation(comparison.relation)
+        if len(fact.comparisons) > 1:
+            negative = [_negative(Relation(c.relation), c.difference(names)) for c in fact.comparisons]
+            sides, relation = [reduce(partial(choose, "min"), negative), 0], Relation.LESS
+        (left, right), operands = exprs_of([self._extents.index(side) for side in sides])
+        insert_before(self.head, [AssumeOp(left, relation, right, operands, fact.reason or None)])
 
     # Extents
 
@@ -343,6 +444,8 @@ class _FunctionLowering(Bufferization):
                 self._if(op)
             case LoopOp():
                 self._loop(op)
+            case MatchShapeOp():
+                self._match_shape(op)
             case ReturnOp():
                 self._copy_results()
             case MakeTupleOp() | TupleGetOp():
@@ -355,6 +458,30 @@ class _FunctionLowering(Bufferization):
                 raise CompileError.at(op, f"{op.name} makes a tensor that graph functions cannot lower")
             case _:
                 self.insert(op, self.end)
+
+    def _match_shape(self, op: MatchShapeOp) -> None:
+        """Load the values of the names, in bounds. What follows allocates behind the loads."""
+        sizes = self._buffer(op, op.sizes)
+        is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
+        bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]
+        for at, (name, most) in enumerate(zip(op.bound_names, bounds, strict=True)):
+            place = [] if is_scalar else [extent_before(at, self.end)]
+            size = self._value(memref.LoadOp.get(sizes, place), self.end, op)
+            if not isinstance(size.type, IndexType):
+                size = self._value(arith.IndexCastOp(size, IndexType()), self.end, op)
+            limit = extent_before(most, self.end)
+            check = CheckSizeOp(name, size, limit)
+            check.location = op.location
+            self.insert(check, self.end)
+            matched = self._value(arith.MaxSIOp(size, extent_before(0, self.end)), self.end, op, name)
+            if most != _MOST:
+                matched = self._value(arith.MinSIOp(matched, limit), self.end, op, name)
+            self._extents.know(symbol(name), matched)
+        self.head = scf.YieldOp()
+        self.sections.append(self.head)
+        self.head.location = op.location
+        self.insert(self.head, self.end)
+        self._extents.move(self.head)
 
     def _constant(self, op: ConstantOp) -> None:
         try:
@@ -533,9 +660,21 @@ class _FunctionLowering(Bufferization):
         """What no call computes is copied, and the second and further returns of one tensor."""
         for value, target in self.results:
             source = self._buffer(self.function, value)
-            if source is not target:
+            if target in self.allocated:
+                type_ = cast("Tensor", value.type)
+                given = ReturnResultOp(source, target, self._dynamic(type_), buffer_type(type_))
+                given.location = self.function.location
+                self.insert(given, self.end)
+            elif source is not target:
                 extents = self._extents_of(cast("Tensor", value.type))
                 self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
+
+
+def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
+    """An extent that is negative if the difference of two sides is such that they compare by `relation`."""
+    if relation is Relation.EQUAL:
+        difference = choose("max", difference, multiply(difference, -1))
+    return difference if relation is Relation.LESS else add(difference, -1)
 
 
 def _tensor(value: SSAValue) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
@@ -11,10 +12,10 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.arith import MaxSIOp
+from xdsl.dialects.arith import MaxSIOp, MinSIOp
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr, i8, i64
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -25,6 +26,8 @@ from weft.dialects.graph_shapes import EXTENTS, KnownExtent, symbol
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
+from weft.dialects.tir_assume import CheckSizeOp
+from weft.dialects.tir_kinds import RETURNED
 from weft.dialects.traversal import ancestors
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
@@ -71,11 +74,17 @@ class PlanMemoryPass(ModulePass):
             if len(function.body.blocks) != 1:
                 name, count = function.sym_name.data, len(function.body.blocks)
                 raise CompileError.at(function, f"{self.name}: @{name} has {count} blocks: branches are not supported")
-            if ARENA_BYTES in function.attributes or not _temporaries(function):
+            if ARENA_BYTES in function.attributes:
+                continue
+            if not any(_temporaries(function)) and RETURNED not in function.attributes:
                 continue
             if self.in_place:
                 write_over_operands(function, functions)
-            _share_memory(function, _temporaries(function), self.arena)
+            ops = list(function.body.block.ops)
+            parts = [(part, ops[min(t.first for t in part) - 1]) for part in _temporaries(function) if part]
+            sizes = [_share_memory(function, part, anchor, self.arena) for part, anchor in parts]
+            stated = [size for part in sizes for size in part] or [arena_attribute([0])]
+            function.attributes[ARENA_BYTES] = ArrayAttr(stated) if len(stated) > 1 or not self.arena else stated[0]
         functions.erase_unused()
 
 
@@ -90,10 +99,12 @@ class _Temporary:
     """The ops that give it other names."""
 
 
-def _temporaries(function: FuncOp) -> list[_Temporary]:
+def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
     """The allocations that can lie in an arena, in order: calls take them, and their extents are known before the
-    first access to one of them."""
+    first access to one of them. A list for each part of the function, since an extent that data decide is known to the
+    following parts alone."""
     block = function.body.block
+    cuts = [at for at, op in enumerate(block.ops, 1) if isinstance(op, CheckSizeOp)]
     places = {op: place for place, op in enumerate(block.ops, 1)}
     found: list[_Temporary] = []
     for op in places:
@@ -105,8 +116,14 @@ def _temporaries(function: FuncOp) -> list[_Temporary]:
                 inner = (rename for rename in renames if rename.parent is not block)
                 at = [places[_op_of(block, user)] for user in (*users, *inner)]
                 found.append(_Temporary(op, min(at), max(at), renames))
-    start = min((temporary.first for temporary in found), default=0)
-    return [t for t in found if not t.alloc.dynamic_sizes or places[t.alloc] < start]
+    parts: list[list[_Temporary]] = [[] for _ in range(len(cuts) + 1)]
+    for temporary in found:
+        parts[bisect(cuts, places[temporary.alloc]) if temporary.alloc.dynamic_sizes else 0].append(temporary)
+    starts = [min((temporary.first for temporary in part), default=0) for part in parts]
+    return [
+        [t for t in part if not t.alloc.dynamic_sizes or places[t.alloc] < start]
+        for part, start in zip(parts, starts, strict=True)
+    ]
 
 
 def _op_of(block: Block, op: Operation) -> Operation:
@@ -151,25 +168,29 @@ def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None
     return found
 
 
-def _share_memory(function: FuncOp, temporaries: Sequence[_Temporary], in_arena: bool) -> None:
-    if not temporaries:  # all were merged into results
-        function.attributes[ARENA_BYTES] = arena_attribute([0])
-        return
+def _share_memory(
+    function: FuncOp, temporaries: Sequence[_Temporary], anchor: Operation, in_arena: bool
+) -> list[Attribute]:
+    """Replace allocations by views of buffers that are allocated before `anchor`, the first op that accesses one.
+    Returns the bytes of the buffers as attributes."""
     block = function.body.block
-    anchor = list(block.ops)[min(temporary.first for temporary in temporaries) - 1]
     renames = {rename for temporary in temporaries for rename in temporary.renames if rename.parent is block}
     early = [op for op in takewhile(lambda op: op is not anchor, block.ops) if op in renames]
     names = ExtentNames()
+    decided = {label: value for label, value in _decided_by_data(block).items() if _is_before(value, anchor)}
+    for label, value in decided.items():
+        names.values[label] = value
+        names.know(value, symbol(label))
     lifetimes = [Lifetime(t.first, t.last, _bytes(t.alloc, names)) for t in temporaries]
-    not_negative = {name for name, value in names.values.items() if isinstance(value.owner, memref.DimOp)}
+    not_negative = {name for name, value in names.values.items() if isinstance(value.owner, memref.DimOp)} | set(
+        decided
+    )
     if in_arena:
         arena = arena_layout(lifetimes, not_negative)
         places, sizes = [(0, offset) for offset in arena.offsets], [arena.size]
-        function.attributes[ARENA_BYTES] = arena_attribute(arena.size)
     else:
         slots = slot_layout(lifetimes, not_negative)
         places, sizes = [(slot, (0,)) for slot in slots.slots], slots.sizes
-        function.attributes[ARENA_BYTES] = ArrayAttr(map(arena_attribute, sizes))
     least = sum(_least_bytes(size) for size in sizes)
     if least >= _MOST_BYTES:
         raise CompileError.at(
@@ -194,6 +215,26 @@ def _share_memory(function: FuncOp, temporaries: Sequence[_Temporary], in_arena:
     for rename in early:  # behind the views
         rename.detach()
         block.insert_op_before(rename, anchor)
+    return list(map(arena_attribute, sizes))
+
+
+def _decided_by_data(block: Block) -> dict[str, SSAValue]:
+    """The extents that data decide, by their names: their values in bounds."""
+    found: dict[str, SSAValue] = {}
+    for op in block.ops:
+        if isinstance(op, MaxSIOp | MinSIOp) and (label := _label_of(op.lhs, found)) is not None:
+            found[label] = op.result
+    return found
+
+
+def _label_of(value: SSAValue, found: Mapping[str, SSAValue]) -> str | None:
+    checks = (use.operation for use in value.uses)
+    named = next((op.label.data for op in checks if isinstance(op, CheckSizeOp) and op.size is value), None)
+    return named or next((label for label, known in found.items() if known is value), None)
+
+
+def _is_before(value: SSAValue, anchor: Operation) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.is_before_in_block(anchor)
 
 
 def _bytes(alloc: memref.AllocOp, names: ExtentNames) -> KnownExtent:

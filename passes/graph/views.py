@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from weft.dialects.graph import CallTirOp
+from weft.dialects.graph import CallTirOp, MatchShapeOp, Tensor
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import EXTENTS, KnownExtent
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent, names_in, shape_of
 from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_shape
 
 
@@ -35,7 +36,14 @@ class Views:
         self._has_parts = has_parts
         self._around: dict[SSAValue, tuple[SSAValue, KnownExtent]] = {}
         """A tensor -> the one that it lies in, and the number of elements before it there."""
+        self._segment: dict[SSAValue, int] = {}
+        """The number of `graph.match_shape` ops before the first tensor that lies in the memory of one."""
+        self._names: dict[str, int] = {}
+        """The same before names that such ops bind."""
         for op in function.body.block.ops:
+            if isinstance(op, MatchShapeOp):
+                self._names.update(dict.fromkeys(op.bound_names, len(self._names) + 1))
+            self._segment.update(dict.fromkeys(op.results, len(self._names)))
             parts = copies.of(op) if isinstance(op, CallTirOp) and copies is not None else ()
             if isinstance(op, CallTirOp) and parts and self._are_views(op, parts):
                 self.calls.add(op)
@@ -84,6 +92,12 @@ class Views:
             return False
         if not all(self._is_own(root) and self._is_whole(part) for (part, _), root in zip(parts, roots, strict=True)):
             return False
+        # The memory is allocated before the first part is computed.
+        first = min(self._segment[root] for root in roots)
+        names = {name for extent in shape_of(cast("Tensor", result.type)) for name in names_in(extent)}
+        if any(self._names.get(name, 0) > first for name in names):
+            return False
+        self._segment[result] = first
         for root, (_, offset) in zip(roots, parts, strict=True):
             self._around[root] = result, offset * -1
         self.shifted.add(result)

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.element_types import element_of, joined_attributes, stated_elements, value_elements, value_type
+from weft.dialects.low_results import RESULT, descriptor_type
 from weft.dialects.tir_kinds import SPATIAL
 from weft.passes.module_functions import named_ops
 from weft.passes.schedule.loop_nests import block_in_loops
@@ -61,9 +62,14 @@ class Bufferization:
         sources = [*self.old.args, *returned]
         self._order = range(len(sources)) if order is None else order
         types = [buffer_type(s.type) if isinstance(s.type, TensorType) else s.type for s in sources]
+        allocated = [at for at, value in enumerate(returned) if self.is_allocated(value)]
+        for at in allocated:
+            types[len(self.old.args) + at] = descriptor_type(buffer_type(returned[at].type).get_num_dims())
         self.head, self.assumptions, self.end = scf.YieldOp(), scf.YieldOp(), ReturnOp()
         """Where the sections end: ops are inserted before these."""
         self.block = Block([self.head, self.assumptions, self.end], arg_types=[types[at] for at in self._order])
+        self.sections = [self.head, self.assumptions]
+        """The ops that end sections, and are erased."""
         for new in (*self.block.ops, *self.block.args):
             new.location = function.location
         parameters: dict[int, SSAValue] = dict(zip(self._order, self.block.args, strict=True))
@@ -80,6 +86,12 @@ class Bufferization:
         """The symbols of the module, once a constant has become data of it."""
         self.results = [(value, parameters[len(self.old.args) + at]) for at, value in enumerate(returned)]
         """The returned tensors, each with its parameter."""
+        self.allocated = {self.results[at][1] for at in allocated}
+        """The parameters that are descriptors of results."""
+
+    def is_allocated(self, returned: SSAValue) -> bool:
+        """Whether the function allocates a returned tensor, because only data decide its extents."""
+        return False
 
     def insert(self, op: Operation, section: Operation) -> None:
         """Put an op, which leaves its place, at the end of a section."""
@@ -88,8 +100,9 @@ class Bufferization:
         self.block.insert_op_before(op, section)
 
     def result_parameter(self, tensor: SSAValue) -> SSAValue | None:
-        """The first parameter as which `tensor` is returned."""
-        return next((parameter for value, parameter in self.results if value is tensor), None)
+        """The first parameter, not a descriptor, as which `tensor` is returned."""
+        found = (parameter for value, parameter in self.results if value is tensor and parameter not in self.allocated)
+        return next(found, None)
 
     def constant(self, elements: DenseIntOrFPElementsAttr[Any], tensor: SSAValue, at: Operation) -> None:
         """Make the elements of `tensor` data of the module; equal constants of the function share it."""
@@ -133,13 +146,16 @@ class Bufferization:
 
     def finish(self) -> None:
         """Give the function the new block and its type."""
-        for placeholder in (self.head, self.assumptions):
+        for placeholder in self.sections:
             Rewriter.erase_op(placeholder)
         function = self.function
         inputs = list(function.arg_attrs or [DictionaryAttr({})] * len(self.old.args))
         results = list(function.res_attrs or [DictionaryAttr({})] * len(self.results))
         sources = [*self.old.args, *(value for value, _ in self.results)]
         stated = stated_elements(element_of(source.type) for source in sources)
+        for at, (value, parameter) in enumerate(self.results):
+            if parameter in self.allocated:
+                results[at] = DictionaryAttr({**results[at].data, RESULT: value.type})
         attributes = joined_attributes(ArrayAttr([*inputs, *results]), stated)
         if attributes is not None and any(entry.data for entry in attributes):
             function.arg_attrs = ArrayAttr([attributes.data[position] for position in self._order])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -20,6 +20,7 @@ from weft.analysis.integer_ranges import Choice, Division, Product, meaning_of, 
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.aliasing import add_argument_attributes
+from weft.dialects.argument_attributes import argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import parameter_types
 from weft.dialects.index_map import mixed_extents
@@ -28,7 +29,7 @@ from weft.dialects.low import PARAMS, SYMBOLS, ParamAttr, params_of, preconditio
 from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp, access_by
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, Relation
-from weft.dialects.tir_kinds import PARAMETER_ACCESS
+from weft.dialects.tir_kinds import ELEMENT, PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
@@ -77,15 +78,21 @@ class FlatSignature:
     @staticmethod
     def of(function: FuncOp) -> FlatSignature:
         """The signature that the body of a tir function asks for."""
-        arguments = function.args
+        elements = _elements(function)
+        arguments = function.args[: len(function.args) - len(elements)]
         labels: list[str] = []
         for a in arguments:  # several may have one name: of `%x_1` and `%x_2` it is `x`
             labels.append(free_name(a.name_hint or f"arg{a.index}", labels))
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
-        signature = FlatSignature(list(parameter_types(function)), labels, [], {}, {}, memrefs)
-        shared = _shared_quantities(function)
-        taken = set(labels)
+        types = list(parameter_types(function))[: len(arguments)]
+        signature = FlatSignature(types, labels, [], {}, {}, memrefs)
         named: dict[SSAValue | Quantity, str] = {}
+        for argument, (position, element) in elements.items():
+            signature.of_scalar[argument] = f"{labels[position]}.{element}"
+            signature.symbols.append(signature.of_scalar[argument])
+            named[function.args[argument]] = signature.of_scalar[argument]
+        shared = _shared_quantities(function)
+        taken = {*labels, *signature.symbols}
         for position in memrefs:
             for own in quantities_of(position, arguments[position].type):
                 key = shared.get(own, own)
@@ -118,12 +125,13 @@ class FlatSignature:
     def add_symbols(self, function: FuncOp) -> dict[str, SSAValue]:
         """Give a function a parameter for each symbol, and the attributes that state the signature; returns the
         parameters by name."""
-        block = function.body.block
-        symbols: dict[str, SSAValue] = {}
-        for name in self.symbols:
+        block, given = function.body.block, len(self.labels)
+        symbols: dict[str, SSAValue] = dict(zip(self.symbols, block.args[given:], strict=False))
+        new = self.symbols[len(symbols) :]
+        for name in new:
             symbols[name] = block.insert_arg(IndexType(), len(block.args))
             symbols[name].name_hint = name
-        add_argument_attributes(function, behind=len(symbols))
+        add_argument_attributes(function, behind=len(new))
         function.attributes[PARAMS] = self.params()
         function.attributes[SYMBOLS] = ArrayAttr([StringAttr(name) for name in symbols])
         return symbols
@@ -146,6 +154,17 @@ class FlatSignature:
             access = AccessAttr(self.access.get(position, AccessMode.READ))
             params.append(ParamAttr(StringAttr(label), type_, access, ArrayAttr([StringAttr(s) for s in symbols])))
         return ArrayAttr(params)
+
+
+def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
+    """The index parameters behind the others that calls read from arrays: the parameter and the element of each."""
+    found: dict[int, tuple[int, int]] = {}
+    for position, entry in enumerate(argument_attributes(function)):
+        place = entry.data.get(ELEMENT)
+        if isinstance(place, ArrayAttr):
+            parameter, element = (number.value.data for number in cast("ArrayAttr[IntegerAttr]", place))
+            found[position] = parameter, element
+    return found
 
 
 def quantities_of(position: int, type_: Attribute) -> list[Quantity]:
@@ -264,7 +283,7 @@ class _Texts:
             shape = buffer_type(function_of(self._op).args[source.parameter]).get_shape()
             return self._signature.of_quantity.get(source) or str(shape[source.dimension])
         if isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), FuncOp):
-            return self._signature.of_scalar.get(value.index, self._signature.labels[value.index])
+            return self._signature.of_scalar.get(value.index) or self._signature.labels[value.index]
         meaning = meaning_of(value)
         if isinstance(meaning, Choice):
             return f"{'max' if meaning.larger else 'min'}({self.index(meaning.left)}, {self.index(meaning.right)})"

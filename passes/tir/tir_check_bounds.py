@@ -1,4 +1,5 @@
-"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures and divisions by zero."""
+"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures, divisions by zero and
+bad sizes."""
 
 from __future__ import annotations
 
@@ -34,12 +35,12 @@ from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
-from weft.dialects.tir_assume import assumptions_of
+from weft.dialects.tir_assume import CheckSizeOp, assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, dim_before, insert_before, number_attribute, result_before
 from weft.passes.tir.nest import tir_functions
-from weft.support.call_signature import BY_ZERO
+from weft.support.call_signature import BAD_SIZE, BY_ZERO
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 from weft.support.names import free_name
@@ -85,6 +86,8 @@ class CheckBoundsPass(ModulePass):
       }
       %q = arith.divsi %x, %y : i32
     ```
+    A size that data decide (`tir.check_size`) gets a row: 3, the size, and its bound.
+
     Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
     for calls by functions that are not at tir level.
 
@@ -103,7 +106,9 @@ class CheckBoundsPass(ModulePass):
                 for assumed in [assumed for assumed in assumptions_of(function) if assumed.reason is not None]:
                     Rewriter.erase_op(assumed)
         guards = [guard for function in functions for guard in _unproved(function)]
-        divisions = [division for function in functions for division in _divisions(function)]
+        divisions: list[_Division | _Size] = [division for function in functions for division in _divisions(function)]
+        sizes = [(function, op) for function in functions for op in operations_in(function)]
+        divisions += [_Size(function, op) for function, op in sizes if isinstance(op, CheckSizeOp)]
         _GUARDED.add(len(guards))
         _DIVISIONS.add(len(divisions))
         if guards or divisions:
@@ -180,6 +185,19 @@ def _divisions(function: FuncOp) -> list[_Division]:
     ]
 
 
+@dataclass(frozen=True)
+class _Size:
+    """A size that data decide."""
+
+    function: FuncOp
+    op: CheckSizeOp
+
+    def texts(self) -> list[str]:
+        """The meaning of its row of the log."""
+        place = location_of(self.op)
+        return [f"extent '{self.op.label.data}', which data decide{'' if place is None else f' at {place}'},"]
+
+
 def _extent(value: SSAValue | None, extent: int) -> Index | None:
     if extent != DYNAMIC_INDEX:
         return Index({}, extent)
@@ -189,7 +207,7 @@ def _extent(value: SSAValue | None, extent: int) -> Index | None:
 class _BoundsLog:
     """Gives the functions of a module a log, and guards accesses with it."""
 
-    def __init__(self, module: ModuleOp, guards: Sequence[_Guard], divisions: Sequence[_Division]) -> None:
+    def __init__(self, module: ModuleOp, guards: Sequence[_Guard], divisions: Sequence[_Division | _Size]) -> None:
         self.module = module
         self.guards = guards
         self.divisions = divisions
@@ -206,7 +224,11 @@ class _BoundsLog:
             row += len(guard.dimensions)
             _guard(guard.op, rows, self.logs[guard.function])
         for division in self.divisions:
-            _check_divisor(division.op, row, self.logs[division.function])
+            log = self.logs[division.function]
+            if isinstance(division, _Size):
+                _check_size(division.op, row, log)
+            else:
+                _check_divisor(division.op, row, log)
             row += 1
 
     def _give_log(self, function: FuncOp, functions: Collection[FuncOp]) -> None:
@@ -275,6 +297,16 @@ def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
     end.location = division.location
     insert_before(division, [scf.IfOp(by_zero, [], [end])])
     _log_before(end, log, row, [result_before(arith.ConstantOp(IntegerAttr(BY_ZERO, i64)), end)])
+
+
+def _check_size(op: CheckSizeOp, row: int, log: SSAValue) -> None:
+    """Log a size that is negative or above its bound."""
+    outside = result_before(arith.CmpiOp(op.size, op.most, "ugt"), op)
+    end = scf.YieldOp()
+    end.location = op.location
+    insert_before(op, [scf.IfOp(outside, [], [end])])
+    numbers = [result_before(arith.IndexCastOp(value, i64), end) for value in (op.size, op.most)]
+    _log_before(end, log, row, [result_before(arith.ConstantOp(IntegerAttr(BAD_SIZE, i64)), end), *numbers])
 
 
 def _log_before(anchor: Operation, log: SSAValue, row: int, numbers: Sequence[SSAValue]) -> None:

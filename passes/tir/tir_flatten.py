@@ -37,18 +37,19 @@ from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, is_not_negative
+from weft.dialects.graph_shapes import KnownExtent, add, is_never_negative, symbol
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.promises import PROMISES
 from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
 from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
-from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
+from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, CheckSizeOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.traversal import operations_in, values_of
 from weft.passes.index_ops import (
@@ -271,7 +272,7 @@ class _Flattener:
                 self._flatten_alloc(op)
             case memref.DimOp():
                 self._replace_dim(op)
-            case AssumeSizesOp() | AssumeOp():
+            case AssumeSizesOp() | AssumeOp() | CheckSizeOp():
                 Rewriter.erase_op(op)
             case IntrinsicOp():
                 raise CompileError.at(
@@ -294,7 +295,7 @@ class _Flattener:
                 self._flatten_view(op)
             case CallOp():
                 self._flatten_call(op)
-            case CallRegisteredOp():
+            case CallRegisteredOp() | ReturnResultOp():
                 self._check_dense(op)
             case _:
                 pass
@@ -473,16 +474,17 @@ class _Flattener:
         _check_call_facts(op, callee, values, self.names, self.own_facts)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
 
-    def _check_aligned(self, op: CallOp | CallRegisteredOp) -> None:
+    def _check_aligned(self, op: CallOp | CallRegisteredOp | ReturnResultOp) -> None:
         for buffer in op.operands:
             if self.aligned.get(buffer):
                 raise CompileError.at(op, f"calls take dense buffers, and %{buffer.name_hint} has {STORAGE_ALIGN}")
 
-    def _check_dense(self, op: CallRegisteredOp) -> None:
+    def _check_dense(self, op: CallRegisteredOp | ReturnResultOp) -> None:
         self._check_aligned(op)
         for buffer in op.operands:
             if buffer in self.strides:
-                raise CompileError.at(op, f'"{op.callee.data}" takes dense buffers, and %{buffer.name_hint} is a view')
+                name = f'"{op.callee.data}"' if isinstance(op, CallRegisteredOp) else op.name
+                raise CompileError.at(op, f"{name} takes dense buffers, and %{buffer.name_hint} is a view")
 
     def _keep_shapes(self, op: CallOp) -> None:
         """Give a function that is not flat the buffers that it takes."""
@@ -518,10 +520,15 @@ def _check_call_facts(
         values = {name: names.extent(given[name]) for name in fact.names}
         differences = _differences(fact, values)
         if differences is not None:
-            not_negative = names.not_negative(range_of) if not_negative is None else not_negative
+            if not_negative is None:
+                not_negative = names.not_negative(range_of)
+                not_negative |= {n for n in names.values if frozenset({("<=", symbol(n) * -1)}) in own}
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue
-            if any(_holds(*difference, not_negative) for difference in differences):
+            # A loop around the call has an iteration.
+            given_loops = [add(extent, -1) for _, extent in empty]
+            weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
+            if any(_holds(*difference, not_negative) for difference in (*differences, *weaker)):
                 continue
         constants = {name: value for name, value in values.items() if isinstance(value, int)}
         is_known = len(constants) == len(values)
@@ -553,7 +560,7 @@ def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]
     """Whether a relation is true of sides that differ by that much, if the names in `not_negative` are not negative."""
     if relation == "==":
         return difference == 0
-    return is_not_negative(difference * -1, not_negative)
+    return is_never_negative(difference * -1, not_negative)
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
@@ -40,10 +40,14 @@ from weft.passes.tir.nest import (
     repetitions,
     replace_variable,
 )
+from weft.passes.tir.speculation import speculate
 from weft.support.statistics import Statistic
 
 _CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main part has lost a condition")
-_VERSIONS: Final = 32
+_VERSIONS: Final = Statistic(
+    "tir-partition-loops", "versions-made", "remainders with a version for each number of unrolled iterations"
+)
+_GROWTH_OF_VERSIONS: Final = 32
 """The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
 _CUTS_OF_VERSION: Final = 6
 """The same of a version by further cuts."""
@@ -80,7 +84,19 @@ class PartitionLoopsPass(TirPass):
     // becomes
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
-    A loop that then runs at most once becomes a condition.
+    Nor is one if the condition says how often a loop over rows further in runs, of a number that is not known. A loop
+    that then runs at most once becomes a condition.
+
+    What remains of an extent that is not known has a version for each number of iterations of the unrolled loops in
+    it, whose arrays then become registers:
+
+    ```mlir
+    tir.for %i0 in ceil(%n / 4) { tir.for %i1 in 4 unrolled { scf.if %i0 * 4 + %i1 < %n { BODY } } }
+    // becomes
+    tir.for %i0 in %n floordiv 4 { tir.for %i1 in 4 unrolled { BODY } }
+    scf.if %n mod 4 > 0 { scf.if %n mod 4 < 2 { BODY } else { scf.if %n mod 4 < 3 { tir.for %i1 in 2 unrolled { BODY } }
+      else { tir.for %i1 in 3 unrolled { BODY } } } }
+    ```
 
     A parallel loop over nests whose ends are an iteration each stays whole, so that threads share the ends, too:
 
@@ -91,18 +107,8 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
-    Bounds of symbols, which only a call tells, are those of an inner loop that holds other loops, if one can be cut, so
-    that the loops around it have one copy. At the end of a loop, unrolled loops that accumulate have a number of
-    iterations that only a call tells; each number has a version of the end, so that accumulators stay in registers:
-
-    ```mlir
-    tir.for %i in %n ceildiv 4 { tir.for %k in 8 { tir.for %r in 4 unrolled { scf.if %i * 4 + %r < %n { UPDATE } } } }
-    // becomes
-    tir.for %i in %n floordiv 4 { tir.for %k in 8 { tir.for %r in 4 unrolled { UPDATE } } }
-    scf.if %n mod 4 == 1 { tir.for %k in 8 { UPDATE } }
-    scf.if %n mod 4 == 2 { tir.for %k in 8 { tir.for %r in 2 unrolled { UPDATE } } }
-    scf.if %n mod 4 >= 3 { tir.for %k in 8 { tir.for %r in 3 unrolled { UPDATE } } }
-    ```
+    Bounds of symbols are those of an inner loop that holds other loops, if one can be cut, so that the loops around it
+    have one copy. Several remainders, as of rows and columns of a tile of accumulators, have versions in each other.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -130,9 +136,13 @@ class _Bounds:
     exclusive: bool
     """Outside the main part the loop does nothing."""
 
+    @property
+    def is_symbolic(self) -> bool:
+        return any(not bound.is_constant for bound in (*self.lows, *self.highs))
+
 
 @dataclass
-class _Remainder:
+class _BlockRemainder:
     """The number of iterations, from `least` to `most`, that unrolled loops have at the end of a loop around them."""
 
     number: Index
@@ -148,7 +158,7 @@ class _Partitioner:
     def __init__(self, function: FuncOp, growth: int) -> None:
         self.function = function
         self.budget = (growth - 1) * _size(function)
-        self.versions = _VERSIONS * _size(function)
+        self.versions = _GROWTH_OF_VERSIONS * _size(function)
         self._look_again()
 
     def _look_again(self) -> None:
@@ -167,8 +177,7 @@ class _Partitioner:
         self.visit_block(self.function.body.block)
         # Afterwards, for loops around them would be cut for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
-            runs_at_most_once = loop.dynamic_extent is not None and Index.of(loop.extent).range(range_of)[1] == 1
-            if loop.kind.data is LoopKind.SERIAL and runs_at_most_once:
+            if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
 
     def visit_block(self, block: Block) -> None:
@@ -183,14 +192,14 @@ class _Partitioner:
         """Cut `loop`, and what is in it. At the end of a loop, where it was cut for conditions, they may be known not
         to hold."""
         if (bounds := self.plan(loop, is_end=is_end)) is None:
-            if is_end or _is_at_most(Index.of(loop.extent), 1):
-                self._visit_versions(loop.body.block)
-            else:
-                self.visit_block(loop.body.block)
+            self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
             return
         if not bounds.exclusive:
             if self._cut_rows(loop, list(bounds.proved)):
                 self.visit_loop(loop)
+                return
+            if bounds.is_symbolic and is_in_small_parts(loop, bounds.proved):
+                self.visit_block(loop.body.block)
                 return
             self.budget -= 2 * _size(loop)
         _CUT.add()
@@ -198,12 +207,34 @@ class _Partitioner:
         self._look_again()
         for piece in pieces:
             if isinstance(piece, Block):
-                (self._visit_versions if is_end else self.visit_block)(piece)
+                self._visit_piece(piece, is_end=is_end)
             elif piece.parent is not None:
                 self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
 
+    def _visit_piece(self, body: Block, *, is_end: bool) -> None:
+        """Cut what is in a part of a loop, or in the versions of it."""
+        blocks = self._versions(body)
+        for block in blocks:
+            (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
+
+    def _versions(self, body: Block) -> list[Block]:
+        """The blocks that are left to cut of a part of a loop: its body, or the versions of it for each number of
+        iterations of the unrolled loops in it, if that is only known at run time."""
+        loop = body.parent_op()
+        if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
+            return [body]
+        found = remainder_of(loop, self.ranges)
+        if found is None or found.versions * _size(loop) > self.budget:
+            return [body]
+        self.budget -= found.versions * _size(loop)
+        _VERSIONS.add()
+        blocks = make_versions(loop, found)
+        self._look_again()
+        return blocks
+
     def _visit_versions(self, block: Block) -> None:
-        """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops."""
+        """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops that
+        accumulate; several remainders, as of rows and columns, have versions in each other."""
         remainder = self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
@@ -211,12 +242,13 @@ class _Partitioner:
         grows = (remainder.most - remainder.least) * sum(map(_size, block.ops))
         self.versions -= grows
         self.budget += _CUTS_OF_VERSION * grows
-        versions = make_versions(block, remainder)
+        _VERSIONS.add()
+        versions = versions_of_block(block, remainder)
         self._look_again()
         for version in versions:
             self._visit_versions(version)
 
-    def _remainder_of(self, block: Block) -> _Remainder | None:
+    def _remainder_of(self, block: Block) -> _BlockRemainder | None:
         """The number of iterations of unrolled loops that accumulate in a block, if it is the same in all of the block,
         but not known before a call. None if copies are too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
@@ -231,7 +263,7 @@ class _Partitioner:
                     low, high = range_of_difference(edge.bound, Index({}), self.ranges)
                     least, most = max(low or 0, 0), extent if high is None else min(high, extent)
                     if (most - least) * sum(map(_size, block.ops)) <= self.versions:
-                        return _Remainder(edge.bound, least, most)
+                        return _BlockRemainder(edge.bound, least, most)
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
@@ -254,6 +286,10 @@ class _Partitioner:
                     continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
                     continue  # each copy of the body lies on one side of the edge, by constants alone
+                if not edge.bound.is_constant:
+                    if self._ends_rows(loop, comparison):
+                        continue
+                    alone = alone or self._is_idle_without(loop, comparison)
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and (is_end or not self._worth_copying(loop, edge)):
                     edge = edge_of(loop, constraint, self.ranges, value=False)
@@ -263,6 +299,29 @@ class _Partitioner:
                 bounds.proved[comparison] = edge.value
                 bounds.exclusive = bounds.exclusive and vanishes
         return bounds if bounds.proved else None
+
+    def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
+        """Whether a comparison only decides how often a loop over rows in `loop` runs."""
+        found = row_loop_of(loop, comparison, self.ranges)
+        return found is not None and found[1].value and self._is_idle_without(found[0], comparison)
+
+    def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
+        """Whether all that a loop does has the condition of a comparison."""
+        wanted = constraint_of(comparison, self.ranges)
+
+        def is_idle(block: Block) -> bool:
+            for op in block.ops:
+                if isinstance(op, scf.IfOp) and any(found == wanted for _, found in self.comparisons(op.cond)):
+                    if op.false_region.blocks:
+                        return False
+                elif isinstance(op, ForOp | scf.IfOp):
+                    if not all(map(is_idle, blocks_of(op))):
+                        return False
+                elif not only_computes(op) and not isinstance(op, memref.AllocOp | scf.YieldOp):
+                    return False
+            return True
+
+        return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
         """Cut loops over rows in a small part of `loop` instead of `loop`, so that the rest of it is not copied."""
@@ -408,6 +467,10 @@ def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
     return all(_is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
 
 
+def _runs_at_most_once(loop: ForOp) -> bool:
+    return _is_at_most(Index.of(loop.extent), 1)
+
+
 def _is_at_most(index: Index, limit: int) -> bool:
     """Whether ranges prove that an index is at most `limit`."""
     _, most = range_of_difference(index, Index({}))
@@ -443,7 +506,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
     return ops
 
 
-def make_versions(block: Block, remainder: _Remainder) -> list[Block]:
+def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
     """Give the body of a loop a version for each number of iterations of unrolled loops, which know it there. Returns
     the versions that do something."""
     original = detached_ops(block)
@@ -579,6 +642,106 @@ def erase_idle_loops(root: ForOp) -> None:
     for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
         if all(only_computes(op) for op in loop.body.block.ops):
             Rewriter.erase_op(loop)
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What remains of an extent that is not known: the unrolled loops over it, of `extent` iterations each, in which
+    `last` is not less than `step` times the loop variable, plus at most `step - 1`."""
+
+    last: Index
+    step: int
+    extent: int
+    loops: dict[ForOp, list[arith.CmpiOp]]
+    """With the comparisons that say so, outside of which the loops do nothing."""
+
+    @property
+    def versions(self) -> int:
+        """The numbers of iterations that may remain; for steps of one element, fewer than `extent`."""
+        return self.extent if self.step > 1 else self.extent - 1
+
+    def distances(self) -> dict[SSAValue, Index]:
+        """For each comparison, the distance from the first element that is left."""
+        every = [comparison for found in self.loops.values() for comparison in found]
+        constraints = {comparison.result: constraint_of(comparison) for comparison in every}
+        return {
+            value: self.last - constraint.index for value, constraint in constraints.items() if constraint is not None
+        }
+
+
+def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
+    """The remainder that a loop of at most one iteration computes; None if it has no unrolled loops over one, or
+    conditions on several."""
+    found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
+    for op in operations_in(loop.body):
+        if type(op) is not scf.IfOp:
+            continue
+        for comparison, constraint in comparisons(op.cond, ranges):
+            unrolled = next(
+                (u for u in _unrolled_around(op, loop) if u.induction_variable in constraint.index.terms), None
+            )
+            if unrolled is None:
+                continue
+            parts = _parts_of(unrolled, constraint)
+            if parts is None or constraint.equality or not isinstance(unrolled.extent, int):
+                return None
+            factor, outer, inner = parts
+            if any(loop.body.block is not value.owner and loop.is_ancestor(value.owner) for value in outer.values()):
+                return None
+            if factor >= 0 or inner.range(ranges) != (factor + 1, 0) or not _is_alone(unrolled, op):
+                return None
+            loops = found.setdefault((outer, -factor, unrolled.extent), {})
+            loops.setdefault(unrolled, []).append(comparison)
+    if len(found) != 1:
+        return None
+    (((last, step, extent), loops),) = found.items()
+    return Remainder(last, step, extent, loops) if extent > 1 else None
+
+
+def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
+    """Replace the body of a loop by versions of it, chosen by the number of iterations that remain."""
+    if remainder.step > 1:
+        speculate(loop, remainder.distances(), remainder.step * remainder.extent)
+    versions: list[list[Operation]] = []
+    for count in range(1, remainder.versions + 1):
+        mapping: dict[SSAValue, SSAValue] = {}
+        copy = copy_of(loop, mapping)
+        for unrolled, comparisons_ in remainder.loops.items():
+            results = [cast("OpResult", mapping[comparison.result]) for comparison in comparisons_]
+            twins = [cast("arith.CmpiOp", result.op) for result in results]
+            _let_run(cast("BlockArgument", mapping[unrolled.induction_variable]).block, count, remainder.step, twins)
+        decide_ifs(copy)
+        replace_variable(copy, Index.of(loop.induction_variable))
+        versions.append(detached_ops(copy.body.block))
+        copy.erase()
+    for op in reversed(detached_ops(loop.body.block)):
+        op.erase()
+    blocks: list[Block] = []
+    chosen = versions.pop()
+    with end_of(loop.body.block) as end:
+        while versions:
+            bound = Index({}, len(versions) * remainder.step)
+            choice = if_around(compare_before("slt", remainder.last, bound, end), versions.pop(), chosen)
+            blocks += blocks_of(choice)
+            chosen = [choice]
+        insert_before(end, chosen)
+    return blocks
+
+
+def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
+    """Let an unrolled loop, by its body, run `count` times; of several elements a step, the last may be masked."""
+    unrolled = cast("ForOp", body.parent_op())
+    if step > 1 and count > 1:
+        _limit(unrolled, Index({}), Index({}, count))
+        apply_bounds(unrolled, _Bounds([], [Index({}, count - 1)], dict.fromkeys(comparisons_, True), False))
+        return
+    if step == 1:
+        for comparison in comparisons_:
+            replace_by_truth(comparison, True)
+    piece = _limit(unrolled, Index({}), Index({}, count))
+    if piece is not None:
+        decide_ifs(piece)
+        _settle(piece)
 
 
 _MUCH: Final = 4

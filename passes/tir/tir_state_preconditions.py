@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,7 +23,7 @@ from weft.dialects.graph_shapes import (
     KnownExtent,
     add,
     choose,
-    is_not_negative,
+    is_never_negative,
     names_in,
     substitute,
     subtract,
@@ -39,6 +39,7 @@ from weft.passes.index_ops import constant_before, erase_if_unused, insert_befor
 from weft.passes.tir.flat_signature import Quantity, quantity_of
 from weft.passes.tir.nest import tir_functions
 from weft.support.errors import CompileError, remark
+from weft.support.locations import source_location
 from weft.support.statistics import Statistic
 
 _STATED: Final = Statistic("tir-state-preconditions", "preconditions-stated", "conditions that calls check")
@@ -250,10 +251,12 @@ class _Preconditions:
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [substitute(side, known) for side in (left, right)]
-            fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, assumed.location)
+            # Nodes of a model that compute the same share a function: only the call has the location of the node.
+            place = call.location if _is_node(call.location) else assumed.location
+            fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, place)
             problem = _BY_DATA
             if len(known) == len(values):
-                truth = _truth(fact, self.bounds.names.not_negative())
+                truth = _truth(fact, self.bounds.names.not_negative(), self._around(call))
                 weaker = self._unless_empty(fact, call)
                 if truth is False and weaker == fact:
                     problem = "it never does"
@@ -265,6 +268,11 @@ class _Preconditions:
                 self.unlifted.append(assumed)
                 continue
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
+
+    def _around(self, call: CallOp) -> list[KnownExtent]:
+        """The extents of the loops around a call, which are at least 1 where it runs."""
+        loops = (op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int))
+        return [self.bounds.names.of_index(Index.of(loop.extent)) for loop in loops]
 
     def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
         """The fact, or that a loop around the call has no iterations."""
@@ -300,6 +308,11 @@ class _Preconditions:
 
 
 _BY_DATA: Final = "whether it does is only known at run time"
+
+
+def _is_node(location: LocationAttr) -> bool:
+    place = source_location(location)
+    return place is not None and not place.line
 
 
 def _quantity(value: SSAValue) -> Quantity | None:
@@ -342,8 +355,9 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
     return positive, subtract(positive, extent)
 
 
-def _truth(fact: _Fact, not_negative: Collection[str]) -> bool | None:
-    """Whether a fact holds for all sizes, or for none of them; None if neither is seen."""
+def _truth(fact: _Fact, not_negative: Collection[str], positive: Sequence[KnownExtent]) -> bool | None:
+    """Whether a fact holds for all sizes with which the extents in `positive` are, or for none of them; None if neither
+    is seen."""
     difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None
@@ -351,7 +365,8 @@ def _truth(fact: _Fact, not_negative: Collection[str]) -> bool | None:
         difference = add(difference, -1)
     if isinstance(difference, int):
         return difference >= 0
-    return True if is_not_negative(difference, not_negative) else None
+    least = (difference, *(subtract(difference, add(extent, -1)) for extent in positive))
+    return True if any(is_never_negative(side, not_negative) for side in least) else None
 
 
 def _is_same(one: AssumeOp, other: AssumeOp) -> bool:

@@ -25,7 +25,7 @@ from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.backends.llvm.targets import MachineTarget
 from weft.backends.llvm.types import byte_text
 from weft.backends.low_modules import check_has_functions, check_low_level
-from weft.backends.names import CALL_REGISTERED, quoted, symbol_name
+from weft.backends.names import CALL_REGISTERED, RETURN_RESULT, SET_ALLOCATOR, quoted, symbol_name
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
 from weft.dialects.traversal import operations_in
@@ -43,6 +43,7 @@ from weft.runtime.native_runtime import (
     memory_ir,
     needed_runtime,
     pool_ir,
+    results_ir,
 )
 from weft.runtime.registered_functions import FAILURE, SET_FUNCTION, registered_functions_ir
 from weft.support.errors import CompileError, did_you_mean
@@ -271,6 +272,8 @@ def with_runtime(
     if CALL_REGISTERED in needed:
         registered = registered_functions_ir(thread_local=True)
         parts.append(part(registered, (CALL_REGISTERED,), (SET_FUNCTION, FAILURE)))
+    if RETURN_RESULT in needed:
+        parts.append(part(results_ir(), (RETURN_RESULT,), (SET_ALLOCATOR,)))
     return link_parts(text, parts, target) if parts else text
 
 

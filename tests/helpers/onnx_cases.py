@@ -4,6 +4,7 @@
     python tests/helpers/onnx_cases.py --write                             # all, into the table of docs/models.md
     python tests/helpers/onnx_cases.py --table --target interpreter        # without compiling: a minute
     python tests/helpers/onnx_cases.py --kind simple --kind light          # the models of the package, see KINDS
+    python tests/helpers/onnx_cases.py --symbolic                          # a symbol for each axis of each input
 
 A case that needs the values of inputs at import (shapes, axes, ...), which the node tests pass as arguments, is
 imported again with these bound by `constants`.
@@ -27,6 +28,7 @@ import onnx
 from onnx import ModelProto, TensorProto
 
 import weft
+from weft.interp.errors import InterpreterError
 from weft.support.machine import host_cpu
 
 VERDICTS = ("passed", "bound", "refused", "wrong")
@@ -55,6 +57,9 @@ class ModelCase:
     data_sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
     rtol: float
     atol: float
+    operator: str = ""
+    is_symbolic: bool = False
+    """Whether each axis of an input has a symbol."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +137,33 @@ def cases_of(kind: str) -> Sequence[Any]:
     return node_cases() if kind == "node" else model_cases(kind)
 
 
+def with_symbols(case: Any) -> ModelCase:
+    """The case with a symbol of its own for each axis of each input, and open outputs."""
+    model = ModelProto()
+    model.CopyFrom(case.model)
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    del model.graph.value_info[:]
+    for at, proto in enumerate(model.graph.input):
+        if proto.name not in initialized:
+            for axis, dim in enumerate(dims_of(proto.type)):
+                dim.dim_param = f"s{at}_{axis}"
+    for proto in model.graph.output:
+        for dim in dims_of(proto.type):
+            dim.Clear()
+    return ModelCase(case.name, model, case.data_sets, case.rtol, case.atol, operator_of(case), is_symbolic=True)
+
+
+def dims_of(kind: onnx.TypeProto) -> Sequence[Any]:
+    """The dimensions that a type states, of the tensors in it."""
+    kind = kind.optional_type.elem_type if kind.HasField("optional_type") else kind
+    kind = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
+    return kind.tensor_type.shape.dim
+
+
 def operator_of(case: Any) -> str:
     """The operator that a case tests, also where it is written out by others. The name of a case of a model."""
     if isinstance(case, ModelCase):
-        return case.name
+        return case.operator or case.name
     nodes = case.model.graph.node
     if len(nodes) == 1:
         node = nodes[0]
@@ -176,22 +204,25 @@ def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: s
     given = {name: tensors_of(value) for name, value in zip(names, inputs, strict=True)}
     # The lengths of sequences; and beside them the extents of tensors, which may be those of their elements.
     has_structure = any(isinstance(value, list) or is_none(value) for value in inputs)
-    shapes = {name: shape_of(value) for name, value in zip(names, inputs, strict=True) if has_structure}
+    is_symbolic = isinstance(case, ModelCase) and case.is_symbolic
+    shapes = {
+        name: symbols_of(value, f"s{at}") if is_symbolic else shape_of(value)
+        for at, (name, value) in enumerate(zip(names, inputs, strict=True))
+        if has_structure
+    }
     constants: dict[str, Any] = {}
     while True:
         try:
-            module = weft.from_onnx(model, shapes, constants=constants)
+            found = imported_and_called(model, shapes, constants, given, target)
             break
-        except weft.CompileError as error:
-            more = getattr(error, "unbound", frozenset()) - constants.keys()
+        except (weft.CompileError, ValueError) as error:
+            # Sizes that a call refuses, such as the -1 of a reshape, must be known at import as well.
+            sizes = {name for name, arrays in given.items() if is_size(arrays)}
+            refused = isinstance(error, ValueError | InterpreterError)
+            more = (sizes if refused else getattr(error, "unbound", frozenset())) - constants.keys()
             if not more:
                 raise
             constants |= {name: given[name][0] for name in more}
-    arguments = [array for name in names if name not in constants for array in given[name]]
-    if target == "interpreter":
-        found = weft.Interpreter(module).call("main", *arguments)
-    else:
-        found = weft.build(module, target, cache=False)["main"](*arguments)
     results = found if isinstance(found, tuple | list) else (found,)
     wanted = [array for value in outputs for array in tensors_of(value)]
     if len(results) != len(wanted):
@@ -206,6 +237,22 @@ def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: s
     return "", bool(constants)
 
 
+def imported_and_called(
+    model: ModelProto, shapes: Any, constants: dict[str, Any], given: dict[str, Any], target: str
+) -> Any:
+    """The results of a model with some inputs bound."""
+    module = weft.from_onnx(model, shapes, constants=constants)
+    arguments = [array for name, arrays in given.items() if name not in constants for array in arrays]
+    if target == "interpreter":
+        return weft.Interpreter(module).call("main", *arguments)
+    return weft.build(module, target, cache=False)["main"](*arguments)
+
+
+def is_size(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Whether an input may be sizes: a few integers."""
+    return len(arrays) == 1 and arrays[0].ndim <= 1 and arrays[0].size <= 64 and arrays[0].dtype.kind == "i"
+
+
 def is_none(value: Any) -> bool:
     """Whether an input is an optional without a value."""
     return value is None or (isinstance(value, np.ndarray) and value.dtype == object and value.tolist() is None)
@@ -214,6 +261,12 @@ def is_none(value: Any) -> bool:
 def shape_of(value: Any) -> Any:
     """What `shapes` says of an input."""
     found = [array.shape for array in tensors_of(value)]
+    return None if is_none(value) else found if isinstance(value, list) else found[0]
+
+
+def symbols_of(value: Any, prefix: str) -> Any:
+    """What `shapes` says of an input whose axes all have symbols."""
+    found = [tuple(f"{prefix}_{at}_{axis}" for axis in range(array.ndim)) for at, array in enumerate(tensors_of(value))]
     return None if is_none(value) else found if isinstance(value, list) else found[0]
 
 
@@ -286,6 +339,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="the kind of cases (default node)")
     parser.add_argument("--target", default="llvm", help='such as "c", or "interpreter" (default llvm)')
     parser.add_argument("--table", action="store_true", help="print the table alone")
+    parser.add_argument("--symbolic", action="store_true", help="give each axis of each input a symbol")
     parser.add_argument("--write", action="store_true", help="write the table to docs/models.md")
     arguments = parser.parse_args()
     verdicts: list[Verdict] = []
@@ -295,7 +349,7 @@ def main() -> None:
             continue
         if arguments.case and case.name not in arguments.case:
             continue
-        verdicts.append(judge(case, arguments.target))
+        verdicts.append(judge(with_symbols(case) if arguments.symbolic else case, arguments.target))
         if verdicts[-1].kind in ("refused", "wrong") and not (arguments.table or arguments.write):
             print(f"{verdicts[-1].kind:8} {case.name}: {verdicts[-1].message}", flush=True)
     print(table(verdicts))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+BOOL, FLOAT, INT64 = TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT64
 
 
 def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> NodeProto:
@@ -26,14 +26,17 @@ def model(
     opset: int = 18,
     dtype: int = FLOAT,
     domains: Mapping[str, int] | None = None,
+    types: Mapping[str, int] | None = None,
     **options: Any,
 ) -> ModelProto:
-    """A model of inputs with these shapes, and of weights; `domains` are opsets beside that of ONNX."""
+    """A model of inputs with these shapes, and of weights; `domains` are opsets beside that of ONNX; `types`
+    are element types of inputs and outputs other than `dtype`."""
+    kinds = types or {}
     graph = helper.make_graph(
         list(nodes),
         "graph",
-        [helper.make_tensor_value_info(name, dtype, shape) for name, shape in inputs.items()],
-        [helper.make_tensor_value_info(name, dtype, None) for name in outputs.split()],
+        [helper.make_tensor_value_info(name, kinds.get(name, dtype), shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, kinds.get(name, dtype), None) for name in outputs.split()],
         [numpy_helper.from_array(np.asarray(array), name) for name, array in (weights or {}).items()],
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **(domains or {})}.items()]

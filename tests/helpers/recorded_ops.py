@@ -1,4 +1,4 @@
-"""The cases of `tests/numeric/test_llvm_ops.py` as data: each module with its arguments and what LLVM makes of it."""
+"""The cases of `test_llvm_ops.py` as data: each module with its arguments and what LLVM makes of it."""
 
 import importlib.util
 import inspect
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_NUMERIC = Path(__file__).parent.parent / "numeric"
+_FOLDER = Path(__file__).parent.parent / "numeric" / "backends"
 
 
 def load_tests(name: str) -> ModuleType:
-    """A file of `tests/numeric`, a copy of its own that may be changed."""
-    spec = importlib.util.spec_from_file_location(f"recorded_{name}", _NUMERIC / f"{name}.py")
+    """A file of `tests/numeric/backends`, a copy of its own that may be changed."""
+    spec = importlib.util.spec_from_file_location(f"recorded_{name}", _FOLDER / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

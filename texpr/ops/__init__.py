@@ -9,13 +9,13 @@ stages before it are called `<name>_...`.
 """
 
 from weft.texpr.ops.activations import *
-from weft.texpr.ops.blocked import *
 from weft.texpr.ops.convolution import *
 from weft.texpr.ops.creation import *
 from weft.texpr.ops.cumulative import *
 from weft.texpr.ops.elementwise import *
 from weft.texpr.ops.indexing import *
 from weft.texpr.ops.normalization import *
+from weft.texpr.ops.packing import *
 from weft.texpr.ops.pooling import *
 from weft.texpr.ops.products import *
 from weft.texpr.ops.quantization import *
@@ -32,5 +32,8 @@ from weft.texpr.ops.spectral import *
 from weft.texpr.ops.transformers import *
 from weft.texpr.ops.transforms import *
 from weft.texpr.ops.winograd import *
+from weft.texpr.tensor import stating
 
-__all__ = [name for name, value in globals().items() if callable(value) and not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]
+_OPERATORS = {n: f for n, f in globals().items() if callable(f) and not n.startswith("_") and f is not stating}
+globals().update((name, stating(function)) for name, function in _OPERATORS.items())
+__all__ = list(_OPERATORS)  # pyright: ignore[reportUnsupportedDunderAll]

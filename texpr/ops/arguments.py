@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 from weft.support.argument_types import shown
 from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr.expr import (
+    Const,
     Expr,
     ExprLike,
     Number,
@@ -17,10 +18,25 @@ from weft.texpr.expr import (
     as_number,
     checked_dtype,
     error,
+    is_extent,
     is_float,
     is_integer,
 )
-from weft.texpr.shapes import Extent, UnknownExtent, checked_name, checked_shape, is_empty, is_same, items, shape_text
+from weft.texpr.reductions import max as greater
+from weft.texpr.shapes import (
+    Extent,
+    UnknownExtent,
+    agree,
+    checked_name,
+    checked_shape,
+    checked_sign,
+    is_empty,
+    is_not_negative,
+    items,
+    known_of,
+    shape_text,
+    simplified,
+)
 from weft.texpr.tensor import Tensor, computed
 
 P = ParamSpec("P")
@@ -88,7 +104,7 @@ def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
 def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
     """`value`, which must be a tensor of that shape."""
     tensor = checked_tensor(value, what)
-    if tensor.ndim != len(shape) or not all(map(is_same, tensor.shape, shape)):
+    if tensor.ndim != len(shape) or not all(map(agree, tensor.shape, shape)):
         raise error(
             f"{what} must have the shape {shape_text(shape)}, got {tensor.name} of shape {shape_text(tensor.shape)}"
         )
@@ -130,6 +146,32 @@ def integers(value: object, what: str, count: int, *, least: int | None = None) 
         if least is not None and number < least:
             raise error(f"{what} must be at least {least}, got {shown(value)}")
     return found
+
+
+def index_number(value: object, what: str) -> Extent:
+    """An integer, or an expression over integer variables, which may be negative. Raises CompileError for others."""
+    if not isinstance(value, Expr) or isinstance(value, Const):
+        return integer(value.value if isinstance(value, Const) else value, what)
+    if not is_extent(value):
+        raise error(f"{what} is `{value}`: it is made of integers and integer variables by + - * // %, min and max")
+    return simplified(value)
+
+
+def counts(value: object, what: str, count: int) -> tuple[Extent, ...]:
+    """`count` integers or expressions over integer variables that are not negative, or one for all."""
+    given = items(value) * (1 if type(value) in (list, tuple) else count)
+    if len(given) != count:
+        raise error(f"{what} takes one integer or {count}, got {shown(value)}")
+    found = tuple(checked_sign(index_number(item, what)) for item in given)
+    for number in found:
+        if isinstance(number, int) and number < 0:
+            raise error(f"{what} must be at least 0, got {shown(value)}")
+    return found
+
+
+def not_negative(extent: Extent) -> Extent:
+    """An extent, or 0 if it is negative."""
+    return extent if is_not_negative(extent) else simplified(greater(extent, 0))
 
 
 def checked_axis(what: str, axis: object, rank: int) -> int:
@@ -222,7 +264,9 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
                 continue
             elif any(isinstance(e, UnknownExtent) for e in both):
                 result[position] = next((e for e in both if isinstance(e, int)), UnknownExtent())
-            elif not is_same(*both):
+            elif agree(*both):
+                result[position] = known_of(*both)
+            else:
                 listed = " and ".join(map(shape_text, shapes))
                 raise error(
                     f"{what}: the shapes {listed} do not broadcast: extents {result[position]} and {extent} in "

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, IterVar, Number, error
+from weft.texpr.expr import Expr, IterVar, Number, as_expr, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import (
     compute,
     constant,
     integer,
     integers,
+    not_negative,
     numeric,
     product_dtype,
     ranked,
@@ -24,7 +25,7 @@ from weft.texpr.ops.transforms import constant_border
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent, is_same, items, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, agreed_quotient, is_same, items, product, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
@@ -39,8 +40,8 @@ class KernelWindow:
     size: Extent
     stride: int
     dilation: int
-    before: int
-    after: int
+    before: Extent
+    after: Extent
 
     @property
     def span(self) -> Extent:
@@ -89,7 +90,7 @@ def windows(
 
 def borders(
     what: str, padding: object, unpadded: Sequence[KernelWindow], extents: Sequence[Extent]
-) -> tuple[tuple[int, int], ...]:
+) -> tuple[tuple[Extent, Extent], ...]:
     """The padding before and after each axis.
 
     `padding` is an integer for all, one for each axis, all before and then all after (top, left, bottom, right), a pair
@@ -102,7 +103,7 @@ def borders(
             return ((0, 0),) * rank
         if padding.upper() in ("SAME", "SAME_UPPER", "SAME_LOWER"):
             is_lower = padding.upper() == "SAME_LOWER"
-            pairs = [_same(what, window, extent) for window, extent in zip(unpadded, extents, strict=True)]
+            pairs = [_same(window, extent) for window, extent in zip(unpadded, extents, strict=True)]
             return tuple((after, before) if is_lower else (before, after) for before, after in pairs)
         raise error(f"{what}: padding is 'SAME', 'VALID' or integers, got {shown(padding)}")
     given = items(padding)
@@ -116,31 +117,44 @@ def borders(
     return tuple((number, number) for number in integers(padding, label, rank, least=0))
 
 
-def _same(what: str, window: KernelWindow, extent: Extent) -> tuple[int, int]:
+def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
     """SAME padding, odd padding at the end."""
-    if not isinstance(window.span, int) or (window.stride != 1 and not isinstance(extent, int)):
-        raise error(f"{what}: padding 'SAME' needs numbers for the window, and for the axis unless the stride is 1")
-    if not isinstance(extent, int):
-        total = window.span - 1
+    if window.stride == 1:
+        total = simplified(as_expr(window.span) - 1)
     else:
-        count = -(-extent // window.stride)
-        total = max((count - 1) * window.stride + window.span - extent, 0)
-    return total // 2, total - total // 2
+        count = simplified((as_expr(extent) + (window.stride - 1)) // window.stride)
+        total = not_negative(simplified((as_expr(count) - 1) * window.stride + window.span - extent))
+    half = simplified(as_expr(total) // 2)
+    return half, simplified(as_expr(total) - half)
 
 
-def checked_layout(what: str, layout: object, letters: str) -> str:
-    """A layout: a permutation of `letters`. Raises CompileError for other values."""
-    if not isinstance(layout, str) or sorted(layout) != sorted(letters):
-        raise error(f"{what} must be a permutation of the letters {letters}, got {shown(layout)}")
-    return layout
+def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
+    """A layout: a permutation of `letters`, which may be followed by one of the texts `inner`, the letters of tiles of
+    packed axes. Raises CompileError for other values."""
+    upper, lower = (layout[: len(letters)], layout[len(letters) :]) if isinstance(layout, str) else ("", "")
+    if isinstance(layout, str) and sorted(upper) == sorted(letters) and lower in ("", *inner):
+        return layout
+    follows = f", which {' or '.join(inner)} may follow" if inner else ""
+    raise error(f"{what} must be a permutation of the letters {letters}{follows}, got {shown(layout)}")
 
 
 @dataclass(frozen=True)
 class Laid:
-    """A tensor whose axes have letters."""
+    """A tensor whose axes have letters. A letter in lower case is a tile of the axis in upper case, which counts the
+    tiles: NCHWc is NCHW with its channels packed."""
 
     tensor: Tensor
     layout: str
+
+    @property
+    def space(self) -> str:
+        """The letters of the axes in space."""
+        return LETTERS[sum(map(str.isupper, self.layout)) - 2]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of indices, one for each axis."""
+        return ["b" if c.isupper() and c.lower() in self.layout else c.lower() for c in self.layout]
 
     def extent(self, letter: str) -> Extent:
         """The extent of an axis."""
@@ -153,7 +167,7 @@ class Laid:
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
         """The tensor with the borders of windows along some of its axes, of `value`: a stage, where there is one."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
-        if not any(any(border) for border in borders):
+        if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
         return Laid(constant_border(self.tensor, borders, value, name), self.layout)
 
@@ -163,6 +177,8 @@ __all__ += ["depthwise_conv2d"]
 
 _Places: TypeAlias = Mapping[str, Expr]
 """An index for each letter of a layout."""
+_Indices: TypeAlias = Mapping[str, Expr | int]
+"""Indices for some letters."""
 
 
 class _Operands:
@@ -178,15 +194,22 @@ class _Operands:
         kernel_layout: str,
         channels: tuple[str, str],
         out_dtype: object,
+        packed: Sequence[str] = (),
     ) -> None:
-        """`channels` are those of kernels by default: before the axes in space and after them, as those of the data."""
-        rank = len(letters) + 2
-        layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters)
+        """`channels` are those of kernels by default: before the axes in space and after them, as those of the data.
+        Kernels of packed data end in one of `packed`, the first by default; without `packed`, data are not packed."""
+        data_tiles = ("c",) if packed else ()
+        layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
         default = channels[0] + letters if layout.index("C") == 1 else letters + channels[1]
-        order = checked_layout(f"{what}: kernel_layout", kernel_layout or default, default)
+        self.is_packed = layout.endswith("c")
+        tiles = packed if self.is_packed else ()
+        order = kernel_layout or default + "".join(tiles[:1])
+        order = checked_layout(f"{what}: kernel_layout", order, default, *tiles)
+        if self.is_packed and order.isupper():
+            raise error(f"{what}: kernels of packed data end in {' or '.join(tiles)}, got kernel_layout {order}")
         self.what, self.letters = what, letters
-        self.data = Laid(ranked(numeric(data, f"{what}: data"), f"{what}: data", rank), layout)
-        self.kernel = Laid(ranked(weight, f"{what}: weight", rank), order)
+        self.data = Laid(ranked(numeric(data, f"{what}: data"), f"{what}: data", len(layout)), layout)
+        self.kernel = Laid(ranked(weight, f"{what}: weight", len(order)), order.replace("oi", "og"))
         self.dtype = product_dtype(what, out_dtype, data, weight)
 
     def windows(self, strides: object, padding: object, dilation: object) -> dict[str, KernelWindow]:
@@ -198,20 +221,21 @@ class _Operands:
     def sums(
         self,
         windows: Mapping[str, KernelWindow],
-        outputs: Extent,
+        outputs: Mapping[str, Extent],
         over: Sequence[IterVar],
-        factors: Callable[[_Places, _Places], tuple[Expr, Mapping[str, Expr | int]]],
+        factors: Callable[[_Places, _Places], tuple[_Indices, _Indices]],
         name: str,
         border: Laid | None = None,
+        within: Sequence[IterVar] = (),
     ) -> Tensor:
-        """The products of data and kernels, summed over windows and other axes: of the data with the border of the
-        windows, a stage of its own, unless given.
+        """The products of data and kernels, summed over windows and other axes, `over` before them and `within` after
+        them: of the data with the border of the windows, a stage of its own, unless given.
 
-        `factors` gives the channel of the data and the place in the kernel, for an element of the result and one of the
-        window.
+        `outputs` are the extents of the channels of the result. `factors` gives the channel of the data and the place
+        in the kernel, for an element of the result and one of the window.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
-        shape = {"N": data.extent("N"), "C": outputs}
+        shape = {"N": data.extent("N"), **outputs}
         shape |= {c: window.positions((border or data).extent(c), self.what) for c, window in windows.items()}
         source = border or data.padded(windows, 0, f"{name}_pad")
         offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in windows.items()}
@@ -220,10 +244,10 @@ class _Operands:
             at = dict(zip(data.layout, indices, strict=True))
             channel, place = factors(at, offsets)
             places = {c: window.index(at[c], offsets[c]) for c, window in windows.items()}
-            x, y = source.at({"N": at["N"], "C": channel, **places}), kernel.at(place)
-            return sum_over(x.astype(wide) * y.astype(wide), axis=[*over, *offsets.values()]).astype(dtype)
+            x, y = source.at({"N": at["N"], **channel, **places}), kernel.at(place)
+            return sum_over(x.astype(wide) * y.astype(wide), axis=[*over, *offsets.values(), *within]).astype(dtype)
 
-        return compute([shape[c] for c in data.layout], element, name, [c.lower() for c in data.layout])
+        return compute([shape[c] for c in data.layout], element, name, data.names)
 
 
 def _convolution(
@@ -241,16 +265,29 @@ def _convolution(
     name: str = "",
 ) -> Tensor:
     what = f"conv{rank}d"
-    operands = _Operands(what, LETTERS[rank], data, data_layout, weight, kernel_layout, ("OI", "IO"), out_dtype)
+    letters, packed = LETTERS[rank], ("io", "ioi")
+    operands = _Operands(what, letters, data, data_layout, weight, kernel_layout, ("OI", "IO"), out_dtype, packed)
     inputs, outputs = _group_sizes(what, operands.data, operands.kernel, integer(groups, f"{what}: groups"))
-    rc = reduce_axis((0, inputs), "rc")
+    kernel = operands.kernel
+    rc = reduce_axis((0, inputs), "rb" if operands.is_packed else "rc")
+    within = {
+        c: reduce_axis((0, kernel.extent(c)), name) for c, name in (("i", "rc"), ("g", "rg")) if c in kernel.layout
+    }
 
-    def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
+    def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
+        """Packed, channels and filters are counted in tiles."""
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
-        return channel, {"O": at["C"], "I": rc, **offsets}
+        place = {"O": at["C"], "I": rc, **offsets}
+        if not operands.is_packed:
+            return {"C": channel}, place
+        inner = within["i"] * kernel.extent("g") + within["g"] if "g" in within else within["i"]
+        return {"C": channel, "c": inner}, {**place, "o": at["c"], **within}
 
+    filters: dict[str, Extent] = {"C": kernel.extent("O")}
+    if operands.is_packed:
+        filters["c"] = kernel.extent("o")
     moving = operands.windows(strides, padding, dilation)
-    return operands.sums(moving, operands.kernel.extent("O"), [rc], factors, name)
+    return operands.sums(moving, filters, [rc], factors, name, within=[*within.values()])
 
 
 def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
@@ -258,14 +295,22 @@ def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Ex
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
-    if not is_same(channels, simplified(inputs * groups)):
+    if source.layout.endswith("c"):
+        given, tile = source.extent("c"), simplified(product([kernel.extent(c) for c in "ig" if c in kernel.layout]))
+        if not agree(given, tile):
+            raise error(
+                f"{what}: {source.tensor.name} of shape {shape_text(source.tensor.shape)} has tiles of {given} "
+                f"channels, but {kernel.tensor.name} of shape {shape_text(kernel.tensor.shape)} takes tiles of {tile}"
+            )
+    if not agree(channels, simplified(inputs * groups)):
         raise error(
             f"{what}: {source.tensor.name} of shape {shape_text(source.tensor.shape)} has {channels} channels, but "
             f"{kernel.tensor.name} of shape {shape_text(kernel.tensor.shape)} takes {inputs} in each of {groups} groups"
         )
-    if groups > 1 and (not isinstance(outputs, int) or outputs % groups):
+    each = agreed_quotient(outputs, groups)
+    if each is None:
         raise error(f"{what}: {outputs} output channels cannot be split into {groups} groups")
-    return inputs, outputs // groups
+    return inputs, each
 
 
 conv1d = variant(
@@ -288,7 +333,9 @@ conv2d = variant(
     `padding` is an integer, one for each axis, (top, left, bottom, right), a pair for each axis, "SAME" or "VALID".
     Layouts are permutations of the letters; kernels are OIHW by default, HWIO where channels come last. The border is a
     stage of its own, `<name>_pad`. Sums are formed in `out_dtype` (that of the data), of floats of 16 bits in float32.
-    Raises CompileError for channels that do not match and windows that do not fit.
+    Packed data, NCHWc (`te.ops.pack(data, 1, c)`), take kernels OIHWio (`pack(weight, [1, 0], [c, f])`), or OIHWioi, in
+    which each tile of channels is packed again for dot products; the result is NCHWc with tiles of f channels. Groups
+    consist of whole tiles then. Raises CompileError for channels that do not match and windows that do not fit.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight, None, strides, padding, dilation, groups)`.
@@ -321,24 +368,33 @@ def depthwise_conv2d(
 ) -> Tensor:
     """A convolution of each channel of data (N, C, H, W) with kernels of its own, (C, M, H, W): C * M channels.
 
-    With data (N, H, W, C), kernels are (H, W, C, M). Padding and sums as in `conv2d`.
+    With data (N, H, W, C), kernels are (H, W, C, M); with packed data, NCHWc, CMHWc, and M is 1. Padding and sums as in
+    `conv2d`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight.reshape(C * M, 1, H, W), ..., groups=C)`.
     """
     what = "depthwise_conv2d"
-    operands = _Operands(what, "HW", data, data_layout, weight, "", ("CM", "CM"), out_dtype)
-    channels, multiplier = operands.data.extent("C"), operands.kernel.extent("M")
-    if not is_same(channels, operands.kernel.extent("C")):
-        raise error(f"{what}: the data has {channels} channels, the kernels are for {operands.kernel.extent('C')}")
+    operands = _Operands(what, "HW", data, data_layout, weight, "", ("CM", "CM"), out_dtype, ("c",))
+    letters = "Cc" if operands.is_packed else "C"
+    channels = {c: operands.data.extent(c) for c in letters}
+    of_kernels = {c: operands.kernel.extent(c) for c in letters}
+    if not all(agree(channels[c], of_kernels[c]) for c in letters):
+        given, taken = (" tiles of ".join(map(str, found.values())) for found in (channels, of_kernels))
+        raise error(f"{what}: the data has {given} channels, the kernels are for {taken}")
+    multiplier = operands.kernel.extent("M")
     single = isinstance(multiplier, int) and multiplier == 1
+    if operands.is_packed and not single:
+        raise error(f"{what}: kernels of packed data have one filter for each channel, got {multiplier}")
 
-    def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
-        channel = at["C"] if single else at["C"] // multiplier
-        return channel, {"C": channel, "M": 0 if single else at["C"] % multiplier, **offsets}
+    def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
+        channel: dict[str, Expr | int] = {c: at[c] for c in letters}
+        if not single:
+            channel["C"] = at["C"] // multiplier
+        return channel, {**channel, "M": 0 if single else at["C"] % multiplier, **offsets}
 
     moving = operands.windows(strides, padding, dilation)
-    return operands.sums(moving, simplified(channels * multiplier), [], factors, name)
+    return operands.sums(moving, {**channels, "C": simplified(channels["C"] * multiplier)}, [], factors, name)
 
 
 def _transposed(
@@ -370,12 +426,12 @@ def _transposed(
     sliding = {c: KernelWindow(window.size, 1, window.dilation, 0, 0) for c, window in given.items()}
     rc = reduce_axis((0, inputs), "rc")
 
-    def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
+    def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
         mirrored = {c: window.size - 1 - offsets[c] for c, window in given.items()}
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
-        return channel, {"I": channel, "O": at["C"] if groups == 1 else at["C"] % outputs, **mirrored}
+        return {"C": channel}, {"I": channel, "O": at["C"] if groups == 1 else at["C"] % outputs, **mirrored}
 
-    return operands.sums(sliding, simplified(outputs * groups), [rc], factors, name, between)
+    return operands.sums(sliding, {"C": simplified(outputs * groups)}, [rc], factors, name, between)
 
 
 conv1d_transpose = variant(
@@ -420,13 +476,14 @@ conv3d_transpose = variant(
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
     """Input and output channels of a group."""
     channels = kernel.extent("I")
-    if not is_same(source.extent("C"), channels):
+    if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
     if groups == 1:
         return channels, kernel.extent("O")
-    if groups < 1 or not isinstance(channels, int) or channels % groups:
+    each = agreed_quotient(channels, groups)
+    if each is None:
         raise error(f"{what}: {channels} channels cannot be split into {groups} groups")
-    return channels // groups, kernel.extent("O")
+    return each, kernel.extent("O")
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:

@@ -6,19 +6,22 @@ import math
 from collections.abc import Callable
 
 from weft.support.argument_types import checked
-from weft.texpr.expr import Expr, Number, error, is_float, is_integer
+from weft.texpr.expr import Expr, Number, as_expr, error, is_float, is_integer
 from weft.texpr.math import select
 from weft.texpr.ops.arguments import (
     checked_axis,
     checked_tensor,
     compute,
     constant,
-    integer,
+    index_number,
     integers,
+    not_negative,
     result_dtype,
     sum_dtype,
 )
-from weft.texpr.shapes import as_index, checked_shape, items
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as less
+from weft.texpr.shapes import Extent, as_index, checked_shape, is_same, items, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["arange", "extents", "eye", "full", "iota", "linspace", "tri", "tril", "triu"]
@@ -72,17 +75,24 @@ def iota(shape: object, axis: int = 0, dtype: object = "int64", *, name: str = "
 
 @checked
 def arange(
-    start: Number, stop: Number | None = None, step: Number = 1, dtype: object = "int64", *, name: str = "arange"
+    start: Number | Expr,
+    stop: Number | Expr | None = None,
+    step: Number | Expr = 1,
+    dtype: object = "int64",
+    *,
+    name: str = "arange",
 ) -> Tensor:
     """Numbers from `start` (0 where it is the only bound) to `stop` (exclusive), `step` apart.
 
     The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers
-    that the dtype does not hold.
+    that the dtype does not hold. Integers may be expressions over integer variables.
 
     Dtypes: numbers.
     Equals: `np.arange(start, stop, step, dtype)`.
     """
     first, last = (0, start) if stop is None else (start, stop)
+    if isinstance(first, Expr) or isinstance(last, Expr) or isinstance(step, Expr):
+        return _symbolic_range(first, last, step, result_dtype(dtype, "int64"), name)
     if step == 0:
         raise error("arange: the step is 0")
     if not all(math.isfinite(number) for number in (first, last, step)):
@@ -97,6 +107,32 @@ def arange(
         return base + i.astype(result) * gap
 
     return compute((count,), element, name, "i")
+
+
+def _symbolic_range(start: object, stop: object, step: object, dtype: str, name: str) -> Tensor:
+    """`arange` with bounds that are expressions over integer variables."""
+    first, last, gap = (index_number(number, "arange: a bound") for number in (start, stop, step))
+    if not is_integer(dtype):
+        raise error(f"arange of integer variables makes integers, got {dtype}")
+    up, down = (not_negative(simplified(as_expr(a) - b)) for a, b in ((last, first), (first, last)))
+    if is_same(gap, 0):
+        raise error("arange: the step is 0")
+    if isinstance(gap, int):
+        count = simplified((as_expr(up if gap > 0 else down) + (abs(gap) - 1)) // abs(gap))
+    else:
+        count = _count_by_sign(up, down, gap)
+
+    def element(i: Expr) -> Expr:
+        return (first + i * gap).astype(dtype)
+
+    return compute((count,), element, name, "i")
+
+
+def _count_by_sign(up: Extent, down: Extent, step: Expr) -> Extent:
+    """The number of steps up or down, whichever the sign of `step` decides. A step of 0 makes none."""
+    rising, falling = (greater(less(s, 1), 0) for s in (step, 0 - step))
+    size = greater(greater(step, 0 - step), 1)
+    return simplified((up * rising + down * falling + (size - 1) * (rising + falling)) // size)
 
 
 @checked
@@ -135,13 +171,13 @@ def linspace(
 
 
 def _where_columns(
-    what: str, shape: tuple[object, object], k: int, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
+    what: str, shape: tuple[object, object], k: Extent, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
 ) -> Tensor:
     """A matrix of ones where `test(column, row + k)` holds, of zeros elsewhere."""
     result = result_dtype(dtype, "float32")
     rows, columns = shape
     extents = checked_shape((rows, rows if columns is None else columns), f"{what}: the shape")
-    offset = integer(k, f"{what}: k")
+    offset = index_number(k, f"{what}: k")
     one, zero = constant(1, result), constant(0, result)
 
     def element(i: Expr, j: Expr) -> Expr:
@@ -150,7 +186,9 @@ def _where_columns(
     return compute(extents, element, name, "ij")
 
 
-def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: object = "float32", *, name: str = "eye") -> Tensor:
+def eye(
+    n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "eye"
+) -> Tensor:
     """A matrix of zeros with ones on the diagonal `k`, of which 0 is the main one and 1 that above it.
 
     Dtypes: all.
@@ -159,7 +197,9 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: object = "flo
     return _where_columns("eye", (n_rows, n_cols), k, dtype, lambda column, row: column == row, name)
 
 
-def tri(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: object = "float32", *, name: str = "tri") -> Tensor:
+def tri(
+    n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "tri"
+) -> Tensor:
     """A matrix of ones on the diagonal `k` and below it, of zeros above it.
 
     Dtypes: all.
@@ -168,11 +208,11 @@ def tri(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: object = "flo
     return _where_columns("tri", (n_rows, n_cols), k, dtype, lambda column, row: column <= row, name)
 
 
-def _triangle(what: str, data: Tensor, k: int, upper: bool, name: str) -> Tensor:
+def _triangle(what: str, data: Tensor, k: Extent, upper: bool, name: str) -> Tensor:
     source = checked_tensor(data, f"{what}: data")
     if source.ndim < 2:
         raise error(f"{what} takes matrices, {source.name} has rank {source.ndim}")
-    offset = integer(k, f"{what}: k")
+    offset = index_number(k, f"{what}: k")
 
     def element(*indices: Expr) -> Expr:
         row, column = indices[-2] + offset, indices[-1]
@@ -181,7 +221,7 @@ def _triangle(what: str, data: Tensor, k: int, upper: bool, name: str) -> Tensor
     return compute(source.shape, element, name)
 
 
-def tril(data: Tensor, k: int = 0, *, name: str = "tril") -> Tensor:
+def tril(data: Tensor, k: Extent = 0, *, name: str = "tril") -> Tensor:
     """Matrices with zeros above the diagonal `k`, of which 0 is the main one and 1 that above it.
 
     Dtypes: all.
@@ -190,7 +230,7 @@ def tril(data: Tensor, k: int = 0, *, name: str = "tril") -> Tensor:
     return _triangle("tril", data, k, False, name)
 
 
-def triu(data: Tensor, k: int = 0, *, name: str = "triu") -> Tensor:
+def triu(data: Tensor, k: Extent = 0, *, name: str = "triu") -> Tensor:
     """Matrices with zeros below the diagonal `k`.
 
     Dtypes: all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, ExprLike, Number, error
+from weft.texpr.expr import Expr, ExprLike, Number, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import const, if_then_else, select
 from weft.texpr.ops.arguments import (
@@ -16,13 +16,15 @@ from weft.texpr.ops.arguments import (
     checked_tensor,
     compute,
     constant,
+    counts,
     empty,
     floating,
-    integer,
+    index_number,
     integers,
     integral,
     is_one,
     is_one_of,
+    not_negative,
     one_dtype,
     ranked,
     read_broadcast,
@@ -34,7 +36,7 @@ from weft.texpr.ops.elementwise import cast
 from weft.texpr.ops.transforms import flatten, moved
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, checked_shape, is_empty, items, shape_text, simplified
+from weft.texpr.shapes import Extent, checked_shape, is_empty, is_not_negative, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "one_hot",
+    "prefix",
     "strided_slice",
     "take",
     "take_along_axis",
@@ -51,8 +54,8 @@ __all__ = [
 
 def strided_slice(
     data: Tensor,
-    begin: int | Sequence[int | None],
-    end: int | Sequence[int | None],
+    begin: Extent | Sequence[Extent | None],
+    end: Extent | Sequence[Extent | None],
     strides: int | Sequence[int] = 1,
     axes: Sequence[int] | None = None,
     *,
@@ -61,8 +64,8 @@ def strided_slice(
     """The elements from `begin` to `end` (exclusive), `strides` apart, along the first axes or along `axes`.
 
     Bounds are those of Python's slices, also along axes of symbolic extent: negative ones count from the end, those
-    beyond the axis are clamped, None is the respective end of the axis. Negative strides read backwards. Raises
-    CompileError for a stride of 0.
+    beyond the axis are clamped, None is the respective end of the axis. They may be expressions over variables.
+    Negative strides read backwards. Raises CompileError for a stride of 0.
 
     Dtypes: all.
     Equals: `data[begin:end:strides, ...]`.
@@ -78,7 +81,7 @@ def strided_slice(
     shape = list(source.shape)
     lines: dict[int, tuple[Extent, int]] = {}
     for axis, first, last, step in zip(along, firsts, lasts, steps, strict=True):
-        bounds = tuple(None if bound is None else integer(bound, "strided_slice: a bound") for bound in (first, last))
+        bounds = [None if b is None else index_number(b, "strided_slice: a bound") for b in (first, last)]
         if step == 0:
             raise error("strided_slice: a stride is 0")
         start, shape[axis] = _line(shape[axis], bounds[0], bounds[1], step)
@@ -92,8 +95,27 @@ def strided_slice(
     return moved(source, shape, place, name)
 
 
-def _line(extent: Extent, first: int | None, last: int | None, step: int) -> tuple[Extent, Extent]:
+def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
+    """The first elements along each axis, of which there are `shape`.
+
+    Raises CompileError for another number of axes, and for more elements than an axis has; symbolic extents must not be
+    greater than those of the data.
+
+    Dtypes: all.
+    Equals: `data[:shape[0], :shape[1], ...]`.
+    """
+    source, extents = checked_tensor(data, "prefix: data"), checked_shape(shape, "prefix: the shape")
+    pairs = list(zip(extents, source.shape, strict=False))
+    if len(extents) != source.ndim or any(isinstance(a, int) and isinstance(b, int) and a > b for a, b in pairs):
+        given, wanted = shape_text(source.shape), shape_text(extents)
+        raise error(f"prefix: {source.name} of shape {given} has no part of shape {wanted}")
+    return moved(source, extents, lambda _, index: index, name)
+
+
+def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
     """The first index of a slice and how many there are."""
+    if not isinstance(first, int | None) or not isinstance(last, int | None):
+        return _symbolic_line(extent, first, last, step)
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
@@ -109,6 +131,29 @@ def _line(extent: Extent, first: int | None, last: int | None, step: int) -> tup
     start = extent - 1 if first is None else less(extent - 1, first) if first >= 0 else greater(extent + first, -1)
     end = -1 if last is None else less(extent - 1, last) if last >= 0 else greater(extent + last, -1)
     return start, _steps(start + 1 if last is None else greater(start - end, 0), -step)
+
+
+def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
+    """The first index of a slice with symbolic bounds, and the number of its elements."""
+    if step > 0:
+        start = 0 if first is None else not_negative(_from_start(first, extent))
+        end = extent if last is None else less(_from_start(last, extent), extent)
+        return start, _steps(not_negative(simplified(as_expr(end) - start)), step)
+    start = extent - 1 if first is None else less(_from_start(first, extent), as_expr(extent) - 1)
+    end = -1 if last is None else greater(less(_from_start(last, extent), as_expr(extent) - 1), -1)
+    start = simplified(start)
+    return start, _steps(not_negative(simplified(as_expr(start) - end)), -step)
+
+
+def _from_start(bound: Extent, extent: Extent) -> Extent:
+    """A bound counted from the start of an axis, if it is negative from the end."""
+    if is_not_negative(bound):
+        return bound
+    from_end = simplified(as_expr(extent) + bound)
+    if is_not_negative(simplified(-1 - as_expr(bound))):
+        return from_end
+    is_negative = greater(less(0 - as_expr(bound), 1), 0)
+    return simplified(bound + extent * is_negative)
 
 
 def _steps(length: Extent, step: int) -> Extent:
@@ -296,7 +341,7 @@ def gather_nd(data: Tensor, indices: Tensor, mode: str = "clip", *, name: str = 
 
 def one_hot(
     indices: Tensor,
-    depth: int,
+    depth: Extent,
     on_value: Number = 1,
     off_value: Number = 0,
     axis: int = -1,
@@ -310,7 +355,7 @@ def one_hot(
     Equals: `torch.nn.functional.one_hot(indices, depth)`, as `dtype`.
     """
     source = integral(indices, "one_hot: indices")
-    (count,) = integers(depth, "one_hot: depth", 1, least=0)
+    (count,) = counts(depth, "one_hot: depth", 1)
     along = checked_axis("one_hot", axis, source.ndim + 1)
     result = result_dtype(dtype, "float32")
     on, off = constant(on_value, result), constant(off_value, result)

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec
 
 from weft.dialects.element_types import least
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, IterVar, error, is_float, type_of
+from weft.texpr.expr import Expr, IterVar, as_expr, error, is_float, type_of
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import cast, const, if_then_else, max_value, pow, select, sqrt
 from weft.texpr.ops.arguments import (
@@ -46,11 +46,12 @@ def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: 
     """The data of a pool. Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
     if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
-    source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *ranks)
+    is_packed = isinstance(layout, str) and layout.endswith("c")
+    source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *(rank + is_packed for rank in ranks))
     if kind == "avg" and not is_float(source.dtype):
         raise error(f"{what}: means are of floats, {source.name} is {source.dtype}: use te.ops.cast")
-    letters = "NC" + LETTERS[source.ndim - 2]
-    return Laid(source, checked_layout(f"{what}: layout", layout or letters, letters))
+    letters = "NC" + LETTERS[source.ndim - 2 - is_packed]
+    return Laid(source, checked_layout(f"{what}: layout", layout or letters, letters, "c"))
 
 
 def _pool(
@@ -96,19 +97,19 @@ def _pool(
             total = total / float_of_product(counts, wide)
         return total.astype(dtype)
 
-    return compute([shape[c] for c in source.layout], element, name, [c.lower() for c in source.layout])
+    return compute([shape[c] for c in source.layout], element, name, source.names)
 
 
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
     """The window along each axis in space as it is given, and with what `ceil_mode` adds to its border."""
-    letters = LETTERS[source.tensor.ndim - 2]
+    letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
     given = windows(what, sizes, sizes if strides is None else strides, padding, dilation, extents)
     moving = {
-        c: _lengthened(what, window, extent) if ceil_mode else window
+        c: _lengthened(window, extent) if ceil_mode else window
         for c, window, extent in zip(letters, given, extents, strict=True)
     }
     return given, moving
@@ -117,7 +118,7 @@ def _windows(
 def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[str, Extent]:
     """The extent of each letter of the result."""
     space = {c: window.positions(source.extent(c), what) for c, window in moving.items()}
-    return {"N": source.extent("N"), "C": source.extent("C"), **space}
+    return {**{c: source.extent(c) for c in source.layout}, **space}
 
 
 def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
@@ -134,17 +135,14 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
     return cast(result if number == 1 else result * number, dtype)
 
 
-def _lengthened(what: str, window: KernelWindow, extent: Extent) -> KernelWindow:
+def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
     """The window with padding for one more position, if that starts within the axis or the padding before it."""
-    padded = simplified(extent + (window.before + window.after))
-    if not isinstance(padded, int) or not isinstance(extent, int) or not isinstance(window.span, int):
-        raise error(f"{what}: ceil_mode needs numbers for extents, got {extent}")
-    if padded < window.span:
+    stride, reach = window.stride, as_expr(extent) + window.before
+    padded, span = simplified(reach + window.after), window.span
+    if isinstance(padded, int) and isinstance(span, int) and padded < span:
         return window
-    more = -(-(padded - window.span) // window.stride)
-    if more * window.stride >= extent + window.before:
-        more -= 1
-    return replace(window, after=max(window.after, more * window.stride + window.span - extent - window.before))
+    more = least_of((as_expr(padded) - span + (stride - 1)) // stride, (reach - 1) // stride)
+    return replace(window, after=simplified(greatest(more * stride + span - reach, window.after)))
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
@@ -177,7 +175,7 @@ def _pool_with_border(
 
 _ARGUMENTS = """`strides` are those of the kernel unless given, padding is as in `conv2d`. With `ceil_mode` a last
 window starts within the axis or its border before, and may end behind the border. Layouts are permutations of the
-letters."""
+letters; with a c at the end, channels are packed."""
 
 
 def _operator(template: Callable[Concatenate[tuple[str, int], P], Tensor], kind: str, rank: int) -> Callable[P, Tensor]:
@@ -296,7 +294,7 @@ def max_pool_with_indices(
         place = select(is_there, flat if flat is not None else 0, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 
-    letters = [c.lower() for c in source.layout]
+    letters = source.names
     found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), letters, element, name)
     found[0].name, found[1].name = f"{name}_values", f"{name}_indices"
     return found
@@ -319,17 +317,22 @@ class _Parts:
             return 0
         return position * self.longest if self.even else position * self.extent // self.count
 
+    def place(self, position: Expr, offset: Expr) -> Expr:
+        """An element of a part. Those after the end of a shorter part are in the axis, too."""
+        place = offset + self.start(position)
+        return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
+
     def size(self, position: Expr) -> Extent:
         if self.even:
             return self.longest
         return ((position + 1) * self.extent + (self.count - 1)) // self.count - self.start(position)
 
 
-def _parts(what: str, extent: Extent, count: int) -> _Parts:
+def _parts(extent: Extent, count: int) -> _Parts:
     if count == 1:
         return _Parts(extent, 1, extent)
     if not isinstance(extent, int):
-        raise error(f"{what}: an axis of symbolic extent {extent} becomes 1 element, not {count}")
+        return _Parts(extent, count, simplified((extent + (count - 2)) // count + 1))
     ends = [-(-(part + 1) * extent // count) for part in range(count)]
     return _Parts(extent, count, max(end - part * extent // count for part, end in enumerate(ends)))
 
@@ -344,31 +347,26 @@ def adaptive_pool(
 ) -> Tensor:
     """The mean (avg), greatest (max) or sum of parts of the axes in space of data (N, C, ...), of 1 to 3 such axes.
 
-    Part i of n goes from floor(i * extent / n) to ceil((i + 1) * extent / n). Raises CompileError for empty axes, and
-    for symbolic ones in more than one part.
+    Part i of n goes from floor(i * extent / n) to ceil((i + 1) * extent / n). Raises CompileError for empty axes.
 
     Dtypes: numbers; floats for means.
     Equals: `torch.nn.functional.adaptive_avg_pool2d(data, output_size)` and its like.
     """
     what = "adaptive_pool"
     source = pooled_data(what, data, pool_type, layout, 3, 4, 5)
-    letters = LETTERS[source.tensor.ndim - 2]
+    letters = source.space
     sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
     check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
-    parts = {c: _parts(what, extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
+    parts = {c: _parts(extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
     offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
     dtype = source.tensor.dtype
     wide = dtype if pool_type == "max" else sum_dtype(dtype)
-    shape: dict[str, Extent] = {
-        "N": source.extent("N"),
-        "C": source.extent("C"),
-        **dict(zip(letters, sizes, strict=True)),
-    }
+    shape = {**{c: source.extent(c) for c in source.layout}, **dict(zip(letters, sizes, strict=True))}
 
     def element(*indices: Expr) -> Expr:
         at = dict(zip(source.layout, indices, strict=True))
-        places = {c: offsets[c] + part.start(at[c]) for c, part in parts.items()}
+        places = {c: part.place(at[c], offsets[c]) for c, part in parts.items()}
         value = source.at({**at, **places}).astype(wide)
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         combine: Callable[..., Expr] = greatest if pool_type == "max" else sum_over
@@ -378,7 +376,7 @@ def adaptive_pool(
             result = result / float_of_product([part.size(at[c]) for c, part in parts.items()], wide)
         return result.astype(dtype)
 
-    return compute([shape[c] for c in source.layout], element, name, [c.lower() for c in source.layout])
+    return compute([shape[c] for c in source.layout], element, name, source.names)
 
 
 def global_pool(

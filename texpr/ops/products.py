@@ -26,7 +26,7 @@ from weft.texpr.ops.elementwise import add
 from weft.texpr.reductions import min as lesser
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent, is_same, shape_text
+from weft.texpr.shapes import Extent, agree, is_same, known_of, shape_text
 from weft.texpr.tensor import Tensor
 
 __all__ = ["batch_matmul", "cross", "dense", "det", "einsum", "grouped_matmul", "matmul", "outer"]
@@ -83,7 +83,7 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
 def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
     """Raises CompileError where the axes that a product sums over have different extents."""
-    if not is_same(a.shape[axis_a], b.shape[axis_b]):
+    if not agree(a.shape[axis_a], b.shape[axis_b]):
         raise error(
             f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
             f"{b.name} of shape {shape_text(b.shape)} has {b.shape[axis_b]} in axis {axis_b}"
@@ -234,7 +234,7 @@ def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tenso
     along = checked_axis("cross", axis, len(shape))
     for tensor in (x, y):
         place = along - len(shape) + tensor.ndim
-        if place < 0 or not is_same(tensor.shape[place], 3):
+        if place < 0 or not agree(tensor.shape[place], 3):
             raise error(f"cross: axis {axis} of {tensor.name} of shape {shape_text(tensor.shape)} must have 3 elements")
 
     def element(*indices: Expr) -> Expr:
@@ -310,6 +310,8 @@ def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict
             known = extents.setdefault(letter, extent)
             if is_one(known):
                 extents[letter] = extent
-            elif not is_one(extent) and not is_same(known, extent):
-                raise error(f"einsum '{subscripts}': letter {letter} is {known} and {extent}")
+            elif not is_one(extent):
+                if not agree(known, extent):
+                    raise error(f"einsum '{subscripts}': letter {letter} is {known} and {extent}")
+                extents[letter] = known_of(known, extent)
     return extents

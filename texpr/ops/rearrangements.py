@@ -20,7 +20,7 @@ from weft.texpr.ops.convolution import checked_layout
 from weft.texpr.ops.transforms import flatten, moved, reshape, transpose
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, items, quotient, shape_text, simplified
+from weft.texpr.shapes import Extent, agreed_quotient, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["channel_shuffle", "depth_to_space", "diagonal", "meshgrid", "moveaxis", "roll", "space_to_depth"]
@@ -166,7 +166,7 @@ def _blocks(what: str, data: Tensor, block_size: int, mode: str, layout: str) ->
 
 
 def _part(what: str, source: Tensor, extent: Extent, divisor: int) -> Extent:
-    found = quotient(extent, divisor)
+    found = agreed_quotient(extent, divisor)
     if found is None:
         raise error(f"{what}: {divisor} does not divide {extent} of {source.name} of shape {shape_text(source.shape)}")
     return found

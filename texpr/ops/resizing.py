@@ -16,7 +16,7 @@ from weft.texpr.ops.arguments import (
     checked_tensor,
     compute,
     constant,
-    integers,
+    counts,
     is_one_of,
     ranked,
     sum_dtype,
@@ -108,9 +108,14 @@ class _Axis:
                 start, end = (round(bound * _ROI_PARTS) for bound in self.roi or (0, 1))
                 if single:
                     return _Line(0, (n - 1) * (start + end), 2 * _ROI_PARTS)
+                if not isinstance(size, int):
+                    raise error(f"resizing by {mode} needs a known size, got {size}")
                 return _Line((n - 1) * (end - start), (n - 1) * (size - 1) * start, (size - 1) * _ROI_PARTS)
             case "pytorch_half_pixel" if single:
                 return _Line(0, 0, 1)
+            case "pytorch_half_pixel" if not isinstance(size, int):
+                # A lone element is the first one.
+                return _Line(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
             case _:
                 return _Line(top * 2, top - bottom, bottom * 2)
 
@@ -224,7 +229,7 @@ class _Resizing:
             return self._or_extrapolated(value, c, at[c]).astype(dtype)
 
         shape = [axis.size if letter == c else source.extent(letter) for letter in letters]
-        return Laid(compute(shape, element, name, [letter.lower() for letter in letters]), letters)
+        return Laid(compute(shape, element, name, source.names), letters)
 
     def _ratio(self, axis: _Axis) -> Fraction:
         ratio = axis.known_ratio
@@ -256,7 +261,7 @@ def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:
 def _resize(
     rank: int,
     data: Tensor,
-    size: int | Sequence[int] | None = None,
+    size: Extent | Sequence[Extent] | None = None,
     layout: str = "",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -281,9 +286,10 @@ def _resize(
     ):
         if not is_one_of(word, words):
             raise error(f"{what}: the {label} is one of {', '.join(words)}, got {shown(word)}")
-    image = ranked(checked_tensor(data, f"{what}: data"), f"{what}: data", rank + 2)
     letters = LETTERS[rank]
-    source = Laid(image, checked_layout(f"{what}: layout", layout, "NC" + letters))
+    laid = checked_layout(f"{what}: layout", layout, "NC" + letters, "c")
+    image = ranked(checked_tensor(data, f"{what}: data"), f"{what}: data", len(laid))
+    source = Laid(image, laid)
     check_nonempty(what, image, [layout.index(c) for c in letters])
     if method != "nearest" and not is_float(image.dtype):
         raise error(f"{what}: {method} is for floats, {image.name} is {image.dtype}: use te.ops.cast")
@@ -312,13 +318,13 @@ def _resize(
         return resizing.between(source, at, letters, dict[str, Expr | int](at)).astype(image.dtype)
 
     shape = [resizing.axes[c].size if c in letters else source.extent(c) for c in layout]
-    return compute(shape, element, name, [c.lower() for c in layout])
+    return compute(shape, element, name, source.names)
 
 
 def _axes(
     what: str,
     extents: Sequence[Extent],
-    size: int | Sequence[int] | None,
+    size: Extent | Sequence[Extent] | None,
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_Axis]:
@@ -328,7 +334,9 @@ def _axes(
         raise error(f"{what} needs size= or scales=")
     sizes: Sequence[Extent | None] = [None] * rank
     if size is not None:
-        sizes = integers(size, f"{what}: size", rank, least=1)
+        sizes = counts(size, f"{what}: size", rank)
+        if any(isinstance(number, int) and number < 1 for number in sizes):
+            raise error(f"{what}: size must be at least 1, got {shown(size)}")
     factors: list[Fraction | None] = [None] * rank
     if scales is not None:
         given = items(scales) * (1 if isinstance(scales, list | tuple) else rank)

@@ -27,7 +27,7 @@ from weft.texpr.ops.resizing import METHODS, cubic_weight
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, is_same, shape_text
+from weft.texpr.shapes import Extent, agree, shape_text
 from weft.texpr.tensor import Tensor
 
 __all__ = ["grid_sample", "roi_align"]
@@ -105,7 +105,7 @@ def grid_sample(
     rank = image.ndim - 2
     places = floating(ranked(grid, f"{what}: grid", rank + 2), f"{what}: grid")
     dtype = one_dtype(what, image, places)
-    if not is_same(places.shape[0], image.shape[0]) or not is_same(places.shape[-1], rank):
+    if not agree(places.shape[0], image.shape[0]) or not agree(places.shape[-1], rank):
         raise error(
             f"{what}: {image.name} of shape {shape_text(image.shape)} takes a grid (N, ..., {rank}), got {places.name} "
             f"of shape {shape_text(places.shape)}"

@@ -24,7 +24,7 @@ from weft.texpr.ops.indexing import bounded, check_within, checked_mode
 from weft.texpr.ops.transforms import broadcast_to
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
-from weft.texpr.shapes import Extent, is_empty, is_same, product, shape_text
+from weft.texpr.shapes import Extent, agree, is_empty, is_same, product, shape_text
 from weft.texpr.tensor import Tensor
 
 __all__ = ["max_unpool", "put_along_axis", "scatter_elements", "scatter_nd"]
@@ -139,7 +139,7 @@ def put_along_axis(
         checked_tensor(values, f"{what}: values"),
     )
     common = broadcast_shape(what, places.shape, changes.shape)
-    if len(common) != places.ndim or not all(map(is_same, common, places.shape)):
+    if len(common) != places.ndim or not all(map(agree, common, places.shape)):
         raise error(
             f"{what}: the values of shape {shape_text(changes.shape)} are larger than the indices of shape "
             f"{shape_text(places.shape)}"

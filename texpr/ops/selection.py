@@ -24,11 +24,12 @@ from weft.texpr.ops.arguments import (
     one_dtype,
     ranked,
 )
-from weft.texpr.ops.sorting import argsort
-from weft.texpr.ops.transforms import flatten
+from weft.texpr.ops.rearrangements import moveaxis
+from weft.texpr.ops.sorting import argsort, order_of_rows
+from weft.texpr.ops.transforms import flatten, reshape
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
-from weft.texpr.shapes import Extent, is_empty, is_same, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, is_empty, is_same, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["compress", "nms", "nonzero", "unique"]
@@ -132,24 +133,36 @@ def compress(
 
 
 def unique(
-    data: Tensor, size: int | None = None, fill_value: Number = 0, *, name: str = "unique"
+    data: Tensor, size: int | None = None, fill_value: Number = 0, axis: int | None = None, *, name: str = "unique"
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The different elements of the flat data in ascending order, and of each the place where it comes first and how
-    often it comes; for each element of the data the place of its value; and how many different ones there are.
+    """The different elements of the flat data, or the different slices along an axis, in ascending order; of each the
+    index of its first occurrence and the number of occurrences; for each element or slice of the data the index of its
+    value; and the number of different ones.
 
     The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
-    values have room. NaN is one value, greater than all numbers.
+    values have room. NaN is one value, greater than all numbers. Slices are compared by their first elements first.
 
     Dtypes: numbers; places and counts are int64.
-    Equals: `np.unique(data, True, True, True)`; ONNX Unique.
+    Equals: `np.unique(data, True, True, True, axis=axis)`; ONNX Unique.
     """
-    source = flatten(numeric(data, "unique: data"), name=f"{name}_flat")
-    extent, room = source.shape[0], _size("unique", size, source.shape)
-    order, fill = argsort(source, name=f"{name}_order"), constant(fill_value, source.dtype)
+    source, along = numeric(data, "unique: data"), None
+    shape: tuple[Extent, ...] = ()
+    if axis is None:
+        source = flatten(source, name=f"{name}_flat")
+        order = argsort(source, name=f"{name}_order")
+    else:
+        along = checked_axis("unique", axis, source.ndim)
+        moved = moveaxis(source, along, 0, name=f"{name}_moved")
+        shape = tuple(moved.shape[1:])
+        columns = reduce(lambda left, right: simplified(left * right), shape, 1)
+        source = reshape(moved, (moved.shape[0], columns), name=f"{name}_rows")
+        order = order_of_rows(source, f"{name}_order")
+    extent, fill = source.shape[0], constant(fill_value, source.dtype)
+    room = _size("unique", size, [extent])
 
     def differs(first: Expr, second: Expr) -> Expr:
-        found = first < second
-        return found | (isnan(second) & ~isnan(first)) if is_float(source.dtype) else found
+        found = (first < second) | (second < first)
+        return found | (isnan(first) != isnan(second)) if is_float(source.dtype) else found
 
     def write(
         code: Statements,
@@ -159,18 +172,25 @@ def unique(
         inverse: Written,
         counts: Written,
         count: Written,
+        is_new: Written,
     ) -> None:
+        columns, names = source.shape[1:], ["c"] * (source.ndim - 1)
         count.store(0)
         with code.loop(room, "k") as k:
-            values.store(fill, k)
+            with code.loops(columns, names) as c:
+                values.store(fill, k, *c)
             indices.store(0, k)
             counts.store(0, k)
         with code.loop(extent, "k") as k:
             place, before = order(k), order(greater(k - 1, 0))
-            with code.when((k == 0) | differs(source(before), source(place))):
+            is_new.store(k == 0)
+            with code.loops(columns, names) as c, code.when(differs(source(before, *c), source(place, *c))):
+                is_new.store(constant(True, "bool"))
+            with code.when(is_new.load()):
                 new = count.load()
                 with code.when(new < room):
-                    values.store(source(place), new)
+                    with code.loops(columns, names) as c:
+                        values.store(source(place, *c), new, *c)
                     indices.store(place, new)
                 count.store(new + 1)
             at = count.load() - 1
@@ -179,20 +199,23 @@ def unique(
                 counts.store(counts.load(at) + 1, at)
 
     results = [
-        Result((room,), source.dtype, name),
+        Result((room, *source.shape[1:]), source.dtype, name if axis is None else f"{name}_found"),
         Result((room,), "int64", f"{name}_indices"),
         Result((extent,), "int64", f"{name}_inverse"),
         Result((room,), "int64", f"{name}_counts"),
         Result((), "int64", f"{name}_count"),
+        Result((), "bool", f"{name}_is_new"),
     ]
-    values, indices, inverse, counts, count = extern([], results, [source, order], write, name)
+    values, indices, inverse, counts, count, _ = extern([], results, [source, order], write, name)
+    if along is not None:
+        values = moveaxis(reshape(values, (room, *shape), name=f"{name}_shaped"), 0, along, name=name)
     return values, indices, inverse, counts, count
 
 
 def nms(
     boxes: Tensor,
     scores: Tensor,
-    iou_threshold: float = 0.5,
+    iou_threshold: Tensor | float = 0.5,
     score_threshold: float | None = None,
     size: int | None = None,
     *,
@@ -201,16 +224,16 @@ def nms(
     """The boxes that non-maximum suppression keeps, by descending score, and how many there are, at most `size`.
 
     A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. One is left out when its intersection with a kept one is more
-    than `iou_threshold` of their union, or when its score is not above `score_threshold`. Axes before that of the boxes
-    are batches of their own. Places behind the last one are -1.
+    than `iou_threshold` of their union, which may be a tensor of rank 0, or when its score is not above
+    `score_threshold`. Axes before that of the boxes are separate batches. Places after the last one are -1.
 
     Dtypes: float32, float64, one for both; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.
     """
     source, ranks = floating(boxes, "nms: boxes"), floating(scores, "nms: scores")
     dtype = one_dtype("nms", source, ranks)
-    fits = source.ndim == ranks.ndim + 1 and ranks.ndim >= 1 and is_same(source.shape[-1], 4)
-    if not fits or not all(map(is_same, source.shape[:-1], ranks.shape)):
+    fits = source.ndim == ranks.ndim + 1 and ranks.ndim >= 1 and agree(source.shape[-1], 4)
+    if not fits or not all(map(agree, source.shape[:-1], ranks.shape)):
         raise error(
             "nms: boxes have the shape of the scores and 4 numbers each: "
             f"{source.name} has {shape_text(source.shape)}, {ranks.name} has {shape_text(ranks.shape)}"
@@ -218,7 +241,12 @@ def nms(
     batch, extent = ranks.shape[:-1], ranks.shape[-1]
     room = _size("nms", size, [extent])
     order = argsort(ranks, descending=True, name=f"{name}_order")
-    limit = constant(iou_threshold, dtype)
+    inputs = [source, ranks, order]
+    if isinstance(iou_threshold, Tensor):
+        inputs.append(ranked(iou_threshold, "nms: iou_threshold", 0))
+        limit = inputs[-1]().astype(dtype)
+    else:
+        limit = constant(iou_threshold, dtype)
 
     def write(code: Statements, at: Sequence[Expr], kept: Written, count: Written, keeps: Written) -> None:
         def corner(box: Expr, number: int) -> Expr:
@@ -257,5 +285,5 @@ def nms(
         Result(tuple(batch), "int64", f"{name}_count"),
         Result(tuple(batch), "bool", f"{name}_keeps"),
     ]
-    kept, count, _ = extern(batch, results, [source, ranks, order], write, name)
+    kept, count, _ = extern(batch, results, inputs, write, name)
     return kept, count

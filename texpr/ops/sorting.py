@@ -11,7 +11,7 @@ from weft.texpr.math import clz, const, if_then_else, isnan, select
 from weft.texpr.ops.arguments import (
     checked_axis,
     compute,
-    integers,
+    counts,
     is_one_of,
     numeric,
     one_dtype,
@@ -19,7 +19,7 @@ from weft.texpr.ops.arguments import (
     result_dtype,
 )
 from weft.texpr.reductions import min as lesser
-from weft.texpr.shapes import Extent
+from weft.texpr.shapes import Extent, assume_at_most
 from weft.texpr.tensor import Tensor
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
@@ -33,14 +33,17 @@ def _is_before(left: Expr, right: Expr, descending: bool) -> Expr:
     return (first < second) | (isnan(second) & ~isnan(first))
 
 
-def _order(source: Tensor, along: int, descending: bool, count: Extent, name: str) -> Tensor:
+def _order(
+    source: Tensor, along: int, descending: bool, count: Extent, name: str, columns: Extent | None = None
+) -> Tensor:
     """The places of the first `count` elements along an axis in the order of the sort, as int64: a merge sort from runs
     of one element upwards, between the halves of a buffer. Requires that `count` is at most the extent of the axis.
+    With `columns`, the rows of a matrix of that width are sorted, by their first elements first.
 
     The two cursors of a merge are kept in memory, for loops carry no values.
     """
     extent, shape = source.shape[along], source.shape
-    others = [*shape[:along], *shape[along + 1 :]]
+    others = [] if columns is not None else [*shape[:along], *shape[along + 1 :]]
     passes = (max(extent - 1, 0)).bit_length() if isinstance(extent, int) else 64 - clz(extent - 1)
 
     def write(code: Statements, indices: Sequence[Expr], order: Written, runs: Written, cursors: Written) -> None:
@@ -61,7 +64,15 @@ def _order(source: Tensor, along: int, descending: bool, count: Extent, name: st
                 left, right = cursors.load(*indices, 0), cursors.load(*indices, 1)
                 one = runs.load(old, *at(lesser(left, extent - 1)))
                 other = runs.load(old, *at(lesser(right, extent - 1)))
-                wins = _is_before(source(*at(other)), source(*at(one)), descending)
+                if columns is None:
+                    wins = _is_before(source(*at(other)), source(*at(one)), descending)
+                else:
+                    cursors.store(0, 2)
+                    with code.loop(columns, "c") as c, code.when(cursors.load(2) == 0):
+                        first, second = source(one, c), source(other, c)
+                        later = select(_is_before(first, second, descending), const(-1, "int64"), const(0, "int64"))
+                        cursors.store(select(_is_before(second, first, descending), const(1, "int64"), later), 2)
+                    wins = cursors.load(2) == 1
                 from_left = (left < middle) & ((right >= end) | ~wins)
                 runs.store(select(from_left, one, other), 1 - old, *at(k))
                 cursors.store(select(from_left, left + 1, left), *indices, 0)
@@ -69,10 +80,11 @@ def _order(source: Tensor, along: int, descending: bool, count: Extent, name: st
         with code.loop(count, "k") as k:
             order.store(runs.load(passes % 2, *at(k)), *at(k))
 
+    sorted_shape = shape if columns is None else shape[:1]
     results = [
-        Result((*shape[:along], count, *shape[along + 1 :]), "int64", name),
-        Result((2, *shape), "int64", f"{name}_runs"),
-        Result((*others, 2), "int64", f"{name}_cursors"),
+        Result((*sorted_shape[:along], count, *sorted_shape[along + 1 :]), "int64", name),
+        Result((2, *sorted_shape), "int64", f"{name}_runs"),
+        Result((*others, 2 if columns is None else 3), "int64", f"{name}_cursors"),
     ]
     return extern(others, results, [source], write, name)[0]
 
@@ -85,6 +97,11 @@ def _checked(what: str, data: object, axis: object) -> tuple[Tensor, int]:
 def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
     """The elements along an axis in an order."""
     return compute(order.shape, lambda *i: source(*i[:along], order(*i), *i[along + 1 :]), name)
+
+
+def order_of_rows(rows: Tensor, name: str) -> Tensor:
+    """The places of the rows of a matrix in lexicographic order, as int64; equal rows keep their order."""
+    return _order(rows, 0, False, rows.shape[0], name, rows.shape[1])
 
 
 def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "argsort") -> Tensor:
@@ -110,7 +127,7 @@ def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = 
     return _picked(source, order, along, name)
 
 
-def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
+def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
     """The `k` greatest elements along an axis, the greatest first, and their places; the least ones unless `largest`.
 
     Of equal elements the first ones. NaN is greater than all numbers. The results are `<name>_values` and
@@ -120,10 +137,12 @@ def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: st
     Equals: `torch.topk(data, k, axis, largest)`; ONNX TopK.
     """
     source, along = _checked("topk", data, axis)
-    (count,) = integers(k, "topk: k", 1, least=0)
+    (count,) = counts(k, "topk: k", 1)
     extent = source.shape[along]
-    if isinstance(extent, int) and count > extent:
+    if isinstance(extent, int) and isinstance(count, int) and count > extent:
         raise error(f"topk: k is {count}, but axis {along} of {source.name} has {extent} elements")
+    if not isinstance(count, int):
+        assume_at_most(count, extent)
     places = _order(source, along, largest, count, f"{name}_indices")
     return _picked(source, places, along, f"{name}_values"), places
 

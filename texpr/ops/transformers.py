@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.texpr.expr import Expr, error
-from weft.texpr.math import if_then_else, infinity, select, tanh
+from weft.texpr.math import if_then_else, infinity, select, sqrt, tanh
 from weft.texpr.ops.arguments import (
     broadcast_shape,
     compute,
@@ -21,7 +21,7 @@ from weft.texpr.ops.indexing import bounded
 from weft.texpr.ops.normalization import softmax
 from weft.texpr.ops.products import product_of
 from weft.texpr.ops.transforms import concatenate, reshape
-from weft.texpr.shapes import Extent, is_same, quotient, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, agreed_quotient, is_same, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["attention", "cached_attention", "rotary_embedding"]
@@ -104,17 +104,18 @@ def _attention(
     """The operator `what`; causal queries see `past` keys more."""
     q, k, v = (floating(t, f"{what}: {label}") for label, t in (("query", query), ("key", key), ("value", value)))
     dtype = one_dtype(what, q, k, v)
-    if min(q.ndim, k.ndim, v.ndim) < 2 or not is_same(k.shape[-2], v.shape[-2]):
+    if min(q.ndim, k.ndim, v.ndim) < 2 or not agree(k.shape[-2], v.shape[-2]):
         raise error(
             f"{what} takes as many keys as values, (..., s, e) and (..., s, v): got {shape_text(k.shape)} and "
             f"{shape_text(v.shape)}"
         )
     depth, length = q.shape[-1], q.shape[-2]
+    wide = sum_dtype(dtype)
+    if scale is None and isinstance(depth, int) and depth == 0:
+        raise error(f"{what} needs scale= where the last extent of the query is {depth}")
+    factor: float | Expr = 0.0 if scale is None else float(scale)
     if scale is None:
-        if not isinstance(depth, int) or depth == 0:
-            raise error(f"{what} needs scale= where the last extent of the query is {depth}")
-        scale = 1.0 / math.sqrt(depth)
-    factor, wide = float(scale), sum_dtype(dtype)
+        factor = 1.0 / math.sqrt(depth) if isinstance(depth, int) else 1.0 / sqrt(depth.astype(wide))
     # Queries that share their keys are rows of one product.
     shared = _shared_queries(what, q, k, v) if enable_gqa else None
     if shared is not None:
@@ -126,7 +127,7 @@ def _attention(
     if mask is not None:
         one_dtype(what, query, mask if mask.dtype != "bool" else None)
         common = broadcast_shape(f"{what}: mask", shape, mask.shape)
-        if len(common) != matches.ndim or not all(map(is_same, common, shape)):
+        if len(common) != matches.ndim or not all(map(agree, common, shape)):
             raise error(f"{what}: the mask of shape {shape_text(mask.shape)} is larger than {shape_text(shape)}")
 
     def score(*indices: Expr) -> Expr:
@@ -153,12 +154,12 @@ def _attention(
 
 def _shared_queries(what: str, q: Tensor, k: Tensor, v: Tensor) -> Extent:
     """How many queries have the same keys."""
-    if min(q.ndim, k.ndim, v.ndim) < 3 or not is_same(k.shape[-3], v.shape[-3]):
+    if min(q.ndim, k.ndim, v.ndim) < 3 or not agree(k.shape[-3], v.shape[-3]):
         raise error(
             f"{what}: grouped queries have as many heads of keys as of values, (..., k, s, e) and (..., k, s, v): got "
             f"{shape_text(q.shape)}, {shape_text(k.shape)} and {shape_text(v.shape)}"
         )
-    found = quotient(q.shape[-3], k.shape[-3])
+    found = agreed_quotient(q.shape[-3], k.shape[-3])
     if found is None:
         raise error(f"{what}: {q.shape[-3]} heads of queries cannot share {k.shape[-3]} heads of keys evenly")
     return found
@@ -231,5 +232,5 @@ def rotary_embedding(
 def _check_broadcast(what: str, tensor: Tensor, shape: tuple[Extent, ...]) -> None:
     """Raises CompileError where a tensor does not broadcast to a shape."""
     common = broadcast_shape(what, shape, tensor.shape)
-    if len(common) != len(shape) or not all(map(is_same, common, shape)):
+    if len(common) != len(shape) or not all(map(agree, common, shape)):
         raise error(f"{what}: {tensor.name} of shape {shape_text(tensor.shape)} is larger than {shape_text(shape)}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import TypeAlias, cast
 
 from weft.dialects.graph_traits import Repeating, ViewLike, declare
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, ExprLike, Number, error
+from weft.texpr.expr import Expr, ExprLike, Number, as_expr, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import (
     broadcast_shape,
@@ -17,9 +18,12 @@ from weft.texpr.ops.arguments import (
     checked_tensor,
     compute,
     constant,
+    counts,
     empty,
+    index_number,
     integer,
     integers,
+    is_one,
     is_one_of,
     one_dtype,
     read_broadcast,
@@ -27,7 +31,21 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, checked_shape, is_empty, is_same, items, product, quotient, shape_text, simplified
+from weft.texpr.shapes import (
+    Extent,
+    agree,
+    agreed_quotient,
+    assume_at_most,
+    checked_shape,
+    is_empty,
+    is_not_negative,
+    is_same,
+    items,
+    known_of,
+    product,
+    shape_text,
+    simplified,
+)
 from weft.texpr.tensor import Tensor
 
 __all__ = [
@@ -93,9 +111,9 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
     source = checked_tensor(data, "broadcast_to: data")
     result = checked_shape(shape, "broadcast_to: the shape")
     common = broadcast_shape("broadcast_to", source.shape, result)
-    if len(common) != len(result) or not all(map(is_same, common, result)):
+    if len(common) != len(result) or not all(map(agree, common, result)):
         raise error(f"broadcast_to: {source.name} of shape {shape_text(source.shape)} is larger than {shown(shape)}")
-    return compute(result, lambda *i: read_broadcast(source, result, i), name)
+    return compute(common, lambda *i: read_broadcast(source, common, i), name)
 
 
 def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_dims") -> Tensor:
@@ -122,7 +140,7 @@ def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str 
     ones = [d for d, extent in enumerate(source.shape) if is_same(extent, 1)]
     gone = ones if axis is None else checked_axes("squeeze", axis, source.ndim)
     for d in gone:
-        if d not in ones:
+        if not agree(source.shape[d], 1):
             raise error(f"squeeze: axis {d} of {source.name} has the extent {source.shape[d]}, not 1")
 
     def element(*indices: Expr) -> Expr:
@@ -143,7 +161,7 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
     """
     source = checked_tensor(data, "reshape: data")
     shape = _without_unknown(source, items(newshape))
-    if not is_same(product(source.shape), product(shape)):
+    if not agree(product(source.shape), product(shape)):
         raise error(
             f"reshape: {source.name} of shape {shape_text(source.shape)} has {product(source.shape)} elements, the "
             f"shape {shape_text(shape)} holds {product(shape)}"
@@ -170,7 +188,7 @@ def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Exte
     if len(unknown) > 1:
         raise error(f"reshape: one extent may be -1, got {shown(newshape)}")
     known = checked_shape([extent for d, extent in enumerate(newshape) if d not in unknown], "reshape: the shape")
-    rest = quotient(product(source.shape), product(known))
+    rest = agreed_quotient(product(source.shape), product(known))
     if rest is None:
         raise error(
             f"reshape: {source.name} of shape {shape_text(source.shape)} has {product(source.shape)} elements, which "
@@ -254,7 +272,7 @@ def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
     first = tensors[0]
     for tensor in tensors[1:]:
         same = tensor.ndim == first.ndim and all(
-            d == but or is_same(x, y) for d, (x, y) in enumerate(zip(first.shape, tensor.shape, strict=True))
+            d == but or agree(x, y) for d, (x, y) in enumerate(zip(first.shape, tensor.shape, strict=True))
         )
         if not same:
             apart = "" if but is None else f" apart from axis {but}"
@@ -262,6 +280,11 @@ def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
                 f"{what}: shapes must be the same{apart}: {first.name} has {shape_text(first.shape)}, {tensor.name} "
                 f"has {shape_text(tensor.shape)}"
             )
+
+
+def _common(tensors: Sequence[Tensor]) -> list[Extent]:
+    """The extents of tensors that agree."""
+    return [reduce(known_of, extents) for extents in zip(*(tensor.shape for tensor in tensors), strict=True)]
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concatenate") -> Tensor:
@@ -287,7 +310,7 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concat
             value = if_then_else(indices[along] < starts[position + 1], part(position), value)
         return value
 
-    shape = given[0].shape
+    shape = _common(given)
     return compute([*shape[:along], starts[-1], *shape[along + 1 :]], element, name)
 
 
@@ -299,7 +322,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "stack") -> T
     """
     given = _listed("stack", tensors)
     _agree("stack", given, None)
-    shape = given[0].shape
+    shape = _common(given)
     along = checked_axis("stack", axis, len(shape) + 1)
 
     def element(*indices: Expr) -> Expr:
@@ -313,7 +336,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "stack") -> T
 
 
 def split(
-    data: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *, name: str = "split"
+    data: Tensor, indices_or_sections: int | Sequence[Extent], axis: int = 0, *, name: str = "split"
 ) -> tuple[Tensor, ...]:
     """The parts of a tensor along an axis: a number of equal parts, or the parts between the given indices.
 
@@ -327,14 +350,14 @@ def split(
     along = checked_axis("split", axis, source.ndim)
     extent = source.shape[along]
     if isinstance(indices_or_sections, list | tuple):
-        cuts: list[Extent] = [integer(cut, "split: an index") for cut in items(indices_or_sections)]
+        cuts = [index_number(cut, "split: an index") for cut in items(indices_or_sections)]
         bounds = [0, *cuts, extent]
         known = [bound for bound in bounds if isinstance(bound, int)]
         if known != sorted(known):
             raise error(f"split: the indices {list(indices_or_sections)} do not increase from 0 to the extent {extent}")
     else:
         sections = integer(indices_or_sections, "split: sections")
-        part = quotient(extent, sections) if sections > 0 else None
+        part = agreed_quotient(extent, sections) if sections > 0 else None
         if part is None:
             raise error(f"split: axis {along} of extent {extent} cannot be split into {sections} equal parts")
         bounds = [position * part for position in range(sections + 1)]
@@ -344,11 +367,11 @@ def split(
 
 
 def _part(source: Tensor, along: int, start: Extent, end: Extent, name: str) -> Tensor:
-    shape = [*source.shape[:along], simplified(end - start), *source.shape[along + 1 :]]
+    shape = [*source.shape[:along], simplified(as_expr(end) - start), *source.shape[along + 1 :]]
     return moved(source, shape, lambda d, i: i + start if d == along else i, name)
 
 
-def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tensor:
+def tile(data: Tensor, reps: Extent | Sequence[Extent], *, name: str = "tile") -> Tensor:
     """The whole tensor repeated along its axes, the last repetition for the last axis; more of them make new axes.
 
     Dtypes: all.
@@ -356,7 +379,7 @@ def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tens
     """
     source = checked_tensor(data, "tile: data")
     count = len(items(reps))
-    given = integers(reps, "tile: reps", count, least=0)
+    given = counts(reps, "tile: reps", count)
     rank = max(count, source.ndim)
     times = (1,) * (rank - count) + given
     shape: list[Extent] = [1] * (rank - source.ndim) + list(source.shape)
@@ -366,13 +389,13 @@ def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tens
         return empty(result, source.dtype, name)
 
     def element(*indices: Expr) -> Expr:
-        places = [i if n == 1 else i % extent for i, n, extent in zip(indices, times, shape, strict=True)]
+        places = [i if is_one(n) else i % extent for i, n, extent in zip(indices, times, shape, strict=True)]
         return source(*places[rank - source.ndim :])
 
     return compute(result, element, name)
 
 
-def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -> Tensor:
+def repeat(data: Tensor, repeats: Extent, axis: int = 0, *, name: str = "repeat") -> Tensor:
     """Each element along an axis, `repeats` times.
 
     Dtypes: all.
@@ -380,14 +403,14 @@ def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -
     """
     source = checked_tensor(data, "repeat: data")
     along = checked_axis("repeat", axis, source.ndim)
-    (times,) = integers(repeats, "repeat: repeats", 1, least=0)
+    (times,) = counts(repeats, "repeat: repeats", 1)
 
     shape = list(source.shape)
     shape[along] = simplified(shape[along] * times)
-    return moved(source, shape, lambda d, i: i // times if d == along and times else i, name)
+    return moved(source, shape, lambda d, i: i // times if d == along and not is_same(times, 0) else i, name)
 
 
-Border: TypeAlias = "tuple[int, int]"
+Border: TypeAlias = "tuple[Extent, Extent]"
 """Numbers of elements before an axis and after it."""
 
 
@@ -398,7 +421,8 @@ def pad(
     the edge twice (symmetric), or those of the other end (wrap).
 
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. A border may be longer than
-    its axis, but `reflect` requires axes of symbolic extent to be longer than their borders, `symmetric` as long, which
+    its axis; widths that are expressions over variables may be negative if the mode is constant, and cut elements off.
+    But `reflect` requires axes of symbolic extent to be longer than their borders, `symmetric` as long, which
     calls check. Raises CompileError for negative widths, a border of an empty axis that is not constant, and other
     modes.
 
@@ -412,38 +436,48 @@ def pad(
     if not is_one_of(mode, tuple(_COPIES)):
         raise error(f"pad: the mode is 'constant' or one of {', '.join(_COPIES)}, got {shown(mode)}")
     for axis, (extent, border) in enumerate(zip(source.shape, borders, strict=True)):
-        if any(border) and is_empty([extent]):
+        for width in border:
+            if not is_not_negative(width):
+                assume_at_most(0, width)
+        if _is_padded(border) and is_empty([extent]):
             raise error(f"pad: {mode} needs elements for a border of {border}, but axis {axis} has none")
 
     def place(axis: int, index: Expr) -> Expr:
         border, extent = borders[axis], source.shape[axis]
-        return _COPIES[mode](index - border[0], extent, max(border)) if any(border) else index
+        before, after = border
+        widest = max(before, after) if isinstance(before, int) and isinstance(after, int) else None
+        return _COPIES[mode](index - before, extent, widest) if _is_padded(border) else index
 
     return moved(source, _padded_shape(source, borders), place, name)
 
 
-def _edge(place: Expr, extent: Extent, border: int) -> Expr:
+def _is_padded(border: Border) -> bool:
+    """Whether a border may have elements."""
+    return not (is_same(border[0], 0) and is_same(border[1], 0))
+
+
+def _edge(place: Expr, extent: Extent, border: int | None) -> Expr:
     del border
     return less(greater(place, 0), extent - 1)
 
 
-def _reflected(place: Expr, extent: Extent, border: int) -> Expr:
+def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
     """The place that is mirrored at the first and the last element."""
-    if isinstance(extent, int) and border >= extent:
+    if isinstance(extent, int) and border is not None and border >= extent:
         place = place % max(2 * extent - 2, 1)
     inside = greater(place, 0 - place)
     return less(inside, (extent - 1) * 2 - inside)
 
 
-def _symmetric(place: Expr, extent: Extent, border: int) -> Expr:
+def _symmetric(place: Expr, extent: Extent, border: int | None) -> Expr:
     """The place that is mirrored before the first element and behind the last one."""
-    if isinstance(extent, int) and border > extent:
+    if isinstance(extent, int) and border is not None and border > extent:
         place = place % (2 * extent)
     inside = greater(place, -1 - place)
     return less(inside, extent * 2 - 1 - inside)
 
 
-_COPIES: Mapping[str, Callable[[Expr, Extent, int], Expr]] = {
+_COPIES: Mapping[str, Callable[[Expr, Extent, int | None], Expr]] = {
     "edge": _edge,
     "reflect": _reflected,
     "symmetric": _symmetric,
@@ -452,19 +486,27 @@ _COPIES: Mapping[str, Callable[[Expr, Extent, int], Expr]] = {
 """Mode of `pad` -> the place in an axis whose element stands at a place in its border, at most that far outside."""
 
 
+def _pair(widths: object) -> tuple[Extent, ...]:
+    given = items(widths)
+    given = given if len(given) == 2 else given * 2
+    if len(given) == 2 and any(isinstance(item, Expr) for item in given):
+        return tuple(index_number(width, "pad: pad_width") for width in given)
+    return integers(widths, "pad: pad_width", 2, least=0)
+
+
 def _widths(pad_width: object, rank: int) -> list[Border]:
     given = items(pad_width)
     if given and all(isinstance(item, list | tuple) for item in given):
         if len(given) != rank:
             raise error(f"pad: pad_width has {len(given)} pairs, but the tensor has rank {rank}")
-        pairs = [integers(item, "pad: pad_width", 2, least=0) for item in given]
+        pairs = [_pair(item) for item in given]
     else:
-        pairs = [integers(pad_width, "pad: pad_width", 2, least=0)] * rank
+        pairs = [_pair(pad_width)] * rank
     return [cast("Border", pair) for pair in pairs]
 
 
 def _padded_shape(source: Tensor, borders: Sequence[Border]) -> tuple[Extent, ...]:
-    return tuple(simplified(extent + sum(border)) for extent, border in zip(source.shape, borders, strict=True))
+    return tuple(simplified(sum(border, extent)) for extent, border in zip(source.shape, borders, strict=True))
 
 
 def constant_border(source: Tensor, borders: Sequence[Border], value: Number, name: str) -> Tensor:
@@ -473,11 +515,13 @@ def constant_border(source: Tensor, borders: Sequence[Border], value: Number, na
     def element(*indices: Expr) -> ExprLike:
         inside: list[Expr] = []
         for index, extent, (before, after) in zip(indices, source.shape, borders, strict=True):
-            if before:
+            if not is_same(before, 0):
                 inside.append(index >= before)
-            if after:
+            if not is_same(after, 0):
                 inside.append(index < extent + before)
-        places = [index - before if before else index for index, (before, _) in zip(indices, borders, strict=True)]
+        places = [
+            index if is_same(before, 0) else index - before for index, (before, _) in zip(indices, borders, strict=True)
+        ]
         value_inside = source(*places)
         return if_then_else(all_of(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
 

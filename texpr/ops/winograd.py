@@ -47,7 +47,7 @@ def conv2d_winograd(
 
     (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Each transform is a stage for rows and
     one for columns; the border, with what tiles stick out, is a stage too. Rounding errors are some times those of
-    `conv2d_blocked`. Padding and dtypes as in `conv2d`. Raises CompileError for channels that do not match, kernels of
+    `conv2d`. Padding and dtypes as in `conv2d`. Raises CompileError for channels that do not match, kernels of
     other sizes and windows that do not fit.
 
     Dtypes: floats.

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.texpr.references.arguments import Array, Ints, accumulator, each
+from weft.texpr.references.packing import pack, unpack
 
 
 def windows(data: Array, sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:
@@ -31,7 +32,8 @@ def borders(
             np.maximum((-(-extent // step) - 1) * step + (size - 1) * gap + 1 - extent, 0)
             for extent, size, step, gap in zip(extents, sizes, strides, dilation, strict=True)
         ]
-        return [(int(total) // 2, int(total) - int(total) // 2) for total in totals]
+        halves = [(int(total) // 2, int(total) - int(total) // 2) for total in totals]
+        return [(after, before) for before, after in halves] if padding.upper() == "SAME_LOWER" else halves
     given = each(padding, rank)
     if len(given) == rank and isinstance(given[0], list | tuple):
         return [(before, after) for before, after in given]
@@ -47,9 +49,12 @@ def bordered(data: Array, padding: Sequence[tuple[int, int]], value: float = 0) 
 SPACE: Final = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def reordered(data: Array, layout: str, order: str) -> Array:
-    """The axes of `layout` in another order."""
-    return np.transpose(data, [layout.index(letter) for letter in order])
+def reordered(data: Array, layout: str, order: str, tile: int = 1) -> Array:
+    """The axes of `layout` in another order; packed channels, a c at the end, are unpacked, or packed in tiles."""
+    if layout.endswith("c"):
+        return reordered(unpack(data, layout.index("C"), data.shape[-1]), layout[:-1], order)
+    found = np.transpose(data, [layout.index(letter) for letter in order.removesuffix("c")])
+    return pack(found, order.index("C"), tile) if order.endswith("c") else found
 
 
 def _convolution(rank: int) -> Callable[..., Array]:
@@ -68,8 +73,14 @@ def _convolution(rank: int) -> Callable[..., Array]:
     ) -> Array:
         x, w = accumulator(out_dtype, data, weight)
         default = "OI" + space if data_layout.index("C") == 1 else space + "IO"
-        x, w = reordered(x, data_layout, "NC" + space), reordered(w, kernel_layout or default, "OI" + space)
-        return reordered(convolved(x, w, strides, padding, dilation, groups), "NC" + space, data_layout)
+        order, filters = kernel_layout or default, 1
+        if data_layout.endswith("c"):
+            filters = w.shape[rank + 3]
+            w = unpack(w, rank + 2, w.shape[-1]) if order.endswith("ioi") else w
+            order = order[: rank + 2]
+            w = unpack(w, [order.index("I"), order.index("O")], w.shape[-2:])
+        x, w = reordered(x, data_layout, "NC" + space), reordered(w, order, "OI" + space)
+        return reordered(convolved(x, w, strides, padding, dilation, groups), "NC" + space, data_layout, filters)
 
     return convolution
 
@@ -100,11 +111,13 @@ def depthwise_conv2d(
     out_dtype: str | None = None,
 ) -> Array:
     x, w = accumulator(out_dtype, data, weight)
+    tile = data.shape[-1]
     x = reordered(x, data_layout, "NCHW")
-    w = w if data_layout == "NCHW" else np.transpose(w, (2, 3, 0, 1))
+    order = "CMHW" if data_layout.index("C") == 1 else "HWCM"
+    w = reordered(w, order + "c" * data_layout.endswith("c"), "CMHW")
     channels, multiplier = w.shape[:2]
     kernel = w.reshape(channels * multiplier, 1, *w.shape[2:])
-    return reordered(convolved(x, kernel, strides, padding, dilation, channels), "NCHW", data_layout)
+    return reordered(convolved(x, kernel, strides, padding, dilation, channels), "NCHW", data_layout, tile)
 
 
 def _transposed(rank: int) -> Callable[..., Array]:

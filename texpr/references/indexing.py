@@ -19,6 +19,12 @@ def strided_slice(data: Array, begin: Any, end: Any, strides: Any = 1, axes: Seq
     return data[tuple(parts)]
 
 
+def prefix(data: Array, shape: Sequence[int]) -> Array:
+    if any(extent > has for extent, has in zip(shape, data.shape, strict=True)):
+        raise ValueError
+    return data[tuple(slice(extent) for extent in shape)]
+
+
 def places_in(indices: Array, extent: int, mode: str) -> Array:
     if mode == "fast":
         return indices

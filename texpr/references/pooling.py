@@ -18,6 +18,10 @@ def _pooling(kind: str, rank: int) -> Callable[..., Array]:
     return pooled
 
 
+def _letters(data: Array, layout: str | None) -> str:
+    return "NC" + SPACE[len((layout or " " * data.ndim).removesuffix("c")) - 2]
+
+
 def _pooled(
     data: Array,
     kind: str,
@@ -30,8 +34,8 @@ def _pooled(
     layout: str | None = None,
 ) -> Array:
     """By windows over the data and over ones that say which elements count."""
-    rank = data.ndim - 2
-    letters = "NC" + SPACE[rank]
+    letters = _letters(data, layout)
+    rank = len(letters) - 2
     x = reordered(data, layout or letters, letters)
     sizes, gaps = each(kernel, rank), each(dilation, rank)
     steps = sizes if strides is None else each(strides, rank)
@@ -53,10 +57,10 @@ def _pooled(
     axes = tuple(range(-rank, 0))
     view = windows(filled, sizes, steps, gaps)
     if kind == "max":
-        return reordered(view.max(axes), letters, layout or letters)
+        return reordered(view.max(axes), letters, layout or letters, data.shape[-1])
     total = view.sum(axes, dtype=x.dtype)
     found = total if kind == "sum" else total / windows(ones, sizes, steps, gaps).sum(axes)
-    return reordered(found, letters, layout or letters)
+    return reordered(found, letters, layout or letters, data.shape[-1])
 
 
 avg_pool1d, avg_pool2d, avg_pool3d = (_pooling("avg", rank) for rank in (1, 2, 3))
@@ -88,8 +92,8 @@ def max_pool_with_indices(
     layout: str | None = None,
 ) -> tuple[Array, Array]:
     """The place is the least one at which the greatest value stands."""
-    rank = data.ndim - 2
-    letters = "NC" + SPACE[rank]
+    letters = _letters(data, layout)
+    rank = len(letters) - 2
     order = layout or letters
     x = reordered(data, order, letters)
     found = _pooled(x, "max", kernel, strides, padding, dilation, ceil_mode)
@@ -107,14 +111,15 @@ def max_pool_with_indices(
         at = np.unravel_index(np.argmax(part), part.shape)
         chosen = [axis[i] for axis, i in zip(axes, at, strict=True)]
         places[place] = np.ravel_multi_index(chosen, x.shape[2:])
-    return reordered(found, letters, order), reordered(places, letters, order)
+    tile = data.shape[-1]
+    return reordered(found, letters, order, tile), reordered(places, letters, order, tile)
 
 
 def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout: str | None = None) -> Array:
     """Part by part."""
-    letters = "NC" + SPACE[data.ndim - 2]
+    letters = _letters(data, layout)
     x = reordered(data, layout or letters, letters)
-    sizes = each(output_size, data.ndim - 2)
+    sizes = each(output_size, x.ndim - 2)
     result = np.zeros((*x.shape[:2], *sizes), x.dtype)
     for place in np.ndindex(*sizes):
         parts = [
@@ -124,7 +129,7 @@ def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout
         window = x[(slice(None), slice(None), *parts)]
         reduced = getattr(window, {"avg": "mean"}.get(pool_type, pool_type))(tuple(range(2, x.ndim)))
         result[(slice(None), slice(None), *place)] = reduced
-    return reordered(result, letters, layout or letters)
+    return reordered(result, letters, layout or letters, data.shape[-1])
 
 
 def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) -> Array:

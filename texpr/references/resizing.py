@@ -116,7 +116,7 @@ def _resizing(rank: int) -> Callable[..., Array]:
                 result = result + np.where(outside, extrapolation_value, 0).astype(result.dtype).reshape(
                     [-1 if d == along else 1 for d in range(result.ndim)]
                 )
-        return reordered(result, "NC" + space, layout)
+        return reordered(result, "NC" + space, layout, data.shape[-1])
 
     return resized
 

@@ -27,11 +27,17 @@ def compress(
     return _fitted(found, most, fill_value, 0 if axis is None else axis), np.asarray(np.count_nonzero(condition))
 
 
-def unique(data: Array, size: int | None = None, fill_value: float = 0) -> tuple[Array, ...]:
-    values, indices, inverse, counts = np.unique(data.ravel(), True, True, True)
-    most = data.size if size is None else size
-    fitted = (_fitted(values, most, fill_value), _fitted(indices, most, 0))
-    return (*fitted, inverse.ravel(), _fitted(counts, most, 0), np.asarray(len(values)))
+def unique(data: Array, size: int | None = None, fill_value: float = 0, axis: int | None = None) -> tuple[Array, ...]:
+    if axis is not None and not data.size:  # NumPy refuses slices without elements
+        rows = min(data.shape[axis], 1)
+        indices = np.zeros(rows, np.int64)
+        values, inverse = np.take(data, indices, axis), np.zeros(data.shape[axis], np.int64)
+        counts = np.full(rows, data.shape[axis])
+    else:
+        values, indices, inverse, counts = np.unique(data, True, True, True, axis=axis)
+    most = size if size is not None else data.size if axis is None else data.shape[axis]
+    fitted = (_fitted(values, most, fill_value, axis or 0), _fitted(indices, most, 0))
+    return (*fitted, inverse.ravel(), _fitted(counts, most, 0), np.asarray(len(indices)))
 
 
 def nms(

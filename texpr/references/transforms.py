@@ -62,4 +62,8 @@ def repeat(data: Array, repeats: int, axis: int = 0) -> Array:
 
 
 def pad(data: Array, pad_width: Any, mode: Any = "constant", constant_values: float = 0) -> Array:
-    return np.pad(data, pad_width, mode, **({"constant_values": constant_values} if mode == "constant" else {}))
+    if mode != "constant":
+        return np.pad(data, pad_width, mode)
+    pairs = np.broadcast_to(pad_width, (data.ndim, 2))
+    kept = [slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(data.shape, pairs, strict=True)]
+    return np.pad(data[tuple(kept)], np.maximum(pairs, 0), mode, constant_values=constant_values)

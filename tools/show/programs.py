@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from weft.dialects.traversal import copy_of
-from weft.driver.programs import parse_file
+from weft.driver.programs import parse_file, specialize
 from weft.schedule.recording import Recorder
 from weft.support.errors import CompileError, did_you_mean
 from weft.tools.python_files import load_python_file
@@ -27,18 +28,18 @@ def is_database(name: str) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def read_program(name: str) -> ModuleOp:
-    """The module of a file; `FILE.py:NAME` is a module or a schedule of a Python file, or a function without parameters
-    that returns one. Schedules become a module with their steps in it.
+def read_program(name: str, shapes: Mapping[str, str] | None = None) -> ModuleOp:
+    """The module of a file, specialised to stated `shapes` of inputs; `FILE.py:NAME` is a module or a schedule of a
+    Python file, or a function without parameters that returns one. Schedules become a module with their steps in it.
 
     Raises `CompileError` and `OSError`.
     """
     file, _, attribute = name.rpartition(":")
     if name.endswith(".py"):
-        return _python_program(name, None)
+        return specialize(_python_program(name, None), shapes or {})
     if file.endswith(".py"):
-        return _python_program(file, attribute)
-    return parse_file(name)
+        return specialize(_python_program(file, attribute), shapes or {})
+    return parse_file(name, shapes)
 
 
 def _python_program(file: str, attribute: str | None) -> ModuleOp:

@@ -13,10 +13,9 @@ from weft.driver.peaks import quick_peaks
 from weft.driver.pipeline import Pipeline
 from weft.driver.workloads import tasks_of
 from weft.interp.arguments import needs_positive
-from weft.passes.module_functions import functions_of
+from weft.passes.module_functions import entry_function, functions_of
 from weft.support.errors import CompileError
 from weft.tools.arrays import Request, make_arguments
-from weft.tools.run_command import choose_function
 from weft.tools.show.report import Roofline
 
 if TYPE_CHECKING:
@@ -83,11 +82,11 @@ def measured(
     """
     if target.kind != "llvm" or target.obstacle:
         raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
-    function = choose_function(program, name)
+    function = entry_function(program, name)
     symbol = function.sym_name.data
     library = build_module(program, target, options)
     signature = library[symbol].signature
-    values = make_arguments(signature, Request({}, {}, 0, needs_positive(program), extent))
+    values = make_arguments(signature, Request({}, 0, needs_positive(program), extent))
     if library.has_report:
         rows = library.profile(symbol, *values.values()).rows
     else:

@@ -3,20 +3,20 @@
 // RUN: weft-opt %s -p 'lower-graph{target="llvm -mcpu=haswell" layouts=false}' --split-input-file | filecheck %s --check-prefix=OTHERS
 // RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefix=VNNI
 // RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=haswell" winograd=false}' --split-input-file | filecheck %s --check-prefix=DIRECT
-// OTHERS-NOT: conv2d_blocked
+// OTHERS-NOT: x3x3x1x16xf32
 
 // Data of few channels are read as they are, means of images need no conversion: nothing is converted.
 // CHECK-LABEL: func.func @net
-// CHECK-NEXT:    %[[X:\w+]] = graph.reshape %x {newshape = #graph.dims<n, 3, 8, 8, 1>}
+// CHECK-NEXT:    %[[X:\w+]] = graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [1 : i64]}
 // CHECK-NEXT:    %w0 = graph.constant {{.*}} : tensor<1x3x3x3x1x16xf32>
-// CHECK-NEXT:    %c = graph.conv2d_blocked %[[X]], %w0 {padding = 1 : i64}
+// CHECK-NEXT:    %c = graph.conv2d %[[X]], %w0 {data_layout = "NCHWc", kernel_layout = "OIHWio", padding = 1 : i64}
 // CHECK-NEXT:    %[[B:\w+]] = graph.constant {{.*}} : tensor<1x1x1x16xf32>
 // CHECK-NEXT:    %s = graph.add %c, %[[B]]
-// CHECK-NEXT:    %w1 = graph.constant {{.*}} : tensor<1x3x3x16xf32>
-// CHECK-NEXT:    %d = graph.depthwise_conv2d_blocked %s, %w1 {strides = 2 : i64}
-// CHECK-NEXT:    %p = graph.max_pool3d %d {layout = "NDHWC", kernel = [1 : i64, 2 : i64, 2 : i64], strides = [1 : i64, 1 : i64, 1 : i64]}
+// CHECK-NEXT:    %w1 = graph.constant {{.*}} : tensor<1x1x3x3x16xf32>
+// CHECK-NEXT:    %d = graph.depthwise_conv2d %s, %w1 {data_layout = "NCHWc", strides = 2 : i64}
+// CHECK-NEXT:    %p = graph.max_pool2d %d {kernel = 2 : i64, strides = 1 : i64, layout = "NCHWc"}
 // CHECK-NEXT:    %m = graph.mean %p {axis = [2 : i64, 3 : i64], keepdims = true}
-// CHECK-NEXT:    %[[M:\w+]] = graph.reshape %m {newshape = #graph.dims<n, 16, 1, 1>}
+// CHECK-NEXT:    %[[M:\w+]] = graph.unpack %m {inner_dims_pos = [1 : i64], inner_tiles = [16 : i64]}
 // CHECK-NEXT:    func.return %[[M]]
 func.func @net(%x: tensor<?x3x8x8xf32, #graph.dims<n>>) -> tensor<?x16x1x1xf32, #graph.dims<n>> {
   %w0 = graph.constant dense<0.5> : tensor<16x3x3x3xf32>
@@ -34,13 +34,12 @@ func.func @net(%x: tensor<?x3x8x8xf32, #graph.dims<n>>) -> tensor<?x16x1x1xf32, 
 
 // The result is converted, and the data, once for both convolutions that read them.
 // CHECK-LABEL: func.func @borders
-// CHECK:         %[[R:\w+]] = graph.reshape %x {newshape = #graph.dims<1, 4, 16, 3, 3>}
-// CHECK-NEXT:    %[[X:\w+]] = graph.transpose %[[R]] {axes = [0 : i64, 1 : i64, 3 : i64, 4 : i64, 2 : i64]}
-// CHECK:         %a = graph.conv2d_blocked %[[X]]
-// CHECK:         %b = graph.conv2d_blocked %[[X]]
+// CHECK:         %[[X:\w+]] = graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [16 : i64]}
+// CHECK-NOT:     graph.pack
+// CHECK:         %a = graph.conv2d %[[X]], {{.*}} tensor<1x4x3x3x16xf32>
+// CHECK:         %b = graph.conv2d %[[X]]
 // CHECK:         %y = graph.add %a, %b
-// CHECK-NEXT:    %[[T:\w+]] = graph.transpose %y {axes = [0 : i64, 1 : i64, 4 : i64, 2 : i64, 3 : i64]}
-// CHECK-NEXT:    %[[Y:\w+]] = graph.reshape %[[T]] {newshape = #graph.dims<1, 128, 3, 3>}
+// CHECK-NEXT:    %[[Y:\w+]] = graph.unpack %y {inner_dims_pos = [1 : i64], inner_tiles = [16 : i64]}
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @borders(%x: tensor<1x64x3x3xf32>) -> tensor<1x128x3x3xf32> {
   %w0 = graph.constant dense<0.5> : tensor<128x64x3x3xf32>
@@ -55,7 +54,7 @@ func.func @borders(%x: tensor<1x64x3x3xf32>) -> tensor<1x128x3x3xf32> {
 
 // Converting the result takes more than the convolution gains; weights are a parameter.
 // CHECK-LABEL: func.func @stay
-// CHECK-NOT:     blocked
+// CHECK-NOT:     graph.pack
 // CHECK:         func.return
 func.func @stay(%x: tensor<1x16x8x8xf32>, %w1: tensor<64x16x3x3xf32>) -> tensor<1x64x6x6xf32> {
   %w0 = graph.constant dense<0.5> : tensor<16x16x1x1xf32>
@@ -68,8 +67,8 @@ func.func @stay(%x: tensor<1x16x8x8xf32>, %w1: tensor<64x16x3x3xf32>) -> tensor<
 
 // Kernels of int16 have pairs of channels side by side where data are in blocks; a mean of integers is a sum.
 // CHECK-LABEL: func.func @integers
-// CHECK:         graph.conv2d_blocked {{.*}} {padding = 1 : i64, out_dtype = "int32"} {{.*}} tensor<1x3x3x3x1x16xi16>
-// CHECK:         graph.conv2d_blocked {{.*}} {out_dtype = "int32"} : tensor<1x1x8x8x16xi16>, tensor<1x1x1x1x8x16x2xi16>
+// CHECK:         graph.conv2d {{.*}} {data_layout = "NCHWc", kernel_layout = "OIHWio", padding = 1 : i64, out_dtype = "int32"} {{.*}} tensor<1x3x3x3x1x16xi16>
+// CHECK:         graph.conv2d {{.*}} {data_layout = "NCHWc", kernel_layout = "OIHWioi", out_dtype = "int32"} : tensor<1x1x8x8x16xi16>, tensor<1x1x1x1x8x16x2xi16>
 // CHECK:         graph.sum {{.*}} {axis = [2 : i64, 3 : i64], keepdims = true, dtype = "int32"}
 func.func @integers(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
   %w0 = graph.constant dense<5> : tensor<16x3x3x3xi16>
@@ -85,9 +84,9 @@ func.func @integers(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
 
 // Kernels of bytes have groups of four, on CPUs that have dot products of them.
 // CHECK-LABEL: func.func @bytes
-// CHECK:         graph.conv2d_blocked {{.*}} {out_dtype = "int32"} : tensor<1x1x8x8x16xui8>, tensor<1x1x1x1x16x16xi8>
+// CHECK:         graph.conv2d {{.*}} {data_layout = "NCHWc", kernel_layout = "OIHWio", out_dtype = "int32"} : tensor<1x1x8x8x16xui8>, tensor<1x1x1x1x16x16xi8>
 // VNNI-LABEL:  func.func @bytes
-// VNNI:          graph.conv2d_blocked {{.*}} {out_dtype = "int32"} : tensor<1x1x8x8x16xui8>, tensor<1x1x1x1x4x16x4xi8>
+// VNNI:          graph.conv2d {{.*}} {data_layout = "NCHWc", kernel_layout = "OIHWioi", out_dtype = "int32"} : tensor<1x1x8x8x16xui8>, tensor<1x1x1x1x4x16x4xi8>
 func.func @bytes(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
   %w0 = graph.constant dense<5> : tensor<16x3x3x3xi16>
   %w1 = graph.constant dense<-3> : tensor<16x16x1x1xi8>
@@ -102,7 +101,7 @@ func.func @bytes(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
 
 // Minimal filtering makes one convolution worth converting data and result: kernels are transformed, tiles of 4 x 4.
 // CHECK-LABEL: func.func @filtered
-// CHECK:         %[[X:\w+]] = graph.transpose {{.*}} {axes = [0 : i64, 1 : i64, 3 : i64, 4 : i64, 2 : i64]}
+// CHECK:         %[[X:\w+]] = graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [16 : i64]}
 // CHECK-NEXT:    %w = graph.constant {{.*}} : tensor<4x6x6x4x16x16xf32>
 // CHECK-NEXT:    %a = graph.conv2d_winograd %[[X]], %w {padding = 1 : i64}
 // DIRECT-LABEL: func.func @filtered

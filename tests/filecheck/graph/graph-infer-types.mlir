@@ -52,7 +52,7 @@ func.func @late(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<?x?xf32> {
 // -----
 
 func.func @unbound(%x: tensor<1xf32>, %z: tensor<?xf32, #graph.dims<n>>) -> tensor<?xf32> {
-  // expected-error@+1 {{graph.broadcast_to: no parameter has the extent 'm' (known: n)}}
+  // expected-error@+1 {{graph.broadcast_to: no parameter has the extent 'm', and no earlier op binds it (known: n)}}
   %y = graph.broadcast_to %x {shape = #graph.dims<m>} : tensor<1xf32> -> tensor<?xf32>
   func.return %y : tensor<?xf32>
 }

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -p 'low-lower-intrinsics{target=cuda}' | filecheck %s
 
-// Without registered intrinsics and rules nothing changes (tests/numeric/test_intrinsics.py registers some).
+// Without registered intrinsics and rules nothing changes (tests/numeric/backends/test_intrinsics.py registers some).
 // CHECK: func.func private @mylog(f32) -> f32
 // CHECK: math.exp
 // CHECK: func.call @mylog

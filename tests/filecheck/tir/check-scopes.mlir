@@ -1,7 +1,7 @@
 // RUN: not weft-opt %s -p 'tir-check-scopes{target=npu}' 2>&1 | filecheck %s
 // RUN: weft-opt %s -p 'tir-flatten{keep="global.scratch"}' | filecheck %s --check-prefix=KEEP
 
-// Kinds of target with scopes are registered in Python: see tests/numeric/test_accelerator.py.
+// Kinds of target with scopes are registered in Python: see tests/numeric/backends/test_accelerator.py.
 // CHECK: error: tir-check-scopes: no target kind 'npu' is registered
 
 // Memory of a scope that the target has keeps its name, others become a thread's own.

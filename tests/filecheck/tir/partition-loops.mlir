@@ -101,10 +101,87 @@ func.func @dynamic(%C: memref<?xf32>) {
 // CHECK:         tir.for %i0 in %[[full]] {
 // CHECK-NEXT:      tir.for %i1 in 4 {
 // CHECK-NOT:         scf.if
-// CHECK:         %[[rest:.*]] = affine.apply {{.*}} (%n)
-// CHECK-NEXT:    tir.for %i0 in %[[rest]] {
+// CHECK:         %[[some:.*]] = arith.cmpi sgt, %{{.*}}, %{{.*}} : index
+// CHECK:         scf.if %[[some]] {
 // CHECK:           tir.for %i1 in %
 // CHECK-NOT:         scf.if
+
+// -----
+
+// What remains of unrolled loops has a version for each number of iterations.
+
+func.func @versions(%C: memref<?xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %C, %c0 : memref<?xf32>
+  %tiles = affine.apply affine_map<(d0) -> (d0 ceildiv 3)> (%n)
+  tir.for %i0 in %tiles {
+    tir.for %i1 in 3 unrolled {
+      tir.block "C" iters(%vi: spatial<%n>) = [%i0 * 3 + %i1] where [%i0 * 3 + %i1] < [%n] {
+        memref.store %zero, %C[%vi] : memref<?xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @versions
+// CHECK:         tir.for %i1 in 3 unrolled {
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           %[[one:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : index
+// CHECK:           scf.if %[[one]] {
+// CHECK-NOT:         tir.for
+// CHECK:             memref.store
+// CHECK:           } else {
+// CHECK:             tir.for %i1{{.*}} in 2 unrolled {
+// CHECK-NOT:         scf.if
+
+// -----
+
+// A version for each number of vectors: the last one accumulates in all lanes, and reads others' memory under a mask.
+
+func.func @vectors(%A: memref<?xf32>, %C: memref<?xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %C, %c0 : memref<?xf32>
+  %tiles = affine.apply affine_map<(d0) -> (d0 ceildiv 8)> (%n)
+  tir.for %i0 in %tiles {
+    %sums = memref.alloc() : memref<8xf32, "local">
+    tir.for %i1 in 2 unrolled {
+      tir.for %i2 in 4 vectorized {
+        tir.block "init" iters(%vi: spatial<%n>) = [%i0 * 8 + %i1 * 4 + %i2] where [%i0 * 8 + %i1 * 4 + %i2] < [%n] {
+          %vl = affine.apply affine_map<(d0) -> (d0 mod 8)> (%vi)
+          %a = memref.load %A[%vi] : memref<?xf32>
+          memref.store %a, %sums[%vl] : memref<8xf32, "local">
+        }
+      }
+    }
+    tir.for %i1 in 2 unrolled {
+      tir.for %i2 in 4 vectorized {
+        tir.block "C" iters(%vi: spatial<%n>) = [%i0 * 8 + %i1 * 4 + %i2] where [%i0 * 8 + %i1 * 4 + %i2] < [%n] {
+          %vl = affine.apply affine_map<(d0) -> (d0 mod 8)> (%vi)
+          %s = memref.load %sums[%vl] : memref<8xf32, "local">
+          memref.store %s, %C[%vi] : memref<?xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @vectors
+// CHECK:         tir.for %i1 in 2 unrolled {
+// CHECK:         tir.for %i1 in 2 unrolled {
+// CHECK:         arith.cmpi slt, %{{.*}}, %{{.*}} : index
+// One vector is left:
+// CHECK:           %[[sums:.*]] = memref.alloc() : memref<8xf32, "local">
+// CHECK:           tir.for %i2 in 4 vectorized {
+// CHECK:             %[[inside:.*]] = arith.cmpi slt
+// CHECK:             %[[a:.*]] = scf.if %[[inside]] -> (f32) {
+// CHECK:             } else {
+// CHECK:             memref.store %[[a]], %[[sums]]
+// CHECK:           tir.for %i2 in 4 vectorized {
+// CHECK:             scf.if
+// CHECK:               memref.load %[[sums]]
+// CHECK:               memref.store %{{.*}}, %C
 
 // -----
 

@@ -139,6 +139,79 @@ func.func @offset(%A: memref<?xf32>, %i: index) {
 
 // -----
 
+func.func @no_bound(%A: memref<8xf32>, %t: index) {
+  // expected-error@+1 {{a map of 'affine.for' has at least one result, got affine_map<(d0) -> ()>}}
+  affine.for %i = max affine_map<(d0) -> ()>(%t) to 8 {
+  }
+  func.return
+}
+
+// -----
+
+func.func @large_bound(%A: memref<8xf32>, %t: index) {
+  // expected-error@+1 {{a constant of 'affine.for' fits 64 bits, got affine_map<(d0) -> (d0, 9223372036854775808)>}}
+  affine.for %i = max affine_map<(d0) -> (d0, 9223372036854775808)>(%t) to 8 {
+  }
+  func.return
+}
+
+// -----
+
+func.func @no_step(%A: memref<8xf32>) {
+  // expected-error@+1 {{the steps of 'affine.for' are positive, got 0}}
+  affine.for %i = 0 to 8 step 0 {
+  }
+  func.return
+}
+
+// -----
+
+func.func @least_of_none(%t: index) {
+  // expected-error@+1 {{a map of 'affine.min' has at least one result, got affine_map<(d0) -> ()>}}
+  %m = "affine.min"(%t) {map = affine_map<(d0) -> ()>} : (index) -> index
+  func.return
+}
+
+// -----
+
+func.func @loop_without_bound(%t: index) {
+  // expected-error@+1 {{each loop of 'affine.parallel' has a lower and an upper bound}}
+  "affine.parallel"(%t) <{lowerBoundsGroups = dense<[0, 1]> : tensor<2xi32>, lowerBoundsMap = affine_map<() -> (0)>, reductions = [], steps = [1, 1], upperBoundsGroups = dense<[1, 0]> : tensor<2xi32>, upperBoundsMap = affine_map<(d0) -> (d0)>}> ({
+  ^bb0(%i: index, %j: index):
+    affine.yield
+  }) : (index) -> ()
+  func.return
+}
+
+// -----
+
+func.func @few_indices(%A: memref<8x8xf32>, %t: index) {
+  // expected-error@+1 {{'affine.load' has 1 indices into memref<8x8xf32>}}
+  %v = "affine.load"(%A, %t) {map = affine_map<(d0) -> (d0)>} : (memref<8x8xf32>, index) -> f32
+  func.return
+}
+
+// -----
+
+func.func @few_operands(%A: memref<8xf32>, %c: f32) {
+  // expected-error@+1 {{'affine.store' has 0 operands for its map affine_map<(d0) -> (d0)>}}
+  "affine.store"(%c, %A) {map = affine_map<(d0) -> (d0)>} : (f32, memref<8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @operands_of_a_set(%t: index) {
+  // expected-error@+1 {{'affine.if' has 1 operands, its set takes 2}}
+  "affine.if"(%t) <{condition = affine_set<(d0, d1) : (d0 >= 0)>}> ({
+    affine.yield
+  }, {
+  }) : (index) -> ()
+  func.return
+}
+
+// -----
+
 func.func @binding(%A: memref<?xf32>) {
   tir.for %i in 4 {
     // expected-error@+1 {{a constant of an index expression fits 64 bits}}

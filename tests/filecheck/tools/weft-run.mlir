@@ -15,7 +15,7 @@
 // RUN: not weft rum %s 2>&1 | filecheck %s --check-prefix=COMMAND
 // RUN: weft --help | filecheck %s --check-prefix=HELP
 
-// CHECK:      scale(A: float32[m, 5], factor: float32, out B: float32[m, 5])
+// CHECK:      scale(A: float32[3, 5], factor: float32, out B: float32[3, 5])
 // CHECK-NEXT: target    llvm -mcpu=
 // CHECK-NEXT: schedule  @rows applied
 // CHECK-NEXT: build     {{[0-9.]+}} ms

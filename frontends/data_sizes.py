@@ -1,0 +1,123 @@
+"""Operators whose results have a size that depends on data: an operator of `te.ops` with room for all results and their
+count, `graph.match_shape` of the count, and the part of the results that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from weft.dialects.graph_shapes import EXTENTS, Extent, KnownExtent, choose, show_shape
+from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
+from weft.support.errors import CompileError
+
+
+def _op(name: str, *args: object, **options: object) -> Value:
+    return cast("Value", operator(name)(*args, **options))
+
+
+def _several(name: str, *args: object, **options: object) -> tuple[Value, ...]:
+    return cast("tuple[Value, ...]", operator(name)(*args, **options))
+
+
+class DataSizes:
+    """Operators that bind a new extent, in the function that a builder builds.
+
+    `name` is that of the extent of the next operator, `most` a bound that the user has stated; both may be left out.
+    """
+
+    def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
+        self._builder = builder
+        self._name = name
+        self._most = most
+
+    @property
+    def binds(self) -> bool:
+        """Whether the next operator binds the name that was given."""
+        return self._name is not None
+
+    def extent(self, size: Value, most: Extent = None) -> KnownExtent:
+        """The extent that an integer of rank 0 is, `most` at most."""
+        if self._most is not None:
+            most = self._most if most is None else choose("min", self._most, most)
+        names = [] if self._name is None else [self._name]
+        wide = size if size.dtype in ("int32", "int64") else size.astype("int64")
+        return self._builder.match_shape(wide, names, [most])[0]
+
+    def first(self, count: Value, *padded: tuple[Value, int]) -> tuple[Value, ...]:
+        """The first `count` elements of each tensor along its axis, which has room for them."""
+        sizes = {value.shape[axis] for value, axis in padded}
+        extent = self.extent(count, sizes.pop() if len(sizes) == 1 else None)
+        return tuple(
+            _op("prefix", value, shape=[*value.shape[:axis], extent, *value.shape[axis + 1 :]])
+            for value, axis in padded
+        )
+
+    def nonzero(self, x: Value) -> Value:
+        """The coordinates of the elements that are not zero: a row for each axis. Of rank 0, those of one element."""
+        places, count = _several("nonzero", _op("reshape", x, newshape=[1]) if x.ndim == 0 else x)
+        (found,) = self.first(count, (places, 1))
+        return found
+
+    def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
+        """The slices of the data along an axis whose condition holds; of the flat data without an axis. The condition
+        may be shorter than the axis."""
+        length = EXTENTS.product(cast("Sequence[KnownExtent]", data.shape)) if axis is None else data.shape[axis]
+        if condition.shape != (length,):
+            places = _op("take", self.nonzero(condition), const(0, "int64"), axis=0)
+            return _op("take", data, places, axis=axis)
+        found, count = _several("compress", condition, data, axis=axis)
+        (kept,) = self.first(count, (found, 0 if axis is None else axis))
+        return kept
+
+    def masked(self, data: Value, mask: Value, axis: int = 0) -> Value:
+        """The slices of the data at the true elements of a mask of the axes from `axis` on: `data[:, mask]`."""
+        last = axis + mask.ndim
+        if data.ndim < last:
+            raise CompileError(f"a mask of shape {show_shape(mask.shape)} has more axes than {show_shape(data.shape)}")
+        length = EXTENTS.product(cast("Sequence[KnownExtent]", mask.shape))
+        flat = _op("reshape", data, newshape=[*data.shape[:axis], length, *data.shape[last:]])
+        return self.compress(_op("reshape", mask, newshape=[length]), flat, axis)
+
+    def repeated(self, counts: Value) -> Value:
+        """For each element of a vector of counts, its place as often as it says."""
+        ends = _op("cumsum", counts.astype("int64"), axis=0)
+        total = self.extent(_op("sum", counts.astype("int64"), axis=[0]))
+        return _op("searchsorted", ends, _op("iota", shape=[total]), side="right")
+
+    def numbers(self, start: Value, limit: Value, step: Value) -> Value:
+        """The numbers from `start` to `limit`, exclusive, `step` apart, of the dtype of all three."""
+        is_integer = "int" in start.dtype
+        wide = "int64" if is_integer else "float64"
+        first, last, gap = (value.astype(wide) for value in (start, limit, step))
+        if is_integer:  # -((first - last) // gap) rounds up
+            count = _op("negative", _op("floor_divide", _op("subtract", first, last), gap))
+        else:
+            count = _op("ceil", _op("divide", _op("subtract", last, first), gap)).astype("int64")
+        extent = self.extent(_op("maximum", count, 0))
+        places = _op("iota", shape=[extent], dtype=start.dtype)
+        return _op("add", _op("multiply", places, step), start)
+
+    def unique(
+        self, data: Value, axis: int | None = None, *, is_sorted: bool = True
+    ) -> tuple[Value, Value, Value, Value]:
+        """The different elements of the flat data, or slices along an axis, where each comes first, the place of the
+        value of each one of the data, and how often each comes: in ascending order, or in that of the first places."""
+        along, dtype = 0 if axis is None else axis, data.dtype
+        numbers = data.astype("uint8") if dtype == "bool" else data
+        values, indices, inverse, counts, count = _several("unique", numbers, axis=axis)
+        values, indices, counts = self.first(count, (values, along), (indices, 0), (counts, 0))
+        values = values if values.dtype == dtype else values.astype(dtype)
+        if not is_sorted:
+            order = _op("argsort", indices, axis=0)
+            values = _op("take", values, order, axis=along)
+            indices, counts = (_op("take", value, order, axis=0) for value in (indices, counts))
+            inverse = _op("take", _op("argsort", order, axis=0), inverse, axis=0)
+        return values, indices, inverse, counts
+
+    def rows_of_boxes(self, kept: Value, counts: Value) -> Value:
+        """What `nms` keeps of batches and classes, as rows of batch, class and box."""
+        room = _op("iota", shape=list(kept.shape), axis=kept.ndim - 1)
+        places = self.nonzero(_op("less", room, _op("expand_dims", counts, axis=[kept.ndim - 1])))
+        boxes = _op("gather_nd", kept, places)
+        rows = [_op("take", places, const(at, "int64"), axis=0) for at in range(kept.ndim - 1)]
+        return _op("stack", [*rows, boxes], axis=1)

@@ -1,0 +1,153 @@
+"""The sizes for which PyTorch exported a program, as call preconditions (`weft.support.call_preconditions`).
+
+`torch.export` records guards, the conditions on sizes under which it traced the program, as Python:
+`L['x'].size()[0] % 8 == 0`, with the inputs by the names of the parameters of `forward`. The program is wrong for sizes
+that violate one.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+from weft.dialects.graph_shapes import (
+    Choice,
+    Expression,
+    KnownExtent,
+    Shape,
+    add,
+    choose_size,
+    floordiv,
+    multiply,
+)
+from weft.frontends.torch.library import pytree
+from weft.frontends.torch.symbols import UnsupportedError, ratio
+from weft.support.errors import CompileError
+
+_REASON: Final = "PyTorch exported the model for such sizes"
+_RELATIONS: Final[Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]]] = {
+    ast.Eq: ("{0} == {1}", operator.eq),
+    ast.NotEq: ("{2} <= {1} or {3} <= {0}", operator.ne),
+    ast.LtE: ("{0} <= {1}", operator.le),
+    ast.Lt: ("{2} <= {1}", operator.lt),
+    ast.GtE: ("{1} <= {0}", operator.ge),
+    ast.Gt: ("{3} <= {0}", operator.gt),
+}
+"""The text of a relation of two sides, of which 2 and 3 are one more than 0 and 1, and its truth for numbers."""
+
+
+class _Sizes:
+    """A tensor among the inputs, of which guards read the size."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+
+    def size(self) -> Shape:
+        return self._shape
+
+
+class _Quotient:
+    """A float that is computed of sizes: an extent divided by a number."""
+
+    def __init__(self, numerator: KnownExtent, denominator: int = 1) -> None:
+        self._numerator, self._denominator = numerator, denominator
+
+    def __mul__(self, other: float) -> _Quotient:
+        numerator, denominator = ratio(other)
+        return _Quotient(multiply(self._numerator, numerator), self._denominator * denominator)
+
+    __rmul__ = __mul__
+
+    def floor(self) -> KnownExtent:
+        """The quotient, rounded down."""
+        return floordiv(self._numerator, self._denominator)
+
+    def ceil(self) -> KnownExtent:
+        """The quotient, rounded up."""
+        return floordiv(add(self._numerator, self._denominator - 1), self._denominator)
+
+
+_FUNCTIONS: Final = {
+    "math": SimpleNamespace(trunc=_Quotient.floor, floor=_Quotient.floor, ceil=_Quotient.ceil),
+    "torch": SimpleNamespace(sym_float=_Quotient),
+}
+
+
+def call_preconditions(program: Any, leaves: Sequence[Any]) -> list[str]:
+    """The guards and the ranges of sizes of an exported program.
+
+    `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. Raises `CompileError` for a
+    guard that is no comparison of integer arithmetic.
+    """
+    facts: list[str] = []
+    for size, bounds in program.range_constraints.items():
+        # Sizes of 0 and 1 are accepted as by PyTorch, which exports for sizes of 2 and more by default.
+        if size.is_Symbol and bounds.lower > 2:
+            facts.append(f"{int(bounds.lower)} <= {size}")
+        if size.is_Symbol and bounds.upper.is_Integer:
+            facts.append(f"{size} <= {int(bounds.upper)}")
+    sources = _sources(program, leaves)
+    for code in program._guards_code:
+        try:
+            facts += _facts(ast.parse(code, mode="eval").body, sources)
+        except (ArithmeticError, LookupError, NameError, SyntaxError, TypeError, UnsupportedError, ValueError) as error:
+            raise CompileError(f"from_torch: calls cannot check the condition of PyTorch that {code}") from error
+    return [f"{fact} # {_REASON}" for fact in dict.fromkeys(facts)]
+
+
+def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
+    """The inputs by the names of parameters, `L` of guards; `*xs` are `xs`, and the inputs in order `flat_args`."""
+    values = [_Sizes(cast("Shape", leaf)) if isinstance(leaf, tuple) else leaf for leaf in leaves]
+    args, keywords = pytree.tree_unflatten(values, program.call_spec.in_spec)
+    names = program.module_call_graph[0].signature.forward_arg_names or ()
+    named = dict(zip(names, args, strict=False)) | keywords
+    for name in names:
+        variadic = re.fullmatch(r"(.+)_(\d+)", name)
+        if variadic and name in named:
+            named.setdefault(variadic[1], {})[int(variadic[2])] = named[name]
+    return named | {"flat_args": values}
+
+
+def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
+    """The comparisons of a condition that are not known to be true: all of them hold."""
+    if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
+        for part in condition.values:
+            yield from _facts(part, sources)
+    elif isinstance(condition, ast.BoolOp):
+        alternatives = [list(_facts(part, sources)) for part in condition.values]
+        if any(len(facts) > 1 for facts in alternatives):
+            raise ValueError("a conjunction in a disjunction")
+        if all(alternatives):
+            yield " or ".join(facts[0] for facts in alternatives)
+    elif isinstance(condition, ast.Compare) and len(condition.ops) == 1:
+        left, right = (_extent(side, sources) for side in (condition.left, condition.comparators[0]))
+        text, holds = _RELATIONS[type(condition.ops[0])]
+        if isinstance(left, int) and isinstance(right, int):
+            if not holds(left, right):
+                raise ValueError("no size fits")
+        elif left != right or not isinstance(condition.ops[0], ast.Eq):
+            yield text.format(*map(_text, (left, right, add(left, 1), add(right, 1))))
+    else:
+        raise TypeError("no comparison")
+
+
+def _extent(side: ast.expr, sources: Mapping[str, Any]) -> KnownExtent:
+    names: dict[str, Any] = {"__builtins__": {}, "L": sources, **_FUNCTIONS}
+    names |= {"min": partial(_chosen, "min"), "max": partial(_chosen, "max")}
+    found: object = eval(compile(ast.Expression(side), "<guard>", "eval"), names)
+    if not isinstance(found, int | Expression):
+        raise TypeError("no integer")
+    return found
+
+
+def _chosen(kind: Choice, *extents: KnownExtent) -> KnownExtent:
+    return reduce(partial(choose_size, kind), extents)
+
+
+def _text(extent: KnownExtent) -> str:
+    return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")

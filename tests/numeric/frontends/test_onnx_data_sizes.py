@@ -1,0 +1,113 @@
+"""ONNX models whose results have a size that depends on data, of symbolic input shapes, against `onnx.reference`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from onnx_models import BOOL, FLOAT, INT64, model, node
+
+import weft
+from weft.support.errors import CompileError
+
+random = np.random.default_rng(5)
+
+
+def check(proto: Any, *calls: dict[str, Any], **options: Any) -> None:
+    """The model computes what the reference does, with the same shapes."""
+    function, reference = weft.build(weft.from_onnx(proto), **options)["main"], ReferenceEvaluator(proto)
+    for inputs in calls:
+        found = function(*inputs.values())
+        wanted = reference.run(None, inputs)
+        for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+            assert one.shape == other.shape and one.dtype == other.dtype, (one, other)
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_post_processing_of_detections() -> None:
+    """Boxes above a score, of each class, suppressed; then the boxes and the scores that are left."""
+    nodes = [
+        node("NonMaxSuppression", "boxes scores most iou least", "kept"),
+        node("Gather", "kept two", "places", axis=1),
+        node("Squeeze", "boxes zero", "flat"),
+        node("Gather", "flat places", "found", axis=0),
+        node("GatherND", "scores kept", "values"),
+        node("Greater", "values half", "is_sure"),
+        node("Compress", "found is_sure", "sure", axis=0),
+        node("Shape", "kept", "shape"),
+    ]
+    weights = {"most": np.array([3]), "iou": np.array([0.4], np.float32), "least": np.array([0.1], np.float32)}
+    weights |= {"two": np.array(2), "zero": np.array([0]), "half": np.array(0.6, np.float32)}
+    shapes = {"boxes": [1, "n", 4], "scores": [1, 2, "n"]}
+    proto = model(nodes, shapes, "kept found values sure shape", weights, types={"kept": INT64, "shape": INT64})
+
+    def inputs(n: int, scale: float) -> dict[str, Any]:
+        corners = random.random((1, n, 2), np.float32)
+        boxes = np.concatenate([corners, corners + 0.1 + random.random((1, n, 2), np.float32) / 2], 2)
+        return {"boxes": boxes, "scores": (random.random((1, 2, n), np.float32) * scale).astype(np.float32)}
+
+    check(proto, inputs(40, 1.0), inputs(7, 1.0), inputs(7, 0.05), inputs(1, 1.0))
+
+
+def test_rows_of_data() -> None:
+    """NonZero, Gather, MatMul; Compress of the flat data; Range to a computed limit; two more cuts after the first."""
+    nodes = [
+        node("Greater", "s zero", "mask"),
+        node("NonZero", "mask", "at"),
+        node("Squeeze", "at axis", "rows"),
+        node("Gather", "x rows", "some", axis=0),
+        node("MatMul", "some w", "y"),
+        node("Compress", "s mask", "kept"),
+        node("Cast", "mask", "ones", to=INT64),
+        node("ReduceSum", "ones", "count", keepdims=0),
+        node("Range", "start count step", "numbers"),
+        node("Unique", "t", "values first inverse counts", sorted=0),
+        node("Gather", "counts inverse", "own", axis=0),
+    ]
+    weights = {"zero": np.array(0, np.float32), "w": random.standard_normal((4, 3), np.float32), "axis": np.array([0])}
+    weights |= {"start": np.array(3), "step": np.array(2)}
+    shapes = {"x": ["n", 4], "s": ["n"], "t": ["m"]}
+    types = dict.fromkeys(("t", "numbers", "values", "inverse", "own"), INT64)
+    proto = model(nodes, shapes, "y kept numbers values inverse own", weights, types=types)
+
+    def inputs(n: int, m: int, shift: float) -> dict[str, Any]:
+        x, s = random.standard_normal((n, 4), np.float32), random.random(n, np.float32) + np.float32(shift)
+        return {"x": x, "s": s, "t": random.integers(0, 4, m)}
+
+    check(proto, inputs(30, 9, -0.5), inputs(5, 1, 1.0), inputs(5, 50, -2.0), inputs(1, 3, 1.0))
+
+
+def test_steps_that_data_decide() -> None:
+    """A loop as often as an input says; a branch that returns a size is refused, with its place."""
+    body = helper.make_graph(
+        [node("Identity", "more", "again"), node("Add", "sum x", "next")],
+        "body",
+        [
+            helper.make_tensor_value_info("step", INT64, []),
+            helper.make_tensor_value_info("more", BOOL, []),
+            helper.make_tensor_value_info("sum", FLOAT, ["n"]),
+        ],
+        [helper.make_tensor_value_info("again", BOOL, []), helper.make_tensor_value_info("next", FLOAT, ["n"])],
+    )
+    nodes = [node("Loop", "steps on x", "y", body=body)]
+    proto = model(nodes, {"x": ["n"], "steps": []}, "y", {"on": np.array(True)}, types={"steps": INT64})
+    x = np.arange(3, dtype=np.float32)
+    function = weft.build(weft.from_onnx(proto))["main"]
+    for steps in (0, 1, 7):
+        np.testing.assert_array_equal(function(x, np.array(steps)), x * (steps + 1))
+    branch = [
+        helper.make_graph([node(*parts)], "branch", [], [helper.make_tensor_value_info(name, INT64, [1, None])])
+        for *parts, name in (("NonZero", "x", "some", "some"), ("Identity", "none", "same", "same"))
+    ]
+    nodes = [node("If", "flag", "y", then_branch=branch[0], else_branch=branch[1])]
+    types = {"flag": BOOL, "y": INT64}
+    proto = model(nodes, {"flag": [], "x": ["n"]}, "y", {"none": np.zeros((1, 2), np.int64)}, types=types)
+    with pytest.raises(CompileError, match="depends on data: branches and loops give results of the same size"):
+        weft.from_onnx(proto)

@@ -1,0 +1,180 @@
+"""Symbolic extents: the normal form means what the expression means."""
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, f32
+from xdsl.ir import Dialect
+from xdsl.parser import Parser
+
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Expression,
+    ShapeError,
+    add,
+    choose,
+    choose_size,
+    compared,
+    evaluate,
+    exact_quotient,
+    floordiv,
+    lone_name,
+    modulo,
+    multiply,
+    names_in,
+    shape_of,
+    show_extent,
+    solutions,
+    substitute,
+    subtract,
+    symbol,
+    tensor_type,
+)
+
+N, M = symbol("n"), symbol("m")
+
+
+def parse_type(text: str):
+    ctx = Context()
+    ctx.load_dialect(Builtin)
+    ctx.load_dialect(Dialect("graph", [], [DimsAttr]))
+    return Parser(ctx, text).parse_type()
+
+
+def test_equal_polynomials_are_equal_objects():
+    assert multiply(add(N, 1), subtract(M, 2)) == subtract(add(multiply(M, N), M), add(multiply(2, N), 2))
+    assert subtract(add(N, 3), N) == 3
+    assert hash(add(N, M)) == hash(add(M, N))
+    assert multiply(multiply(N, 2), M) == multiply(2, multiply(M, N))
+
+
+def test_division_simplifies_what_divides():
+    assert floordiv(add(multiply(4, N), 6), 2) == add(multiply(2, N), 3)
+    assert modulo(add(multiply(4, N), 7), 4) == 3
+    assert show_extent(floordiv(add(N, 1), 2)) == "(n + 1) floordiv 2"
+    assert show_extent(modulo(N, M)) == "n mod m"
+    assert show_extent(modulo(5, N)) == "5 mod n"
+    assert show_extent(floordiv(5, N)) == "5 floordiv n"
+    with pytest.raises(ShapeError, match=r"extent n floordiv 0: division by zero"):
+        floordiv(N, 0)
+    with pytest.raises(ShapeError, match=r"extent n mod 0: division by zero"):
+        modulo(N, 0)
+
+
+def test_unknown_stays_unknown():
+    assert add(N, None) is None
+    assert multiply(None, 2) is None
+    assert multiply(None, 0) == 0
+    assert floordiv(None, 2) is None
+
+
+def test_names():
+    assert lone_name(N) == "n"
+    assert lone_name(add(N, 1)) is None
+    assert lone_name(4) is None
+    assert names_in(floordiv(add(N, M), 3)) == {"n", "m"}
+
+
+def test_minima_and_maxima_simplify_where_the_difference_is_a_number():
+    assert choose("max", add(N, 2), N) == add(N, 2)
+    assert choose("min", add(N, 2), N) == N
+    assert choose("min", 3, 5) == 3
+    assert choose("max", N, M) == choose("max", M, N)
+    assert choose("min", None, 2) is None
+    assert show_extent(multiply(2, choose("max", subtract(N, 3), 0))) == "2 * max(n - 3, 0)"
+    assert names_in(choose("min", N, M)) == {"n", "m"}
+    assert lone_name(symbol("min")) == "min"
+
+
+def smaller(a, b):
+    return choose("min", a, b)
+
+
+def greater(a, b):
+    return choose("max", a, b)
+
+
+operations = st.sampled_from([add, subtract, multiply, floordiv, modulo, smaller, greater])
+extents = st.recursive(
+    st.one_of(st.integers(-5, 9), st.sampled_from([symbol(name) for name in "kmn"])),
+    lambda inner: st.tuples(operations, inner, inner),
+    max_leaves=8,
+)
+
+
+def build(tree):
+    """The extent of a tree of operations; None where it divides by zero or by something not positive."""
+    if not isinstance(tree, tuple):
+        return tree
+    operation, left, right = tree[0], build(tree[1]), build(tree[2])
+    if left is None or right is None or (operation in (floordiv, modulo) and not _positive(right)):
+        return None
+    return operation(left, right)
+
+
+def _positive(extent) -> bool:
+    return extent > 0 if isinstance(extent, int) else lone_name(extent) is not None
+
+
+def value_of(tree, values: dict[str, int]) -> int:
+    """What a tree means, computed with Python's numbers alone."""
+    if isinstance(tree, int):
+        return tree
+    if isinstance(tree, Expression):
+        return values[str(lone_name(tree))]
+    left, right = value_of(tree[1], values), value_of(tree[2], values)
+    python = {add: int.__add__, subtract: int.__sub__, multiply: int.__mul__, floordiv: int.__floordiv__}
+    python |= {smaller: min, greater: max}
+    return python.get(tree[0], int.__mod__)(left, right)
+
+
+@settings(max_examples=400)
+@given(extents, st.fixed_dictionaries({name: st.integers(1, 20) for name in "kmn"}))
+def test_normal_form_keeps_the_value(tree, values):
+    extent = build(tree)
+    assume(extent is not None)
+    assert evaluate(extent, values) == value_of(tree, values)
+    assert substitute(extent, values) == value_of(tree, values)
+
+
+@given(extents)
+def test_text_round_trips(tree):
+    extent = build(tree)
+    assume(isinstance(extent, Expression))
+    type_ = tensor_type([extent, 3], f32)
+    assert parse_type(str(type_)) == type_
+    assert shape_of(type_) == (extent, 3)
+
+
+def test_types_without_names():
+    assert shape_of(tensor_type([None, 4], f32)) == (None, 4)
+    assert str(tensor_type([None, 4], f32)) == "tensor<?x4xf32>"
+    assert str(tensor_type([2, 4], f32)) == "tensor<2x4xf32>"
+    assert str(tensor_type([N, None], f32)) == "tensor<?x?xf32, #graph.dims<n, ?>>"
+
+
+def test_quotients_of_quotients_and_of_sums():
+    a, b, c = symbol("a"), symbol("b"), symbol("c")
+    assert str(a // 2 // 4) == "a floordiv 8"
+    assert str((a // 2 + 1) // 2) == "(a + 2) floordiv 4"
+    assert exact_quotient(64 * a * b + 64 * a * c, 16 * b + 16 * c) == 4 * a
+    assert exact_quotient(a * b + b, a + 1) == b
+    assert exact_quotient(a * b + 1, a) is None
+    assert exact_quotient(a, 0) is None
+
+
+def test_signs_decide_choices():
+    a, b = symbol("a"), symbol("b")
+    assert (compared(a + b + 1, b), compared(a, a + b + 1), compared(a, b)) == (1, -1, None)
+    assert choose_size("min", a + b, a) == a
+    assert choose_size("max", a + b, a) == a + b
+    assert str(choose_size("max", a, b)) == "max(a, b)"
+
+
+def test_names_that_extents_determine():
+    a, b, c = symbol("a"), symbol("b"), symbol("c")
+    found = solutions([8 * a, a + b, 4, a * c, b])
+    assert [(s.position, s.name, s.factor, s.rest) for s in found] == [(4, "b", 1, 0), (0, "a", 8, 0)]
+    assert [(s.name, s.rest) for s in solutions([2 * a + b, b + 3])] == [("b", 3), ("a", b)]
+    assert solutions([a * a, a + b, a // 2]) == []

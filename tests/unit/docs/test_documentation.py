@@ -1,0 +1,83 @@
+"""The pages: their links lead somewhere, the map names every room, the README is short and its examples run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import weft
+
+ROOT = Path(__file__).parents[3]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, spelled as hosting sites spell them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in _anchors(target), f"{page.name}: {link}"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.encode()) <= 6144
+
+
+def test_the_architecture_names_every_room() -> None:
+    folders = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    for package in folders[1:]:
+        *above, name = package.removeprefix("weft.").split(".")
+        assert (
+            f"`{'/'.join([*above, name])}/`" in page or f"`{name}/`" in page or f"`{'/'.join([*above, name])}`" in page
+        )
+
+
+def test_the_taste_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (taste,) = [text for language, text in BLOCKS if language == "python"]
+    names: dict[str, object] = {}
+    exec(compile(taste, "README.md", "exec"), names)  # the README is what is tested
+    a, b, c = (names[name] for name in "abc")
+    assert abs(c - (a @ b).clip(0)).max() < 1e-3  # pyright: ignore[reportOperatorIssue, reportAttributeAccessIssue]
+    assert "sched.reverse_compute_at" in capsys.readouterr().out
+
+
+def test_the_refusal_is_what_users_see() -> None:
+    (shown,) = [text for _, text in BLOCKS if text.startswith("error: ")]
+    module = weft.parse((ROOT / "examples" / "mm_relu.mlir").read_text(), "examples/mm_relu.mlir")
+    sch = weft.Schedule(module)
+    with pytest.raises(weft.ScheduleError) as caught:
+        sch.parallel(sch.get_loops("Y")[2])
+    assert str(caught.value).strip() == shown.strip()
+
+
+@pytest.mark.slow
+def test_the_commands_run(tmp_path: Path) -> None:
+    (commands,) = [text for _, text in BLOCKS if text.startswith("weft-opt")]
+    programs = Path(sys.executable).parent
+    for line in commands.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        arguments = [str(tmp_path / word) if word in ("libmm.so", "mm.h") else word for word in arguments]
+        if arguments[:2] == ["bench", "ops"]:
+            arguments += ["--only", "matmul 128", "--rounds", "1", "--threads", "1"]
+        done = subprocess.run([programs / program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stdout or arguments[0] == "build", line
