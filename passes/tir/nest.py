@@ -199,7 +199,7 @@ def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
 def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None) -> Interval:
     """The range of `left - right`, which also knows how far quotients of neighbouring indices lie apart.
 
-    `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, lies in
+    `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, is in
     `d floordiv a .. d ceildiv a + k - 1`, and `y - k * (y floordiv k)` in `0 .. k - 1`.
     """
     ranges = ranges or remembered_ranges()

@@ -50,7 +50,7 @@ _VERSIONS: Final = Statistic(
 _GROWTH_OF_VERSIONS: Final = 32
 """The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
 _CUTS_OF_VERSION: Final = 6
-"""The same of a version by further cuts."""
+"""The most that a version may grow by further cuts, as a factor of its number of operations."""
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -189,7 +189,7 @@ class _Partitioner:
                     self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
-        """Cut `loop`, and what is in it. At the end of a loop, where it was cut for conditions, they may be known not
+        """Cut `loop` and the loops in it. At the end of a loop, where it was cut for conditions, they may be known not
         to hold."""
         if (bounds := self.plan(loop, is_end=is_end)) is None:
             self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
@@ -303,7 +303,9 @@ class _Partitioner:
     def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
         """Whether a comparison only decides how often a loop over rows in `loop` runs."""
         found = row_loop_of(loop, comparison, self.ranges)
-        return found is not None and found[1].value and self._is_idle_without(found[0], comparison)
+        if found is None or not found[1].value or _is_square(found[0]):
+            return False
+        return self._is_idle_without(found[0], comparison)
 
     def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
         """Whether all that a loop does has the condition of a comparison."""
@@ -363,6 +365,12 @@ def _is_computed_outside(value: SSAValue) -> bool:
 def _has_symbols(index: Index) -> bool:
     """Whether an index depends on numbers that only a call tells."""
     return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
+
+
+def _is_square(loop: ForOp) -> bool:
+    """Whether a loop holds a vectorized loop of its own extent: `tir-transpose-tiles` needs all of its iterations."""
+    inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
+    return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
 
 def _repeats_loops(loop: ForOp) -> bool:
@@ -507,7 +515,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Give the body of a loop a version for each number of iterations of unrolled loops, which know it there. Returns
+    """Give the body of a loop a version for each number of iterations of unrolled loops, a constant in it. Return
     the versions that do something."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
