@@ -460,10 +460,10 @@ def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
     whole = {atom: f // divisor for atom, f in index.terms.items() if f % divisor == 0}
     rest = Index({atom: f for atom, f in index.terms.items() if f % divisor}, index.constant % divisor)
     outside = Index(whole, index.constant // divisor)
-    if rest.constant == 0 and len(rest.terms) == 1:
+    if len(rest.terms) == 1:
         ((atom, f),) = rest.terms.items()
         if f == 1 and isinstance(atom, Quotient):
-            return outside + quotient(atom.numerator, atom.divisor * divisor, range_of)
+            return outside + quotient(atom.numerator + rest.constant * atom.divisor, atom.divisor * divisor, range_of)
     return outside + Index({Quotient(rest, divisor): 1})
 
 
@@ -506,8 +506,8 @@ def _merge_pairs(index: Index) -> Index:
 def _quotient_partner(atom: Remainder) -> Quotient:
     """The quotient that, together with this remainder, reconstructs the numerator."""
     numerator = atom.numerator
-    if numerator.constant == 0 and len(numerator.terms) == 1:
+    if len(numerator.terms) == 1:
         ((inner, f),) = numerator.terms.items()
         if f == 1 and isinstance(inner, Quotient):
-            return Quotient(inner.numerator, inner.divisor * atom.divisor)
+            return Quotient(inner.numerator + numerator.constant * inner.divisor, inner.divisor * atom.divisor)
     return Quotient(numerator, atom.divisor)

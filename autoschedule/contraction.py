@@ -199,9 +199,9 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if roles.same_buffer:
         plan, pack_right = replace(plan, depth=None), False
     prefetched = pack_right and decisions.decide(_streams(plan.panel_bytes, target))
-    loops = PanelLoops(
-        plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, _STEPS_AT_ONCE if _fuses(target) else 1)
-    )
+    # Kernels for remainders of rows and columns are many where neither is known.
+    at_once = _STEPS_AT_ONCE if _fuses(target) and columns is not None else 1
+    loops = PanelLoops(plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, at_once))
     padded = pack_right and ragged
     staged: list[Staged] = []
     ways = target.processor.l1_ways
@@ -239,6 +239,8 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     rows, columns = roles.row_count, roles.columns
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
+    if columns is None:
+        tiles = [tile for tile in tiles if tile.rows * tile.vectors <= fitted.SYMBOLIC_TILE]
     return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))
 
 

@@ -233,7 +233,7 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
         return None
     extent = pattern.extent_of(iterator)
     steps = prod(pattern.extent_of(reduced) or fitted.SWEPT_STEPS for reduced in pattern.reduced)
-    by_sweeps = steps >= fitted.SWEPT_STEPS and (extent or 0) > lanes * fitted.ACCUMULATORS
+    by_sweeps = steps >= fitted.SWEPT_STEPS and (extent is None or extent > lanes * fitted.ACCUMULATORS)
     if decisions.decide(by_sweeps) if extent else by_sweeps:
         return _reduce_by_sweeps(pattern, iterator, shared, target, decisions)
     return _reduce_side_by_side(pattern, iterator, shared, lanes, decisions)
@@ -301,13 +301,16 @@ def _reduce_by_sweeps(
     lanes = lanes_for(pattern, target)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     *rows, row = _loops(v.index for v in pattern.reduced)
-    extent = pattern.extent_of(iterator) or 0
+    extent = pattern.extent_of(iterator)
     in_cache = target.l1_bytes // (4 * max(bytes_of(write.element_type) for write in pattern.writes))
-    pieces = -(-extent // max(in_cache, lanes))
-    if not before and shared == 0 and pays_threads([pattern], target):
-        pieces = max(pieces, target.num_threads)
-    pieces = decisions.size(pieces, -(-extent // lanes))
-    vectors = -(-extent // (pieces * lanes))
+    if extent is None:
+        vectors = max(in_cache // lanes, 1)
+    else:
+        pieces = -(-extent // max(in_cache, lanes))
+        if not before and shared == 0 and pays_threads([pattern], target):
+            pieces = max(pieces, target.num_threads)
+        pieces = decisions.size(pieces, -(-extent // lanes))
+        vectors = -(-extent // (pieces * lanes))
     columns = Split((iterator.index,), (None, vectors, lanes))
     steps = Split(row, (None, decisions.choose(_WIDTHS, fitted.SWEPT_ROWS)))
     (piece, column, lane), (some, few) = columns.parts, steps.parts

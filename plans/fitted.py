@@ -98,6 +98,9 @@ FULL_LANES: Final = 0.9
 """Least share of full lanes for which windows are read in place."""
 ROWS_IN_TURN: Final = 16
 """Rows of a factor that are packed together, so that their lines stay in L1."""
+SYMBOLIC_TILE: Final = 16
+"""Most vectors of a register tile whose columns are symbolic: remainders of rows and columns have kernels of their
+own, and more vectors are hardly faster."""
 PIECE_STEPS: Final = 64
 """Steps of a panel that are packed for all of its columns before the next ones."""
 PACKED_STEPS_AHEAD: Final = 8

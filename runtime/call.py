@@ -137,7 +137,7 @@ def native_entry(
         len(signature.symbols),
         0 if always_release_gil else GIL_THRESHOLD_BYTES,
         ctypes.addressof(arguments),
-        sum(1 << signature.symbols.index(symbol) for symbol in signature.extent_symbols),
+        sum(1 << signature.symbols.index(symbol) for symbol in signature.independent_extents),
         min(signature.iterations, 1 << 62),
         predicate_address(signature.facts, slots) if signature.facts else None,
     )
@@ -299,7 +299,7 @@ class Caller:
     def _may_take_long(self, bound: BoundArguments, size: int) -> bool:
         """See `Signature.may_take_long`."""
         signature = self.signature
-        extents = (bound.symbols[symbol] for symbol in signature.extent_symbols)
+        extents = (bound.symbols[symbol] for symbol in signature.independent_extents)
         return signature.may_take_long(extents, size)
 
     def _writes_something(self, bound: BoundArguments) -> bool:

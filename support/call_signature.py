@@ -239,8 +239,14 @@ class Signature:
         extents = {extent for arg in self.arrays for extent in arg.shape}
         return tuple(symbol for symbol in self.symbols if symbol in extents)
 
+    @property
+    def independent_extents(self) -> tuple[str, ...]:
+        """The extents that no precondition defines by other symbols, of which loops run as often."""
+        defined = {fact.defines for fact in self.facts}
+        return tuple(symbol for symbol in self.extent_symbols if symbol not in defined)
+
     def may_take_long(self, extents: Iterable[int], array_bytes: int) -> bool:
-        """Whether a call with these values of `extent_symbols` may take more than some 20 ms."""
+        """Whether a call with these values of `independent_extents` may take more than some 20 ms."""
         most = self.iterations * math.prod(max(extent, 1) for extent in extents)
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from xdsl.context import Context
@@ -196,23 +196,39 @@ def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
     return symbols_of(function)[value.index - len(params)] not in stride_symbols(function)
 
 
-def range_of_difference(left: Index, right: Index) -> Interval:
+def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None) -> Interval:
     """The range of `left - right`, which also knows how far quotients of neighbouring indices lie apart.
 
-    `(x + d) floordiv c - x floordiv c` lies in `d floordiv c .. d ceildiv c`.
+    `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, is in
+    `d floordiv a .. d ceildiv a + k - 1`, and `y - k * (y floordiv k)` in `0 .. k - 1`.
     """
-    difference = (left - right).simplified(range_of)
+    ranges = ranges or remembered_ranges()
+    difference = (left - right).simplified(ranges)
     rest: dict[Atom, int] = dict(difference.terms)
     interval: Interval = (difference.constant, difference.constant)
-    quotients = [(atom, f) for atom, f in rest.items() if isinstance(atom, Quotient)]
-    for one, factor in quotients:
-        for other, opposite in quotients:
-            if factor <= 0 or opposite != -factor or other.divisor != one.divisor or not {one, other} <= rest.keys():
-                continue
-            distance = one.numerator - other.numerator
-            if distance.is_constant:
-                del rest[one], rest[other]
-                reach = (distance.constant // one.divisor, -(-distance.constant // one.divisor))
-                interval = add_intervals(interval, scale_interval(reach, factor))
-                break
-    return add_intervals(interval, Index(rest).range(range_of))
+    for one in [atom for atom in difference.terms if isinstance(atom, Quotient)]:
+        factor = rest.get(one, 0)
+        if factor and (found := _partner_of(one, factor, rest)) is not None:
+            used, reach = found
+            for atom in (one, *used):
+                del rest[atom]
+            interval = add_intervals(interval, reach)
+    return add_intervals(interval, Index(rest).range(ranges))
+
+
+def _partner_of(one: Quotient, factor: int, terms: Mapping[Atom, int]) -> tuple[list[Atom], Interval] | None:
+    """The terms of a sum whose values follow those of `factor * one`, and the range of their sum with it."""
+    for other, times in terms.items():
+        if not isinstance(other, Quotient) or other == one or times * factor >= 0:
+            continue
+        k = -factor // times if factor % times == 0 else 0
+        distance = other.numerator - one.numerator
+        if k > 0 and one.divisor == other.divisor * k and distance.is_constant:
+            d, a = distance.constant, other.divisor
+            return [other], scale_interval((d // a, -(-d // a) + k - 1), times)
+    times, rest = -factor // one.divisor, factor % one.divisor
+    numerator = one.numerator
+    if rest == 0 and all(terms.get(atom) == f * times for atom, f in numerator.terms.items()):
+        reach = scale_interval((0, one.divisor - 1), times)
+        return list(numerator.terms), add_intervals(reach, (-numerator.constant * times, -numerator.constant * times))
+    return None

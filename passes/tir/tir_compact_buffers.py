@@ -19,9 +19,9 @@ from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import VIRTUAL_THREADS
+from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import defining_block, index_before, set_access
+from weft.passes.index_ops import defining_block, index_before, insert_before, set_access
 from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of
 
@@ -43,7 +43,8 @@ class CompactBuffersPass(TirPass):
     ```
     A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range,
     as far as loops and conditions around tell; it keeps its extent otherwise. The rank stays. Of a buffer of space
-    "shared", it is the region that all threads of a block touch.
+    "shared", it is the region that all threads of a block touch. Buffers whose size only a call tells are allocated
+    before the serial loops in which it stays the same, once for all of their iterations.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -55,6 +56,21 @@ class CompactBuffersPass(TirPass):
     def rewrite(self, function: FuncOp) -> None:
         for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
             compact(alloc)
+        for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
+            _hoist(alloc)
+
+
+def _hoist(alloc: memref.AllocOp) -> None:
+    """Allocate a buffer of symbolic size before the serial loops around it."""
+    if not alloc.dynamic_sizes:
+        return
+    loop = alloc.parent_op()
+    while isinstance(loop, ForOp) and loop.kind.data is LoopKind.SERIAL:
+        if any(loop.is_ancestor(size.owner) for size in alloc.dynamic_sizes):
+            return
+        alloc.detach()
+        insert_before(loop, [alloc])
+        loop = alloc.parent_op()
 
 
 def compact(alloc: memref.AllocOp) -> None:

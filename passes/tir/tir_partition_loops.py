@@ -12,9 +12,9 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
-from weft.analysis.index import Index, Quotient, RangeOf
-from weft.analysis.integer_ranges import is_fixed
-from weft.analysis.structure import ancestors, vectorized_loop_around
+from weft.analysis.index import Index, RangeOf
+from weft.analysis.integer_ranges import is_fixed, is_symbol, leaves
+from weft.analysis.structure import vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
@@ -25,6 +25,7 @@ from weft.passes.index_ops import (
     detached_ops,
     divided_up,
     end_of,
+    erase_if_unused,
     if_around,
     index_before,
     insert_before,
@@ -46,6 +47,10 @@ _CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main pa
 _VERSIONS: Final = Statistic(
     "tir-partition-loops", "versions-made", "remainders with a version for each number of unrolled iterations"
 )
+_GROWTH_OF_VERSIONS: Final = 32
+"""The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
+_CUTS_OF_VERSION: Final = 6
+"""The most that a version may grow by further cuts, as a factor of its number of operations."""
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -102,6 +107,9 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
+    Bounds of symbols are those of an inner loop that holds other loops, if one can be cut, so that the loops around it
+    have one copy. Several remainders, as of rows and columns of a tile of accumulators, have versions in each other.
+
     Requires: loops without blocks (`tir-lower-blocks`).
 
     Leaves: loops whose main parts are free of conditions.
@@ -133,6 +141,15 @@ class _Bounds:
         return any(not bound.is_constant for bound in (*self.lows, *self.highs))
 
 
+@dataclass
+class _BlockRemainder:
+    """The number of iterations, from `least` to `most`, that unrolled loops have at the end of a loop around them."""
+
+    number: Index
+    least: int
+    most: int
+
+
 def _size(op: Operation) -> int:
     return len(operations_in(op))
 
@@ -141,6 +158,7 @@ class _Partitioner:
     def __init__(self, function: FuncOp, growth: int) -> None:
         self.function = function
         self.budget = (growth - 1) * _size(function)
+        self.versions = _GROWTH_OF_VERSIONS * _size(function)
         self._look_again()
 
     def _look_again(self) -> None:
@@ -170,9 +188,11 @@ class _Partitioner:
                 for inner in blocks_of(op):
                     self.visit_block(inner)
 
-    def visit_loop(self, loop: ForOp) -> None:
-        if (bounds := self.plan(loop)) is None:
-            self.visit_block(loop.body.block)
+    def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
+        """Cut `loop` and the loops in it. At the end of a loop, where it was cut for conditions, they may be known not
+        to hold."""
+        if (bounds := self.plan(loop, is_end=is_end)) is None:
+            self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
             return
         if not bounds.exclusive:
             if self._cut_rows(loop, list(bounds.proved)):
@@ -183,14 +203,19 @@ class _Partitioner:
                 return
             self.budget -= 2 * _size(loop)
         _CUT.add()
-        pieces = apply_bounds(loop, bounds)
+        pieces = apply_bounds(loop, bounds, is_end=is_end)
         self._look_again()
         for piece in pieces:
             if isinstance(piece, Block):
-                for block in self._versions(piece):
-                    self.visit_block(block)
+                self._visit_piece(piece, is_end=is_end)
             elif piece.parent is not None:
-                self.visit_loop(piece)
+                self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
+
+    def _visit_piece(self, body: Block, *, is_end: bool) -> None:
+        """Cut what is in a part of a loop, or in the versions of it."""
+        blocks = self._versions(body)
+        for block in blocks:
+            (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
 
     def _versions(self, body: Block) -> list[Block]:
         """The blocks that are left to cut of a part of a loop: its body, or the versions of it for each number of
@@ -207,8 +232,42 @@ class _Partitioner:
         self._look_again()
         return blocks
 
-    def plan(self, loop: ForOp) -> _Bounds | None:
-        """Where to cut `loop`, or None when no cut helps."""
+    def _visit_versions(self, block: Block) -> None:
+        """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops that
+        accumulate; several remainders, as of rows and columns, have versions in each other."""
+        remainder = self._remainder_of(block)
+        if remainder is None:
+            self.visit_block(block)
+            return
+        grows = (remainder.most - remainder.least) * sum(map(_size, block.ops))
+        self.versions -= grows
+        self.budget += _CUTS_OF_VERSION * grows
+        _VERSIONS.add()
+        versions = versions_of_block(block, remainder)
+        self._look_again()
+        for version in versions:
+            self._visit_versions(version)
+
+    def _remainder_of(self, block: Block) -> _BlockRemainder | None:
+        """The number of iterations of unrolled loops that accumulate in a block, if it is the same in all of the block,
+        but not known before a call. None if copies are too large."""
+        for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
+            for comparison, constraint in self.comparisons(op.cond):
+                for unrolled in _unrolled_around(comparison, block):
+                    edge = _sharp_edge(unrolled, constraint, self.ranges) if _accumulates(unrolled) else None
+                    if edge is None or edge.bound.is_constant or _varies_in(edge.bound, block):
+                        continue
+                    extent = unrolled.extent
+                    if not isinstance(extent, int) or not _has_symbols(edge.bound):
+                        continue
+                    low, high = range_of_difference(edge.bound, Index({}), self.ranges)
+                    least, most = max(low or 0, 0), extent if high is None else min(high, extent)
+                    if (most - least) * sum(map(_size, block.ops)) <= self.versions:
+                        return _BlockRemainder(edge.bound, least, most)
+        return None
+
+    def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
+        """Where to cut `loop`, or None when no cut helps; at an end only for conditions that do not hold."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -223,6 +282,8 @@ class _Partitioner:
                     continue
                 if vector is not None and differs_between_lanes(edge, vector):
                     continue
+                if _has_symbols(edge.bound) and _changes_further_in(loop, comparison, constraint, self.ranges):
+                    continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
                     continue  # each copy of the body lies on one side of the edge, by constants alone
                 if not edge.bound.is_constant:
@@ -230,7 +291,7 @@ class _Partitioner:
                         continue
                     alone = alone or self._is_idle_without(loop, comparison)
                 vanishes = alone and edge.exact and edge.value
-                if not vanishes and not self._worth_copying(loop, edge):
+                if not vanishes and (is_end or not self._worth_copying(loop, edge)):
                     edge = edge_of(loop, constraint, self.ranges, value=False)
                     if edge is None or not self._worth_copying(loop, edge):
                         continue
@@ -242,7 +303,9 @@ class _Partitioner:
     def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
         """Whether a comparison only decides how often a loop over rows in `loop` runs."""
         found = row_loop_of(loop, comparison, self.ranges)
-        return found is not None and found[1].value and self._is_idle_without(found[0], comparison)
+        if found is None or not found[1].value or _is_square(found[0]):
+            return False
+        return self._is_idle_without(found[0], comparison)
 
     def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
         """Whether all that a loop does has the condition of a comparison."""
@@ -279,14 +342,80 @@ class _Partitioner:
 
     def _worth_copying(self, loop: ForOp, edge: ConditionEdge) -> bool:
         """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
-        if 2 * _size(loop) > self.budget:
+        if 2 * _size(loop) > self.budget or _has_no_iterations(loop, edge, self.ranges):
             return False
-        if not all(is_fixed(value) for value in edge.bound.values()):
-            return False
+        if not all(map(_is_computed_outside, edge.bound.values())):
+            return _has_symbols(edge.bound) and _repeats_loops(loop)
         extent, at = loop.extent, edge.bound.constant
         if not isinstance(extent, int) or not edge.bound.is_constant:
             return True
         return 2 * (extent - max(at, 0) if edge.is_low else min(at, extent)) >= extent
+
+
+def _is_computed_outside(value: SSAValue) -> bool:
+    """Whether a value is invariant in all loops of the function, though it may be computed in some."""
+    op = value.owner
+    if is_fixed(value):
+        return True
+    return isinstance(op, arith.MinSIOp | arith.MaxSIOp) and all(
+        _is_computed_outside(inner) for operand in op.operands for inner in Index.of(operand).values()
+    )
+
+
+def _has_symbols(index: Index) -> bool:
+    """Whether an index depends on numbers that only a call tells."""
+    return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
+
+
+def _is_square(loop: ForOp) -> bool:
+    """Whether a loop holds a vectorized loop of its own extent: `tir-transpose-tiles` needs all of its iterations."""
+    inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
+    return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
+
+
+def _repeats_loops(loop: ForOp) -> bool:
+    """Whether a serial loop holds serial loops, so that its bounds are computed rarely."""
+    kinds = {op.kind.data for op in operations_in(loop.body) if isinstance(op, ForOp)}
+    return loop.kind.data is LoopKind.SERIAL and LoopKind.SERIAL in kinds
+
+
+def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
+    """Whether a loop in `loop` that repeats others can be cut for a comparison: with one copy of `loop`, on which its
+    bounds depend."""
+    inner = comparison.parent_op()
+    while inner is not None and inner is not loop:
+        if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
+            return True
+        inner = inner.parent_op()
+    return False
+
+
+def _has_no_iterations(loop: ForOp, edge: ConditionEdge, ranges: RangeOf) -> bool:
+    """Whether the side of an edge where its comparison is known is empty."""
+    low, high = (edge.bound, Index.of(loop.extent)) if edge.is_low else (Index({}), edge.bound)
+    most = range_of_difference(high, low, ranges)[1]
+    return most is not None and most <= 0
+
+
+def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
+    """The unrolled loops in `root` around an op, innermost first."""
+    parent = op.parent_op()
+    while parent is not None and root not in (parent, op.parent):
+        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED:
+            yield parent
+        op, parent = parent, parent.parent_op()
+
+
+def _accumulates(loop: ForOp) -> bool:
+    """Whether `loop` updates elements of a buffer, which are registers if all indices are known."""
+    ops = operations_in(loop.body)
+    loaded = {op.memref for op in ops if isinstance(op, memref.LoadOp)}
+    return any(isinstance(op, memref.StoreOp) and op.memref in loaded for op in ops)
+
+
+def _varies_in(index: Index, block: Block) -> bool:
+    """Whether an index is not known where `block` starts."""
+    return any(value.owner is not block and block.is_ancestor(value.owner) for value in index.values())
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
@@ -304,8 +433,9 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
     return True
 
 
-def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
-    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops that were in them."""
+def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[ForOp | Block]:
+    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops that were in them,
+    and the parts at the ends, unless `loop` `is_end` itself and has an extent of symbols."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = _extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -327,8 +457,9 @@ def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
             decide_ifs(piece)
             settled = _settle(piece)
             # The parts at the ends are shorter, so that conditions may hold for most of one that do not for all.
-            is_end = piece is not main and isinstance(piece.extent, int) and piece.parent is not None
-            pieces.extend([piece] if is_end else settled)
+            again = piece is not main and piece.extent != 1 and piece.parent is not None
+            again = again and (isinstance(piece.extent, int) or not is_end)
+            pieces.extend([piece] if again else settled)
     return pieces
 
 
@@ -345,21 +476,12 @@ def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
 
 
 def _runs_at_most_once(loop: ForOp) -> bool:
-    extent = Index.of(loop.extent)
-    if _is_at_most(extent, 1):
-        return True
-    # A difference of quotients of close numbers, as `ceil(n / 4) - n floordiv 4`.
-    quotients = {atom: factor for atom, factor in extent.terms.items() if isinstance(atom, Quotient)}
-    if sorted(quotients.values()) != [-1, 1] or len(extent.terms) > 2 or len({q.divisor for q in quotients}) > 1:
-        return False
-    less, more = sorted(quotients, key=lambda atom: quotients[atom])
-    apart = more.numerator - less.numerator
-    return apart.is_constant and -(-apart.constant // more.divisor) + extent.constant <= 1
+    return _is_at_most(Index.of(loop.extent), 1)
 
 
 def _is_at_most(index: Index, limit: int) -> bool:
     """Whether ranges prove that an index is at most `limit`."""
-    _, most = index.range(range_of)
+    _, most = range_of_difference(index, Index({}))
     return most is not None and most <= limit
 
 
@@ -390,6 +512,54 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
     ops = detached_ops(copy.body.block)
     copy.erase()
     return ops
+
+
+def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
+    """Give the body of a loop a version for each number of iterations of unrolled loops, a constant in it. Return
+    the versions that do something."""
+    original = detached_ops(block)
+    terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
+    versions: list[Block] = []
+    with end_of(block) as end:
+        end.location = original[0].location
+        number = Index.of(index_before(remainder.number, end))
+        for known in range(remainder.least, remainder.most + 1):
+            predicate = "sge" if known == remainder.most else "sle" if known == remainder.least else "eq"
+            condition = compare_before(predicate, number, Index({}, known), end)
+            mapping: dict[SSAValue, SSAValue] = {}
+            choice = if_around(condition, [copy_of(op, mapping) for op in original])
+            choice.location = end.location
+            insert_before(end, [choice])
+            _know_remainder(choice, remainder.number, known)
+            decide_ifs(choice.true_region)
+            for loop in [op for op in choice.true_region.block.ops if isinstance(op, ForOp)]:
+                erase_idle_loops(loop)
+            version = choice.true_region.block
+            if all(only_computes(op) for op in version.ops if not isinstance(op, scf.YieldOp)):
+                Rewriter.erase_op(choice)
+            else:
+                versions.append(version)
+    for op in reversed(original):
+        op.erase()
+    if terminator is not None:
+        block.add_op(terminator)
+    return versions
+
+
+def _know_remainder(root: Operation, number: Index, known: int) -> None:
+    """Let comparisons in unrolled loops, whose edge is at `number`, be those with the number `known`."""
+    ranges = remembered_ranges()
+    for op in [op for op in operations_in(root) if type(op) is scf.IfOp and op is not root]:
+        for comparison, constraint in list(comparisons(op.cond, ranges)):
+            for unrolled in _unrolled_around(comparison, root):
+                edge = _sharp_edge(unrolled, constraint, ranges)
+                if edge is not None and edge.bound == number:
+                    predicate = "slt" if edge.value != edge.is_low else "sge"
+                    variable = Index.of(unrolled.induction_variable)
+                    same = compare_before(predicate, variable, Index({}, known), comparison)
+                    comparison.result.replace_all_uses_with(same)
+                    erase_if_unused([comparison.result])
+                    break
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
@@ -446,7 +616,7 @@ def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
         Rewriter.erase_op(loop)
         return None
     set_loop_extent(loop, size.constant if size.is_constant else index_before(size, loop))
-    variable = Index({}) if size == Index({}, 1) else Index.of(loop.induction_variable)
+    variable = Index({}) if _is_at_most(size, 1) else Index.of(loop.induction_variable)
     if variable + start != Index.of(loop.induction_variable):
         replace_variable(loop, variable + start)
     return loop
@@ -542,14 +712,6 @@ def _recombined(quotient: Quotient) -> Index:
     return quotient.numerator - Index({quotient: quotient.divisor})
 
 
-def _unrolled_around(op: Operation, loop: ForOp) -> Iterator[ForOp]:
-    for parent in ancestors(op):
-        if parent is loop:
-            return
-        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED:
-            yield parent
-
-
 def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
     """Replace the body of a loop by versions of it, chosen by the number of iterations that remain."""
     if remainder.step > 1:
@@ -630,6 +792,13 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
         return None
     bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
     return ConditionEdge(bound.simplified(ranges), value == (factor > 0), value, low == high)
+
+
+def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> ConditionEdge | None:
+    """The edge of a comparison that is the same in all of an iteration of `loop`."""
+    edge = edge_of(loop, constraint, ranges)
+    other = None if edge is None or edge.exact else edge_of(loop, constraint, ranges, value=False)
+    return edge if edge is not None and (edge.exact or (other is not None and other.bound == edge.bound)) else None
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:

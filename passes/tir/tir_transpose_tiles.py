@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -12,12 +12,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import Product, meaning_of
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import copies_of_sources, operations_in
 from weft.passes.index_ops import index_before, insert_before, set_access
 from weft.passes.tir.nest import LOCAL, FunctionPass, allocate_before, range_of
 from weft.support.statistics import Statistic
@@ -87,17 +88,17 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
     """Let a load read the transposed tile, if it is one of rows along which memory goes on."""
     place = Index.of(load.indices[0]).simplified(range_of)
     row, column = rows.induction_variable, columns.induction_variable
-    step = place.coefficient(column)
-    first = place - Index({row: 1, column: step})
-    inside = any(rows.is_ancestor(value.owner) for value in (*first.values(), load.memref))
-    if inside or first.mentions([row]) or step in (0, 1) or not isinstance(rows.extent, int):
+    if not _reads_columns(place, row, column) or rows.is_ancestor(load.memref.owner):
+        return
+    if not isinstance(rows.extent, int):
         return
     count, element = rows.extent, load.res.type
     part = _PART_BYTES // bytes_of(element)
     if part < 1 or part > count:
         return
     type_ = VectorType(element, [count])
-    loads = [vector.LoadOp(load.memref, [index_before(first + step * number, rows)], type_) for number in range(count)]
+    starts = [_index_at(load.indices[0], {row: 0, column: number}, rows) for number in range(count)]
+    loads = [vector.LoadOp(load.memref, [start], type_) for start in starts]
     insert_before(rows, loads)
     tile_type = MemRefType(element, [count * count], memory_space=LOCAL)
     hint = f"{load.memref.name_hint or 'tile'}_tile"
@@ -107,6 +108,38 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
     set_access(load, tile, [index_before(Index({row: count, column: 1}), load)])
     rows.kind = LoopKindAttr(LoopKind.UNROLLED)
     _TRANSPOSED.add()
+
+
+def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
+    """Whether a place moves by one from row to row, and from column to column by a step that is the same for all: a
+    number other than 0 and 1, or one that only a call tells."""
+    steps: list[Index] = []
+    for atom, factor in place.terms.items():
+        index = Index({atom: 1})
+        if atom is row and factor == 1:
+            continue
+        if atom is column:
+            steps.append(Index({}, factor))
+        elif index.depends_on([row, column]):
+            meaning = meaning_of(atom) if isinstance(atom, SSAValue) else None
+            if not isinstance(meaning, Product):
+                return False
+            moving, step = meaning.left, meaning.right
+            if step.depends_on([column]):
+                moving, step = step, moving
+            moves = moving.coefficient(column)
+            stays = moving - Index({column: moves})
+            if moves == 0 or stays.depends_on([row, column]) or step.depends_on([row, column]):
+                return False
+            steps.append(step * moves * factor)
+    return place.coefficient(row) == 1 and len(steps) == 1 and steps[0] not in (Index({}), Index({}, 1))
+
+
+def _index_at(index: SSAValue, iteration: Mapping[SSAValue, int], loop: ForOp) -> SSAValue:
+    """The value of an index in one iteration of the loops from `loop` on, computed before it."""
+    mapping = {variable: index_before(Index({}, number), loop) for variable, number in iteration.items()}
+    insert_before(loop, copies_of_sources([index], mapping, loop.is_ancestor))
+    return index_before(Index.of(mapping.get(index, index)).simplified(range_of), loop)
 
 
 def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[SSAValue]:

@@ -46,7 +46,7 @@ func.func @strips(%A: memref<8x4xf32>, %S: memref<4x4xf32>, %C: memref<4x2x4xf32
 // CHECK-NEXT:      %[[first:.*]] = affine.apply affine_map<(d0) -> (((d0 * -2) + 1))> (%[[S]])
 // CHECK-NEXT:      %[[zeros:.*]] = arith.maxsi %{{.*}}, %[[first]] : index
 // CHECK:           scf.if
-// CHECK-NEXT:        tir.for
+// CHECK:             tir.for
 // CHECK:               memref.store %[[ZERO:\w+]], %S
 // CHECK:           %[[rows:.*]] = arith.minsi
 // CHECK:           tir.for %{{.*}} in %[[rows]] {

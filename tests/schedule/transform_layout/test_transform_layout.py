@@ -250,3 +250,21 @@ def test_padding_of_indices() -> None:
     sch = weft.Schedule(module)
     sch.transform_layout("T", ("write", 0), lambda i: (i // 4, i % 4), lambda i, j: i * 10 + j)
     check_schedule(module, sch)
+
+
+def test_5_undefined_padding_is_that_of_a_temporary_buffer() -> None:
+    def panels(i: int, j: int) -> tuple[int, int, int]:
+        return j // 4, i, j % 4
+
+    refused(
+        lambda: schedule().transform_layout("C", ("write", 0), panels, pad_value="undefined"),
+        5,
+        "C is a parameter, whose padding others may read",
+        "a value of the padding",
+    )
+    sch = schedule()
+    sch.transform_layout("B", ("write", 0), panels, pad_value="undefined")
+    assert "memref<3x6x4xf32>" in str(sch.mod) and "B_pad" not in str(sch.mod)
+    check_schedule(weft.parse(PROGRAM, "f.mlir"), sch)
+    with pytest.raises(weft.ScheduleError, match='"unset" is no f32'):
+        schedule().transform_layout("B", ("write", 0), panels, pad_value="unset")

@@ -1,0 +1,77 @@
+"""Default schedules of symbolic extents at sizes 0, 1, and around tiles and vectors, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import weft
+from weft import graph as G
+from weft.support.target import Target
+
+Array = NDArray[Any]
+SIZES = (0, 1, 3, 4, 5, 6, 7, 11, 15, 16, 17, 33, 63, 64, 65)
+WEIGHTS = np.random.default_rng(1).uniform(-1, 1, (20, 40)).astype("float32")
+
+
+def build(shapes: Sequence[tuple[int | str, ...]], compute: Callable[..., G.Value], threads: int) -> Any:
+    bb = G.BlockBuilder()
+    values = [G.var(f"x{at}", shape, "float32") for at, shape in enumerate(shapes)]
+    with bb.function("main", values):
+        with bb.dataflow():
+            out = bb.emit_output(compute(*values))
+        bb.emit_func_output(out)
+    return weft.build(bb.get(), Target("llvm", num_threads=threads))["main"]
+
+
+def softmax(x: Array) -> Array:
+    e = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+CASES: dict[str, tuple[list[tuple[int | str, ...]], Callable[..., G.Value], Callable[..., Array]]] = {
+    "packed product": ([("m", 20)], lambda x: G.matmul(x, G.const(WEIGHTS)), lambda x: x @ WEIGHTS),
+    "softmax": ([("m", "m")], G.softmax, softmax),
+    "column sum": ([("m", "n")], lambda x: G.sum(x, axis=0), lambda x: x.sum(axis=0)),
+    "transpose": ([("m", "n")], G.transpose, np.transpose),
+    "pad": ([("m", "n")], lambda x: G.pad(x, ((1, 0), (2, 3))), lambda x: np.pad(x, ((1, 0), (2, 3)))),
+}
+
+
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", CASES)
+def test_operators(name: str, threads: int) -> None:
+    shapes, compute, expected = CASES[name]
+    function = build(shapes, compute, threads)
+    generator = np.random.default_rng(0)
+    for m in SIZES:
+        for n in SIZES if any("n" in shape for shape in shapes) else (0,):
+            sizes = {"m": m, "n": n}
+            arrays = [
+                generator.uniform(-1, 1, [sizes.get(str(extent), extent) for extent in shape]).astype("float32")
+                for shape in shapes
+            ]
+            np.testing.assert_allclose(function(*arrays), expected(*arrays), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_symbolic_extents(transposed: bool, threads: int) -> None:
+    right = ("b", "n", "k") if transposed else ("b", "k", "n")
+    function = build([("b", "m", "k"), right], lambda x, y: G.matmul(x, y, transpose_b=transposed), threads)
+    generator = np.random.default_rng(0)
+    for m in (0, 1, 3, 4, 5, 7, 9):
+        for n in (0, 1, 15, 16, 17, 48, 49, 63, 64, 65, 1024, 1025):
+            for k in (0, 1, 2, 5):
+                sizes = {"b": 2, "m": m, "n": n, "k": k}
+                x, y = (
+                    generator.uniform(-1, 1, [sizes[e] for e in shape]).astype("float32")
+                    for shape in (("b", "m", "k"), right)
+                )
+                product = x @ (y.transpose(0, 2, 1) if transposed else y)
+                np.testing.assert_allclose(function(x, y), product, rtol=1e-4, atol=1e-5)
