@@ -36,7 +36,9 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     column = vector_iterator(pattern, 0)
     extents = [pattern.extent_of(v) for v in pattern.block.iter_vars]
     windows = [read for read in pattern.reads if column is not None and _runs_along(pattern, read, column)]
-    if column is None or any(pattern.extent_of(v) is None for v in pattern.reduced) or len(windows) != 1 or len(pattern.writes) != 1:
+    if column is None or len(windows) != 1 or len(pattern.writes) != 1:
+        return None
+    if any(pattern.extent_of(v) is None for v in pattern.reduced):
         return None
     if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > fitted.UNROLLED_WINDOW or not decisions.decide(True):
         return None

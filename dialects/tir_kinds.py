@@ -58,7 +58,7 @@ class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
 
 
 DONATED = "tir.donated"
-"""Unit attribute of a parameter: nobody reads what it holds after a call, so that results may be written over it."""
+"""Unit attribute of a parameter that is not read after a call, so that results may be written over it."""
 RETURNED = "tir.returned"
 """Attribute of a function with donated parameters: the names of the parameters that hold its results, in order."""
 SPATIAL = IterKindAttr(IterKind.SPATIAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from math import prod
 from typing import TypeAlias
 
@@ -12,8 +13,9 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp, CastOp, DimOp, GetGlobalOp, GlobalOp
 from xdsl.ir import SSAValue
 
-from weft.dialects.arena import ARENA_BYTES, planned_bytes
+from weft.dialects.arena import ARENA_BYTES, arena_sizes, planned_bytes
 from weft.dialects.element_types import bytes_of
+from weft.dialects.graph_shapes import Extent, KnownExtent, ShapeError, add, choose, multiply, parse_extent, show_extent
 from weft.dialects.low import params_of
 from weft.dialects.low_access import AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
@@ -22,6 +24,7 @@ from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.kernel_functions import find_kernels
 from weft.driver.peaks import quick_peaks
 from weft.driver.pipeline import ModelKernel, Pipeline
+from weft.driver.work_formulas import SymbolicFunction
 from weft.interp.arguments import ConcreteShapes, Work
 from weft.passes.tir.flat_signature import ParameterAccesses
 from weft.runtime.kernel_report import KernelRow, MachinePeaks
@@ -93,6 +96,8 @@ class ModelReport:
         """The kernels in order of their first calls."""
         uses: dict[str, _Use] = {}
         self._count(ConcreteShapes(self._callers[name], (), shapes or {}), 1, uses)
+        is_open = any(use.flops is None or use.moved is None for use in uses.values())
+        formulas: Mapping[str, tuple[str, str]] = self._formulas(name) if is_open else {}
         return [
             KernelRow(
                 symbol,
@@ -102,9 +107,42 @@ class ModelReport:
                 sum(self._sizes.get(constant) or 0 for constant in use.constants),
                 use.flops,
                 use.moved,
+                flops_formula="" if use.flops is not None else formulas.get(symbol, ("", ""))[0],
+                bytes_formula="" if use.moved is not None else formulas.get(symbol, ("", ""))[1],
             )
             for symbol, use in uses.items()
         ]
+
+    def _formulas(self, name: str) -> Mapping[str, tuple[str, str]]:
+        """The arithmetic and the bytes of kernels by symbol, in terms of the symbols of a function."""
+        flops: dict[str, KnownExtent] = {}
+        moved: dict[str, KnownExtent | None] = {}
+
+        def count(caller: SymbolicFunction, times: KnownExtent) -> None:
+            for op, callee, number in caller.calls(self._find):
+                kernel = self._kernels.get(op.callee.string_value())
+                number = multiply(times, number)
+                if kernel is None:
+                    count(callee, number)
+                    continue
+                own = callee.moved_bytes(_read(kernel))
+                flops[kernel.symbol] = add(flops.get(kernel.symbol, 0), multiply(callee.flops(), number))
+                known = moved.get(kernel.symbol, 0)
+                moved[kernel.symbol] = None if own is None or known is None else add(known, multiply(own, number))
+
+        try:
+            count(SymbolicFunction.of_entry(self._callers[name]), 1)
+        except ShapeError:
+            return {}  # an extent has too many factors
+        return {one: (show_extent(flops[one]), "" if moved[one] is None else show_extent(moved[one])) for one in flops}
+
+    def temporary_formula(self, name: str) -> str:
+        """The bytes of the arena of a function, in terms of its symbols; empty without one."""
+        buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
+        total: Extent = 0
+        for sizes in buffers:
+            total = add(total, reduce(partial(choose, "max"), sizes))
+        return show_extent(total) if buffers else ""
 
     def registered(self, name: str) -> Sequence[str]:
         """The registered functions that a function calls, each once."""
@@ -192,9 +230,18 @@ def _read_parameters(function: FuncOp) -> set[int]:
 
 def function_row(function: FuncOp) -> KernelRow:
     """One call of a tir function that calls no other, as a row of a report."""
-    shapes, name = ConcreteShapes(function, (), {}), function.sym_name.data
-    work, moved = shapes.work(lambda _: None), shapes.traffic(_read_parameters(function))
-    return KernelRow(name, (name,), _labels(function), 1, 0, work.flops if work.is_exact else None, moved)
+    shapes, name, read = ConcreteShapes(function, (), {}), function.sym_name.data, _read_parameters(function)
+    work, moved = shapes.work(lambda _: None), shapes.traffic(read)
+    row = KernelRow(name, (name,), _labels(function), 1, 0, work.flops if work.is_exact else None, moved)
+    if row.flops is not None and moved is not None:
+        return row
+    try:
+        symbolic = SymbolicFunction.of_entry(function)
+        flops, size = symbolic.flops(), symbolic.moved_bytes(read)
+    except ShapeError:
+        return row  # an extent has too many factors
+    flops_formula = "" if row.flops is not None else show_extent(flops)
+    return replace(row, flops_formula=flops_formula, bytes_formula="" if size is None else show_extent(size))
 
 
 def _constant(value: SSAValue) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -14,9 +15,10 @@ from weft.autoschedule.default_schedule import default_schedule, schedule_by_rul
 from weft.dialects import sched
 from weft.dialects.tir_kinds import CONSTANTS_FROM_MEMORY
 from weft.driver.candidates import constant_positions
+from weft.driver.representative_sizes import WeightedShapes
 from weft.driver.traces import parse_trace
 from weft.driver.workloads import Task
-from weft.interp.arguments import EXTENTS, ConcreteShapes, argument_recipe
+from weft.interp.arguments import EXTENTS, ArgumentRecipe, ConcreteShapes, argument_recipe
 from weft.interp.compare import reduction_length_of
 from weft.passes.module_functions import functions_of
 from weft.passes.tir.flat_signature import state_parameter_accesses
@@ -32,17 +34,26 @@ from weft.tuning.space import Candidate, Program, Refused, Space, SteeredSchedul
 _DEFAULT_SPACE: Final = "default space"
 
 
-def workload_of(task: Task) -> tuple[Workload, ModuleOp, ArgumentSpec]:
-    """The workload of a function, the module that is scheduled, and the arguments of measurements."""
+def workload_of(task: Task, calls: Sequence[WeightedShapes] = ()) -> tuple[Workload, ModuleOp, ArgumentSpec]:
+    """The workload of a function, the module that is scheduled, and the arguments of measurements: of `calls` for one
+    with symbols, whose weights are divided by the number of calls in the program."""
     unit = task.unit()
     ir = str(unit)
     function = next(iter(functions_of(unit).values()))
-    work = ConcreteShapes(function, EXTENTS[0]).work(functions_of(unit).get)
-    workload = Workload(task.key, function.sym_name.data, ir, work.flops if work.is_exact else 0)
-    recipe, constants = argument_recipe(function), constant_positions(function)
-    given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
-    recipe, from_memory = replace(recipe, parameters=given_to), CONSTANTS_FROM_MEMORY in function.attributes
-    arguments = ArgumentSpec(recipe, 0, reduction_length_of(function), from_memory)
+    weights = [(each.given(function), each.calls / task.calls) for each in calls] or [(None, 1.0)]
+    recipes: list[tuple[ArgumentRecipe, float]] = []
+    flops, constants = 0.0, constant_positions(function)
+    for given, weight in weights:
+        work = ConcreteShapes(function, EXTENTS[0], given).work(functions_of(unit).get)
+        flops = flops + weight * work.flops if work.is_exact else -math.inf
+        recipe = argument_recipe(function, given=given)
+        passed = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
+        recipes.append((replace(recipe, parameters=passed), weight))
+    workload = Workload(task.key, function.sym_name.data, ir, int(max(flops, 0)))
+    from_memory = CONSTANTS_FROM_MEMORY in function.attributes
+    arguments = ArgumentSpec(
+        recipes[0][0], 0, reduction_length_of(function), from_memory, tuple(recipes) if calls else ()
+    )
     state_parameter_accesses(unit)
     return workload, unit, arguments
 

@@ -24,6 +24,7 @@ from weft.schedule.schedule import Schedule
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, InternalError
 from weft.support.limited_calls import end_idle_children
+from weft.support.sizes import parse_sizes
 from weft.support.target import Target
 from weft.tuning.database import Database
 from weft.tuning.evaluation import WrongResultError
@@ -49,6 +50,7 @@ def tune(
     window: int | None = None,
     limits: WorkerLimits | None = None,
     progress: Callable[[Tuned], object] | None = None,
+    sizes: str | None = None,
 ) -> Tuned:
     """Search for fast schedules of a program by measuring them, on this machine or others.
 
@@ -64,6 +66,10 @@ def tune(
     `space` is a function that schedules and samples (`sch.sample_perfect_tile`, `sample_categorical`,
     `sample_compute_location`), or sched IR with sampling steps; without it, the sampling steps of the default schedule
     are searched. The default schedule is measured first, so that what is found is never slower.
+
+    `sizes` are representative sizes of the symbols of the program with weights, `"b=1 s=1:0.5,128:0.5"`, all
+    combinations: of a function with symbols the weighted sum of the times at the shapes of its calls is minimised.
+    Without them such functions are skipped.
 
     Records go to `database` one by one. The same search with the same database and seed finds its trials there and
     goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with
@@ -91,7 +97,8 @@ def tune(
         opened = stack.enter_context(Database(":memory:" if path is None else path))
         workers = opened_workers(stack, executor, runner, window, machine)
         made = Searches(opened, workers, str(machine), seed, limits or default_limits(machine))
-        tuned = made.begin(module, func, space, machine)
+        representative = [] if sizes is None else parse_sizes(sizes, "sizes", is_weighted=True)
+        tuned = made.begin(module, func, space, machine, representative)
         try:
             made.run(trials, end, tuned, progress)
         except WrongResultError as error:

@@ -19,6 +19,7 @@ from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects import sched
 from weft.driver.candidates import build_candidate
 from weft.driver.programs import parse
+from weft.driver.representative_sizes import WeightedShapes, shapes_of_calls
 from weft.driver.search_spaces import space_of, within_device, workload_of
 from weft.driver.traces import trace_with_decisions
 from weft.driver.tuned import Tuned
@@ -30,13 +31,14 @@ from weft.support.errors import CompileError, ScheduleError, did_you_mean
 from weft.support.files import write_output
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.machine import host_cores
+from weft.support.sizes import WeightedSizes
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
 from weft.tuning.evaluation import Events, Trial, TrialEvaluator, WrongResultError, cancel, handle, next_done
 from weft.tuning.executors import Fleet, check_runner, opened_executor
 from weft.tuning.features import Assessment
-from weft.tuning.measuring import measure
+from weft.tuning.measuring import ArgumentSpec, measure
 from weft.tuning.records import Decision, Workload, machine_kind
 from weft.tuning.runner import WorkerLimits
 from weft.tuning.search import EvolutionarySearch, Ranking, SearchOptions
@@ -135,8 +137,10 @@ class Searches:
         func: str | None,
         space: Callable[[Schedule], object] | sched.FuncOp | str | None,
         machine: Target,
+        sizes: Sequence[WeightedSizes] = (),
     ) -> Tuned:
-        """Measure the default schedules."""
+        """Measure the default schedules; of functions with symbols at representative `sizes`. Raises `CompileError`
+        for sizes that do not fit."""
         tuned = Tuned([], self._target)
         by_users: set[str] = set()
         for schedule in schedules_of(module):
@@ -149,17 +153,23 @@ class Searches:
             tasks = [task for task in tasks if task.function.sym_name.data == func]
         self._model = self._first_model([task.key for task in tasks])
         found: dict[str, TunedTask] = {}
+        shapes = shapes_of_calls(module, sizes) if sizes else {}
         for task in tasks:
             name = task.function.sym_name.data
             if task.key in found:  # an equal function, of another name
                 found[task.key].calls += task.calls
                 continue
-            reason = "a schedule of the program works on it" if name in by_users else task.obstacle(machine.kind)
+            calls = shapes.get(name, []) if task.symbolic_parameter else []
+            reason = (
+                "a schedule of the program works on it"
+                if name in by_users
+                else task.obstacle(machine.kind, has_sizes=bool(calls))
+            )
             if reason:
                 tuned.skipped[name] = reason
                 continue
             try:
-                self._searches.append(self._begin(task, space, machine))
+                self._searches.append(self._begin(task, calls, space, machine))
             except CompileError as error:
                 if len(tasks) == 1:
                     raise
@@ -189,9 +199,15 @@ class Searches:
             self._database.save_model(self._target, self._workers.machine, self._model.to_text())
 
     def _begin(
-        self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
+        self,
+        task: Task,
+        calls: Sequence[WeightedShapes],
+        space: Callable[[Schedule], object] | sched.FuncOp | str | None,
+        machine: Target,
     ) -> _TaskSearch:
-        workload, unit, arguments = workload_of(task)
+        workload, unit, arguments = workload_of(task, calls)
+        if calls:
+            self._check_sizes(workload, arguments)
         try:
             made, origin, default = space_of(unit, space, machine, Assessment(within_device(machine)))
         except ScheduleError as refusal:
@@ -223,6 +239,15 @@ class Searches:
             search.tell(default, evaluator.default.seconds)
         found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
         return _TaskSearch(found, evaluator, search, [found.seconds])
+
+    def _check_sizes(self, workload: Workload, arguments: ArgumentSpec) -> None:
+        """Raises `CompileError` if the database has times of a workload at other sizes: they cannot be compared."""
+        digest = hashlib.blake2b(repr(arguments.weighted).encode(), digest_size=7).digest()
+        number = int.from_bytes(digest, "big")
+        if self._database.window(f"sizes {workload.key} {self._target} {self._workers.machine}", number) != number:
+            raise CompileError(
+                f"tune: the database has times of @{workload.name} at other sizes: give the same sizes, or another file"
+            )
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
         """The decisions of the fastest schedules that other searches of a space found. Those of rules for kernels are

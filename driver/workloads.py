@@ -64,13 +64,23 @@ class Task:
         function.properties.pop("sym_visibility", None)
         return ModuleOp([function, *map(copy_of, self.needed)])
 
-    def obstacle(self, kind: str) -> str:
-        """Why it cannot be measured for a kind of target; empty where it can."""
+    @property
+    def symbolic_parameter(self) -> str:
+        """The first parameter with extents that calls decide; empty if there is none."""
         names = self.function.body.block.args
         for at, type_ in enumerate(self.function.function_type.inputs):
             if isinstance(type_, IndexType) or (isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape()):
-                parameter = names[at].name_hint or f"number {at}"
-                return f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have"
+                return names[at].name_hint or f"number {at}"
+        return ""
+
+    def obstacle(self, kind: str, *, has_sizes: bool = False) -> str:
+        """The reason why it cannot be measured for a kind of target; empty if it can. `has_sizes` states that the sizes
+        of its calls are known."""
+        if not has_sizes and (parameter := self.symbolic_parameter):
+            return (
+                f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have "
+                "(--sizes SYMBOL=SIZE:WEIGHT,...), or a shape (--shape)"
+            )
         registered = {*intrinsics(), *(f"math.{name}" for name in names_with_rules(kind))}
         for op in operations_in(self.function):
             if (name := op.callee.string_value() if isinstance(op, CallOp) else op.name) in registered:

@@ -31,7 +31,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.element_types import TYPES, bytes_of
-from weft.dialects.graph import CallTirOp
+from weft.dialects.graph import CallTirOp, preconditions_of
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
 from weft.dialects.low import PARAMS, ParallelForOp
@@ -42,7 +42,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.interp.signature import call_signature
 from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
-from weft.support.call_preconditions import near_numbers
+from weft.support.call_preconditions import CallPrecondition, near_numbers
 from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
 
@@ -77,7 +77,8 @@ _FLOPS: Mapping[str, int] = {
 """Operations by name -> what one counts; other functions of `math` count as one."""
 
 
-def _flops(operation: Operation) -> int:
+def flops_of(operation: Operation) -> int:
+    """The operations on floating-point numbers of an op without regions."""
     if not operation.results:
         return 0
     result = operation.results[0].type
@@ -211,6 +212,11 @@ class ConcreteShapes:
         for extent in (e for type_ in types for e in shape_of(type_)):
             for name in sorted(names_in(extent)):
                 names.setdefault(name, next(self._next))
+        facts = [fact for fact in preconditions_of(self.function) if all(name in names for name in fact.names)]
+        for searched in (*([name] for name in names), list({name: None for fact in facts for name in fact.names})):
+            inside = [fact for fact in facts if set(fact.names) <= set(searched)]
+            chosen = {name: names[name] for name in searched}
+            names.update(near_numbers(chosen, searched, lambda numbers, inside=inside: _hold(inside, numbers)))
         for argument, shape in zip(arguments, self.shapes, strict=True):
             if shape is not None and isinstance(argument.type, TensorType):
                 for axis, extent in enumerate(shape_of(argument.type)):
@@ -298,7 +304,7 @@ class ConcreteShapes:
                     given = None if self.given is None else self._given_to(callee, op)
                     total += ConcreteShapes(callee, self.extents, given).work(find, known).times(self.iterations(op))
             elif not op.regions:
-                total += Work(1, _flops(op))
+                total += Work(1, flops_of(op))
             else:
                 parts = [self._work(inner, find, known) for inner in op.regions]
                 inner = max(parts, key=lambda w: w.operations) if isinstance(op, scf.IfOp) else sum(parts, Work())
@@ -445,6 +451,10 @@ def needs_positive(root: Operation) -> bool:
     return any(op.name in _POSITIVE_ONLY for op in root.walk())
 
 
+def _hold(facts: Sequence[CallPrecondition], numbers: Mapping[str, int]) -> bool:
+    return all(fact.holds(numbers) for fact in facts)
+
+
 def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] = EXTENTS[0]) -> list[Any]:
     """Arguments for each parameter that callers of `function` pass (`Interpreter.call`, a compiled function).
 
@@ -457,9 +467,12 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
     return argument_recipe(function, extents).draw(seed)
 
 
-def argument_recipe(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> ArgumentRecipe:
-    """What `random_arguments` draws from. Raises as it does."""
-    shapes = ConcreteShapes(function, extents)
+def argument_recipe(
+    function: FuncOp, extents: Sequence[int] = EXTENTS[0], given: Mapping[str, Sequence[int] | int] | None = None
+) -> ArgumentRecipe:
+    """What `random_arguments` draws from, with the `given` shapes and numbers of parameters if there are some. Raises
+    as it does."""
+    shapes = ConcreteShapes(function, extents, given)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
     parameters: list[Parameter] = []

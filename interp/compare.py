@@ -289,7 +289,7 @@ class Reference:
             if valid is not None:
                 self.edge_cases.append(made[valid])
         for extents in EXTENTS_OF_EDGES if signature.symbols and runs > len(planned) else ():
-            if has_meaning(extents, None):
+            if self._is_cheap(function, called, extents) and has_meaning(extents, None):
                 self.edge_cases.append(made[None])
 
     def compare(
@@ -363,6 +363,14 @@ class Reference:
             self._allowed = allowed_liberties(interpreter.module)
         return None
 
+    def _is_cheap(self, function: FuncOp, called: Mapping[str, FuncOp], extents: Sequence[int]) -> bool:
+        """Whether a run with large extents takes a fraction of a second."""
+        try:
+            shapes = ConcreteShapes(function, extents)
+            return max(shapes.work(called.get).operations, 0, *(prod(s) for s in shapes.shapes if s)) <= _CHEAP
+        except CompileError:
+            return False
+
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
         """The number of runs of a function on edge values: all may take a share of the work of ordinary runs, and one
         is made of each function."""
@@ -374,6 +382,8 @@ class Reference:
         return max(self._max_work // (_EDGE_SHARE * max(work, 1)), 1)
 
 
+_CHEAP = 200_000
+"""Operations of a call up to which it runs on all extents of edges."""
 _EDGE_SHARE = 4
 """Edge values may take 1 / `_EDGE_SHARE` of the operations that ordinary arguments may take."""
 

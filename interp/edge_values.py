@@ -124,8 +124,9 @@ TINY: Final = EdgeKind(
 )
 KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
 """In the order in which runs are made while time is left."""
-EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0))
-"""Extents for runs of functions of symbolic sizes: 1 everywhere, and 0 in one half of the extents or the other."""
+EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0), (67, 35, 130))
+"""Extents for runs of functions of symbolic sizes: 1 everywhere, 0 in one half of the extents or the other, and extents
+of several tiles with remainders."""
 
 
 @dataclass(frozen=True)

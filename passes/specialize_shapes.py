@@ -350,14 +350,6 @@ class SpecializeShapesPass(ModulePass):
     A number takes the place of a symbolic extent in the whole function, a name renames one, symbols of one name are
     equal, and an inclusive range is a precondition of calls. A function that is no graph is lowered to buffers first.
 
-    ```mlir
-    func.func @f(%x: tensor<?x?xf32, #graph.dims<n, m>>) -> tensor<?x?xf32, #graph.dims<n, m>> {
-      %y = graph.relu %x : tensor<?x?xf32, #graph.dims<n, m>> -> tensor<?x?xf32, #graph.dims<n, m>>
-    // becomes, with x=b:1..8 x 128
-    func.func @f(%x: tensor<?x128xf32, #graph.dims<b>>) -> tensor<?x128xf32, #graph.dims<b>>
-        attributes {graph.preconditions = ["1 <= b # its stated range is 1..8", "b <= 8 # its stated range is 1..8"]} {
-      %y = graph.relu %x : tensor<?x128xf32, #graph.dims<b>> -> tensor<?x128xf32, #graph.dims<b>>
-    ```
     Raises `CompileError` for an unknown parameter, another rank, and shapes that contradict each other or the program.
 
     Requires: functions of any level above low.

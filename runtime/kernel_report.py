@@ -28,6 +28,9 @@ class KernelRow:
     """What it reads and writes at least."""
     seconds: float | None = None
     """Of all its calls together, once they were measured."""
+    flops_formula: str = ""
+    """`flops` in terms of the symbols of the function, where it is not a number."""
+    bytes_formula: str = ""
 
     @property
     def title(self) -> str:
@@ -69,6 +72,10 @@ class ReportSource(Protocol):
         """The memory that a call takes for temporaries."""
         ...
 
+    def temporary_formula(self, name: str) -> str:
+        """The memory for temporaries in terms of the symbols of the function; empty if it is not known."""
+        ...
+
     def registered(self, name: str) -> Sequence[str]:
         """The registered functions that a function calls between its kernels."""
         ...
@@ -89,6 +96,8 @@ class Report:
     """Of a call, in the run that measured the kernels."""
     peaks: MachinePeaks | None = None
     """Of the machine, where times were measured."""
+    temporary_formula: str = ""
+    """`temporary_bytes` in terms of the symbols of the function, where it is not a number."""
     registered: tuple[str, ...] = ()
     """The registered functions that the function calls: their time is that between kernels."""
 
@@ -119,7 +128,9 @@ class Report:
             calls = str(sum(row.calls for row in self.rows))
             rate = _rate(sum(known), self.seconds) if len(known) == len(self.rows) else "-"
             lines.append(["total", calls, "", flops, "", _ms(self.seconds), "", rate, "", "", ""])
-        memory = "" if self.temporary_bytes is None else f", {bytes_text(self.temporary_bytes)} of temporaries"
+        size = self.temporary_formula and f"{self.temporary_formula} B"
+        size = size if self.temporary_bytes is None else bytes_text(self.temporary_bytes)
+        memory = f", {size} of temporaries" if size else ""
         title = f"@{self.function}: {len(self.rows)} kernels{memory}"
         if self.peaks is not None and is_timed:
             title += (
@@ -134,8 +145,8 @@ class Report:
             row.title,
             str(row.calls),
             bytes_text(row.constant_bytes),
-            _millions(row.flops),
-            _millions(row.moved_bytes),
+            f"{row.flops_formula} FLOP" if row.flops_formula else _millions(row.flops),
+            f"{row.bytes_formula} B" if row.bytes_formula else _millions(row.moved_bytes),
         ]
         if self.seconds is not None:
             seconds, share = row.seconds or 0.0, self.share_of_peak(row)
@@ -150,7 +161,8 @@ class Report:
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
     """The report of a function, without times, given arguments of these shapes."""
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
-    return Report(name, rows, size, registered=tuple(source.registered(name)))
+    formula = source.temporary_formula(name) if size is None else ""
+    return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))
 
 
 def _ms(seconds: float) -> str:

@@ -124,9 +124,11 @@ def bind_arguments(
                 numbers[spec.name] = number
             if spec.symbol:
                 # It gives the extent its value, or agrees with the array that did.
-                extent, giver = symbols.setdefault(spec.symbol, (number, spec.name))
+                if number < 0 and spec.symbol in signature.extent_symbols:
+                    raise fail(ValueError, f"an extent of at least 0 ({_uses(signature, spec.symbol)})", number)
+                extent, giver = symbols.setdefault(spec.symbol, (number, f"'{spec.name}'"))
                 if extent != number:
-                    raise fail(ValueError, f"{spec.symbol} = {extent} (from '{giver}')", number)
+                    raise fail(ValueError, f"{spec.symbol} = {extent} (from {giver})", number)
             continue
         array = as_array(signature, position, value)
         _check_array(spec, array, symbols, fail)
@@ -300,10 +302,11 @@ def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure
     if array.ndim != len(spec.shape):
         raise fail(ValueError, f"rank {len(spec.shape)} (shape {_shape_text(spec.shape)})", f"shape {array.shape}")
     for dimension, (extent, got) in enumerate(zip(spec.shape, array.shape, strict=True)):
-        value, giver = symbols.setdefault(extent, (got, spec.name)) if isinstance(extent, str) else (extent, "")
+        place = f"axis {dimension} of '{spec.name}'"
+        value, giver = symbols.setdefault(extent, (got, place)) if isinstance(extent, str) else (extent, "")
         if got != value:
             expected = f"shape {_shape_text(spec.shape)}" + (
-                f" with {extent} = {value} (from '{giver}')" if giver else ""
+                f" with {extent} = {value} (from {giver})" if giver else ""
             )
             raise fail(ValueError, expected, f"shape {array.shape} (dimension {dimension} is {got})")
     if spec.writes and not array.flags.writeable:
@@ -339,14 +342,16 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
         if remainder:
             detail = f"dimension {dimension} has {got} bytes from one element to the next"
             raise fail(ValueError, f"strides that are multiples of {size} bytes", detail)
-        wanted, giver = (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, spec.name))
+        wanted, giver = (
+            (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, f"'{spec.name}'"))
+        )
         if value != wanted:
             expected = f"strides {_shape_text(spec.strides or ())} (in elements)"
-            expected += f" with {stride} = {wanted} (from '{giver}')" if giver else ""
+            expected += f" with {stride} = {wanted} (from {giver})" if giver else ""
             detail = f"strides {tuple(step // size for step in array.strides)} (dimension {dimension} has {value})"
             raise fail(ValueError, expected, detail)
     for name, value in open_strides:
-        symbols.setdefault(name, (value, spec.name))
+        symbols.setdefault(name, (value, f"'{spec.name}'"))
 
 
 def choose_strides(
@@ -421,6 +426,12 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
         if all(name in values for name in fact.names) and not fact.holds(values):
             sources = {name: _source(signature, name) for name in fact.names if name in symbols}
             raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
+
+
+def _uses(signature: Signature, symbol: str) -> str:
+    """The axes of arguments that a symbol is the extent of."""
+    places = [(spec.shape.index(symbol), spec.name) for spec in signature.arrays if symbol in spec.shape]
+    return ", ".join(f"axis {axis} of '{name}'" for axis, name in places)
 
 
 def _source(signature: Signature, symbol: str) -> str:

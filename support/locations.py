@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import FileLineColLoc
+    from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
     from xdsl.ir import Attribute, Operation
     from xdsl.parser import Parser
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in a text: file name as the user gave it, line and column counted from 1."""
+    """A place in a text: file name as the user gave it, line and column counted from 1; or the name of a node of a
+    model, at line 0."""
 
     file: str
     line: int
@@ -25,7 +26,7 @@ class SourceLocation:
     """The number of characters that errors underline; 0 is the word at the place."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def attribute(self) -> FileLineColLoc:
         """The location attribute that operations carry."""
@@ -110,8 +111,24 @@ def _lines_on_disk(file: str) -> tuple[str, ...]:
         return ()
 
 
+def node_location(name: str) -> FileLineColLoc:
+    """The location of operations that a node of a model becomes."""
+    return _attribute(name, 0, 0)
+
+
+def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> LocationAttr:
+    """The names of the nodes of a model among `locations`, or `own` if these are not several."""
+    places = [source_location(location) for location in locations]
+    names = list(dict.fromkeys(place.file for place in places if place is not None and not place.line))
+    if len(names) < 2:
+        return own
+    return node_location(", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else ""))
+
+
 def source_line(location: SourceLocation) -> str | None:
     """The line that `location` points into, or None when its text is not at hand."""
+    if not location.line:
+        return None
     lines = _lines(_texts[location.file]) if location.file in _texts else _lines_on_disk(location.file)
     return lines[location.line - 1] if 0 < location.line <= len(lines) else None
 

@@ -82,6 +82,11 @@ def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[Weig
     ]
 
 
+def shown_sizes(sizes: Sizes) -> str:
+    """`b=1 s=128`."""
+    return " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
 def versions_of(value: SizesLike, what: str = "specialize") -> tuple[Sizes, ...]:
     """The sizes that get versions, each once, those of more symbols first. Raises `CompileError`."""
     found: dict[tuple[tuple[str, int], ...], Sizes] = {}

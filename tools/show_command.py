@@ -73,7 +73,8 @@ def _report(arguments: argparse.Namespace) -> Report:
         raise CompileError(f"--program is for databases, and '{arguments.file}' is a program")
     target, options = Target.parse(arguments.target), lowering_options(arguments)
     program = read_program(arguments.file, stated_shapes(arguments))
-    extent = 1 if arguments.file.endswith(".onnx") else None  # models of ONNX name the extent of their batch
+    # Models of ONNX name the extent of their batch. Without times or charts, formulas of it are shown.
+    extent = 1 if arguments.file.endswith(".onnx") and (has_page or arguments.time) else None
     with_peaks = has_page or arguments.time
     report = program_report(program, arguments.file, target, options, extent=extent, with_peaks=with_peaks)
     if arguments.time and not report.failure:

@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--space", metavar="FILE:NAME", help="a function in a Python file, or a .mlir file with sampling steps"
     )
     add_shape_argument(parser)
+    parser.add_argument(
+        "--sizes",
+        metavar="SYMBOL=SIZE:WEIGHT,...",
+        help="representative sizes of symbols: the weighted sum of the times is minimised, as 'b=1 s=1:0.5,128:0.5'",
+    )
     parser.add_argument("--trials", type=int, default=64, metavar="N", help="schedules to measure (default 64)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after this time")
     parser.add_argument("--database", metavar="FILE", help="records what is measured, and resumes")
@@ -85,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             runner=arguments.runner,
             window=arguments.window,
             progress=progress,
+            sizes=arguments.sizes,
         )
     print(tuned.table())
     for name, reason in tuned.skipped.items():

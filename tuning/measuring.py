@@ -79,6 +79,8 @@ class ArgumentSpec:
     reduction_length: int
     constants_from_memory: bool = False
     """Whether no cache holds large constants when a call begins."""
+    weighted: tuple[tuple[ArgumentRecipe, float], ...] = ()
+    """In the place of `recipe`: arguments of several sizes, the times of which are added with these weights."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,20 @@ def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, 
 
 def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
     """`measure` in this process."""
+    if not arguments.weighted:
+        return _measured_at(built, reference, arguments, repeats)
+    times: list[list[float]] = []
+    for recipe, weight in arguments.weighted:
+        own = replace(repeats, hopeless_seconds=repeats.hopeless_seconds / weight) if weight else repeats
+        measured = _measured_at(built, reference, replace(arguments, recipe=recipe, weighted=()), own)
+        if measured.difference:
+            return measured
+        times.append([weight * seconds for seconds in sorted(measured.times)])
+    return Measured(tuple(map(sum, zip(*times, strict=False))))
+
+
+def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
+    """`measure_here` with arguments of one size."""
     kept = _kept(reference, arguments)
     from_memory = arguments.constants_from_memory and built.kernels is None and bool(built.constants)
     if from_memory:  # in large pages, as in a model
@@ -241,13 +257,16 @@ def _aligned(values: list[Any]) -> list[Any]:
 
 
 _KEPT: Final[dict[bytes, _Reference]] = {}
-"""The last reference, by its code and arguments: a process measures candidates of one program in turn."""
+"""The last references, by their code and arguments: a process measures candidates of one program in turn."""
+_MOST_KEPT: Final = 8
+"""References with arguments of several sizes."""
 
 
 def _kept(reference: Built, arguments: ArgumentSpec) -> _Reference:
-    key = hashlib.blake2b(reference.digest + repr(arguments).encode()).digest()
+    key = reference.digest + hashlib.blake2b(repr(arguments).encode()).digest()
     if key not in _KEPT:
-        _KEPT.clear()
+        if len(_KEPT) >= _MOST_KEPT or not any(known.startswith(reference.digest) for known in _KEPT):
+            _KEPT.clear()
         _KEPT[key] = _Reference(reference, arguments)
     return _KEPT[key]
 

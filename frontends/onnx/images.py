@@ -43,7 +43,7 @@ def _resize(
     along = list(range(data.ndim)) if axes is None else node.axes(axes, data.ndim)
     frame, policy = coordinate_transformation_mode, keep_aspect_ratio_policy
     extents = [data.shape[axis] for axis in along]
-    sizes = list(node.extents(3)) if node.has(3) else []
+    sizes: list[KnownExtent] = list(node.extents(3)) if node.has(3) else []
     scales = cast("list[float]", node.numbers(2).tolist()) if node.has(2) else []
     if bool(sizes) == bool(scales) or len(sizes or scales) != len(along):
         raise node.refuse(f"inputs 'scales' or 'sizes' must give {len(along)} numbers, got {scales or sizes}")
@@ -58,6 +58,7 @@ def _resize(
     roi = cast("list[float]", node.numbers(1).tolist()) if is_cropped else []
     if node.has(1) and not is_cropped:
         node.item(1)
+    data, sizes = _with_sizes_of_data(node, data, along, sizes)
     changed = [
         at
         for at, extent in enumerate(extents)
@@ -67,11 +68,12 @@ def _resize(
     ]
     if frame == "align_corners" and scales and not sizes:
         frame, sizes, scales = _aligned(node, extents, scales)
+    chosen = [sizes[at] for at in changed] if sizes else None
     return _resized(
         node,
         data,
         [along[at] for at in changed],
-        [sizes[at] for at in changed] if sizes else None,
+        chosen,
         [scales[at] for at in changed] if scales else None,
         method=mode,
         mode=frame,
@@ -82,6 +84,21 @@ def _resize(
         roi=[roi[at + part * len(along)] for part in range(2) for at in changed] if roi else None,
         extrapolation_value=extrapolation_value,
     )
+
+
+def _with_sizes_of_data(
+    node: Node, data: Value, along: Sequence[int], sizes: list[KnownExtent]
+) -> tuple[Value, list[KnownExtent]]:
+    """The data and the sizes, where images are not resized along the batch and the channels: if one of the size and
+    the extent is symbolic they are taken to be equal, which the import or calls check."""
+    found, shape = list(sizes), list(data.shape)
+    for at, (axis, size) in enumerate(zip(along, sizes, strict=False)):
+        extent = data.shape[axis]
+        if axis < 2 and data.ndim > 3 and extent is not None and isinstance(size, int) != isinstance(extent, int):
+            node.equal(size, extent)
+            found[at], shape[axis] = extent, size
+    is_same = all(extent == own for extent, own in zip(shape, data.shape, strict=True))
+    return data if is_same else ops.broadcast_to(data, shape), found
 
 
 def _aligned(
@@ -102,7 +119,7 @@ def _resized(
     node: Node,
     data: Value,
     axes: Sequence[int],
-    sizes: Sequence[int] | None,
+    sizes: Sequence[KnownExtent] | None,
     scales: Sequence[float] | None,
     *,
     method: str,

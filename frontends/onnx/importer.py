@@ -31,6 +31,7 @@ from onnx import (
     defs,
     helper,
 )
+from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import PRECONDITIONS, Tensor
@@ -62,6 +63,7 @@ from weft.frontends.onnx.registry import Converter, converter_of, domain_name, i
 from weft.support.argument_types import checked_argument, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.input_axes import Axis, axes_of, show_axes
+from weft.support.locations import node_location
 from weft.support.names import free_name
 from weft.texpr.shapes import value_name
 
@@ -264,6 +266,7 @@ class Scope:
                     shared.unbound |= self.sources_of(item)
         except UnconvertedError:
             pass
+        _set_location(found, place)
         for position, name in enumerate(proto.output):
             if name:
                 item = found[position] if position < len(found) else None
@@ -613,6 +616,17 @@ def _build_main(
             for value in outputs:
                 builder.emit_output(value)
         builder.emit_func_output(outputs)
+
+
+def _set_location(items: Sequence[Entry | None], place: str) -> None:
+    """Let what a node made be at its place."""
+    location = node_location(place)
+    pending = [v.ssa for item in items if item is not None for v in tensors_of(item) if isinstance(v, Value)]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and isinstance(op.location, UnknownLoc):
+            op.location = location
+            pending += op.operands
 
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:

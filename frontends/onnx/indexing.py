@@ -42,6 +42,10 @@ def _scatter_elements(node: Node, data: Value, indices: Value, updates: Value, *
 
 @converts("ScatterND")
 def _scatter_nd(node: Node, data: Value, indices: Value, updates: Value) -> Item:
+    # The ranks tell how many axes an index has.
+    if not node.equal(indices.shape[-1], indices.ndim - 1 + data.ndim - updates.ndim):
+        ranks = f"{data.ndim}, {indices.ndim} and {updates.ndim}"
+        raise node.refuse(f"tensors of the ranks {ranks} have another number of coordinates than {indices.shape[-1]}")
     return ops.scatter_nd(data, _coordinates_first(indices), updates, _reduction(node), mode="wrap")
 
 

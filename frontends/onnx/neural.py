@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent, multiply
+from weft.dialects.graph_shapes import Extent, floordiv, multiply, show_shape
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
@@ -272,13 +272,13 @@ def _col2im(node: Node, data: Value, image: list[int], block: list[int]) -> Item
     ]
     size = prod(block)
     node.check_room(*map(abs, moves), size)
-    if not isinstance(columns, int) or columns % size or count != prod(moves):
-        raise node.refuse(f"input 'input' of shape {tuple(data.shape)} does not fit blocks {block} of images {image}")
+    if columns is None or (isinstance(columns, int) and columns % size) or not node.equal(count, prod(moves)):
+        raise node.refuse(f"input 'input' of shape {show_shape(data.shape)} does not fit blocks {block} of {image}")
     # The place in the padded image of each element of a block, at each move of the block.
     offsets = np.indices(block).reshape(space, size, 1) * np.reshape(dilations, (space, 1, 1))
     starts = np.indices(moves).reshape(space, 1, -1) * np.reshape(strides, (space, 1, 1))
     places = np.ravel_multi_index(tuple(offsets + starts), padded).reshape(-1)
-    channels = columns // size
+    channels = floordiv(columns, size)
     shape = [batch, channels, places.size]
     indices = ops.broadcast_to(Known(places.astype(np.int64), "int64").constant(), shape)
     empty = ops.full([batch, channels, prod(padded)], 0, data.dtype)

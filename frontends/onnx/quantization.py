@@ -102,6 +102,10 @@ def _parameters(node: Node, *indices: int) -> list[Value]:
 
 @converts("QLinearMatMul")
 def _qlinear_matmul(node: Node) -> Item:
+    for index in (6, 7):  # of the result, and so of no symbolic axis
+        for extent in node.shape(index):
+            if not isinstance(extent, int):
+                node.equal(extent, 1)
     scales = _parameters(node, 1, 2, 4, 5, 6, 7)
     a, b = node.value(0), node.value(3)
     return ops.qlinear_matmul(a, *scales[:2], b, *scales[2:], dtype=node.dtype(7))

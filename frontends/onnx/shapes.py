@@ -171,7 +171,10 @@ def _split(
     if len(sizes) != parts or not node.equal(total, extent) or any(isinstance(n, int) and n < 0 for n in sizes):
         raise node.refuse(f"the sizes {_text(sizes)} must be {parts} that make {extent}")
     cuts = list(accumulate(sizes, add))[:-1]
-    return ops.split(data, cuts, axis) if cuts else [data]
+    *others, last = ops.split(data, cuts, axis) if cuts else [data]
+    if total != extent:  # the import starts again with one extent for both, or calls check them
+        last = ops.broadcast_to(last, [*data.shape[:axis], sizes[-1], *data.shape[axis + 1 :]])
+    return [*others, last]
 
 
 def _part(size: KnownExtent, rest: KnownExtent) -> KnownExtent:

@@ -27,6 +27,7 @@ from weft.passes.module_functions import named_ops
 from weft.passes.tir.flat_signature import stated_quantities
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
+from weft.support.locations import joined_location
 from weft.support.names import new_name
 from weft.support.target import is_target_kind, target_kinds
 from weft.texpr.graph_operators import Operator
@@ -314,7 +315,7 @@ class _GroupFunctions:
         callee = self._functions[key].sym_name.data
         root = group.root
         call = CallTirOp(callee, operands, list(root.result_types))
-        call.location = root.location
+        call.location = joined_location([op.location for op in group.members], root.location)
         for new, old in zip(call.results, root.results, strict=True):
             new.name_hint = old.name_hint
         Rewriter.replace_op(root, call)

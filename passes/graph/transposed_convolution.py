@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.graph import ConstantOp
-from weft.dialects.graph_shapes import DimsAttr
+from weft.dialects.graph_shapes import DimsAttr, KnownExtent
 from weft.passes.graph.operators import extents_of, made, made_constant, name_of, source_of, type_of, windows_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
@@ -31,29 +31,41 @@ class _Axis:
     """A transposed convolution along one axis: the result at i is the sum of data[q - t] * kernel[r + stride * t] over
     t < taps, for q = (i + before) // stride and r = (i + before) % stride."""
 
-    extent: int
+    extent: KnownExtent
     kernel: int
     stride: int
     before: int
-    result: int
+    result: KnownExtent
 
     @property
     def taps(self) -> int:
         return -(-self.kernel // self.stride)
 
     @property
-    def places(self) -> int:
-        """The number of q."""
-        return (self.result - 1 + self.before) // self.stride + 1
+    def extra(self) -> KnownExtent:
+        """Results except a stride for each element of the data."""
+        return self.result - self.extent * self.stride
 
     @property
     def padding(self) -> tuple[int, int]:
-        return self.taps - 1, max(self.places - self.extent, 0)
+        more = (cast("int", self.extra) - 1 + self.before) // self.stride + 1
+        return self.taps - 1, max(more, 0)
 
     @property
-    def convolved(self) -> int:
-        """The extent of the convolution: at least `places`."""
-        return self.extent + sum(self.padding) - self.taps + 1
+    def convolved(self) -> KnownExtent:
+        """The extent of the convolution: at least the number of q."""
+        return self.extent + (sum(self.padding) - self.taps + 1)
+
+    @property
+    def behind(self) -> int:
+        """Interleaved results after those that are wanted."""
+        more = sum(self.padding) - self.taps + 1
+        return more * self.stride - self.before - cast("int", self.extra)
+
+    @property
+    def end(self) -> int | None:
+        """The end of the results among the interleaved ones; None if it is symbolic."""
+        return self.before + self.result if isinstance(self.result, int) else None
 
 
 def _axes(op: Operator) -> list[_Axis] | None:
@@ -69,11 +81,11 @@ def _axes(op: Operator) -> list[_Axis] | None:
     axes: list[_Axis] = []
     for window, size, extent, found in zip(moving, kernel[2:], data, result, strict=True):
         before = window.before
-        if not (isinstance(extent, int) and isinstance(found, int) and isinstance(before, int)):
-            return None
-        if extent < 1 or found < 1:
+        if extent is None or found is None or not isinstance(before, int) or 0 in (extent, found):
             return None
         axes.append(_Axis(extent, size, window.stride, before, found))
+        if not isinstance(axes[-1].extra, int):
+            return None
     return axes
 
 
@@ -121,10 +133,15 @@ def _without_zeros(op: Operation) -> Replacement:
     found = made("transpose", [found.results[0]], axes=order)
     shape = (batch, outputs * groups, *(axis.convolved * axis.stride for axis in axes))
     found = made("reshape", [found.results[0]], newshape=DimsAttr(shape))
-    if all(axis.before == 0 and axis.convolved * axis.stride == axis.result for axis in axes):
+    if all(axis.before == 0 == axis.behind for axis in axes):
         return found
-    bounds = {"begin": [axis.before for axis in axes], "end": [axis.before + axis.result for axis in axes]}
-    return made("strided_slice", [found.results[0]], **bounds, axes=[2 + at for at in range(len(axes))])
+    places = [2 + at for at in range(len(axes))]
+    begins, ends = [axis.before for axis in axes], [axis.end for axis in axes]
+    found = made("strided_slice", [found.results[0]], begin=begins, end=ends, axes=places)
+    if None in ends:
+        shape = (batch, outputs * groups, *(axis.result for axis in axes))
+        found = made("prefix", [found.results[0]], shape=DimsAttr(shape))
+    return found
 
 
 def _term(op: Operation, value: SSAValue) -> Array | None:

@@ -39,6 +39,7 @@ from weft.passes.index_ops import constant_before, erase_if_unused, insert_befor
 from weft.passes.tir.flat_signature import Quantity, quantity_of
 from weft.passes.tir.nest import tir_functions
 from weft.support.errors import CompileError, remark
+from weft.support.locations import source_location
 from weft.support.statistics import Statistic
 
 _STATED: Final = Statistic("tir-state-preconditions", "preconditions-stated", "conditions that calls check")
@@ -250,7 +251,9 @@ class _Preconditions:
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [substitute(side, known) for side in (left, right)]
-            fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, assumed.location)
+            # Nodes of a model that compute the same share a function: only the call has the location of the node.
+            place = call.location if _is_node(call.location) else assumed.location
+            fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, place)
             problem = _BY_DATA
             if len(known) == len(values):
                 truth = _truth(fact, self.bounds.names.not_negative(), self._around(call))
@@ -305,6 +308,11 @@ class _Preconditions:
 
 
 _BY_DATA: Final = "whether it does is only known at run time"
+
+
+def _is_node(location: LocationAttr) -> bool:
+    place = source_location(location)
+    return place is not None and not place.line
 
 
 def _quantity(value: SSAValue) -> Quantity | None:

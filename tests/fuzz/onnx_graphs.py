@@ -69,6 +69,7 @@ class OnnxProgram:
         self.without = without
         self.draw = random.Random(seed)
         self.refusals = Counter[str]()
+        self.size = ""
         self.sizes = list(SIZES)
         self._nodes: list[NodeProto] = []
         self._constants: dict[str, TensorProto] = {}
@@ -77,6 +78,8 @@ class OnnxProgram:
         self._number = 0
         for _ in range(self.draw.randint(1, 3)):
             self._add_input()
+        if self.draw.random() < 0.5:
+            self._add_size()
         self._inputs = list(self._values)
         for _ in range(nodes * 6):
             if len(self._nodes) < nodes:
@@ -119,6 +122,18 @@ class OnnxProgram:
         self._shapes[name] = shape
         arrays = [self.numbers([sizes.get(str(e), e) for e in shape], kind) for sizes in self.sizes]
         self._values.append(Made(name, tuple(arrays), True))
+
+    def _add_size(self) -> None:
+        """An input of one number, which is used as a size and differs from call to call."""
+        name = f"x_{len(self._values)}"
+        self._shapes[name] = [1]
+        arrays = [np.array([self.draw.randint(0, 3)]) for _ in self.sizes]
+        self._values.append(Made(name, tuple(arrays), True))
+        self.size = name
+
+    def given_size(self) -> Made:
+        """The input that is a size. Raises `LookupError` where there is none."""
+        return next((value for value in self._values if value.name == self.size), None) or self.value("", least=1)
 
     def numbers(self, shape: Sequence[Any], dtype: str) -> Array:
         """Small numbers; floats are multiples of a quarter."""
@@ -603,8 +618,33 @@ def _reverse(p: OnnxProgram) -> Proposal:
     return Proposal("ReverseSequence", [value, lengths], {"batch_axis": batch, "time_axis": 1 - batch})
 
 
+def _sized(p: OnnxProgram) -> Proposal:
+    """An operator with a size that calls give."""
+    size = p.given_size()
+    match p.draw.choice(("Slice", "Slice", "Tile", "TopK", "ConstantOfShape", "Expand")):
+        case "Slice":
+            value = p.value(least=1)
+            bounds: list[Made | str] = [size, p.constant([p.draw.choice((0, 1, 100, -1, -100))])]
+            p.draw.shuffle(bounds)
+            return Proposal(
+                "Slice", [value, *bounds, p.constant([p.axis(value)]), p.constant([p.draw.choice((1, 2, -1))])]
+            )
+        case "TopK":
+            value = p.value("f", least=1)
+            axis = p.axis(value)
+            if any(array.shape[axis] < 3 for array in value.arrays):
+                raise LookupError
+            return Proposal("TopK", [value, size], {"axis": axis}, results=2)
+        case "Expand":
+            return Proposal("Expand", [p.value(most=0), size])
+        case "Tile":
+            return Proposal("Tile", [p.value(least=1, most=1), size])
+        case operator:
+            return Proposal(operator, [size])
+
+
 _PROPOSALS: Sequence[Callable[[OnnxProgram], Proposal]] = (
-    *(_unary, _binary, _reduce, _reshape, _slice, _shape, _transpose, _concat) * 2,
+    *(_unary, _binary, _reduce, _reshape, _slice, _shape, _transpose, _concat, _sized) * 2,
     *(_integer_unary, _division, _comparison, _logic, _where, _clip, _cast, _argmax, _cumsum, _topk, _softmax),
     *(_reshape_like, _flatten, _squeeze, _split, _gather, _gather_elements, _gather_nd, _scatter, _scatter_nd, _expand),
     *(_tile, _pad, _matmul, _gemm, _einsum, _conv, _pool, _global_pool, _norm, _one_hot, _trilu, _of_shape, _range),

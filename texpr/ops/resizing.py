@@ -108,9 +108,14 @@ class _Axis:
                 start, end = (round(bound * _ROI_PARTS) for bound in self.roi or (0, 1))
                 if single:
                     return _Line(0, (n - 1) * (start + end), 2 * _ROI_PARTS)
+                if not isinstance(size, int):
+                    raise error(f"resizing by {mode} needs a known size, got {size}")
                 return _Line((n - 1) * (end - start), (n - 1) * (size - 1) * start, (size - 1) * _ROI_PARTS)
             case "pytorch_half_pixel" if single:
                 return _Line(0, 0, 1)
+            case "pytorch_half_pixel" if not isinstance(size, int):
+                # A lone element is the first one.
+                return _Line(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
             case _:
                 return _Line(top * 2, top - bottom, bottom * 2)
 
@@ -330,7 +335,7 @@ def _axes(
     sizes: Sequence[Extent | None] = [None] * rank
     if size is not None:
         sizes = counts(size, f"{what}: size", rank)
-        if 0 in sizes:
+        if any(isinstance(number, int) and number < 1 for number in sizes):
             raise error(f"{what}: size must be at least 1, got {shown(size)}")
     factors: list[Fraction | None] = [None] * rank
     if scales is not None:

@@ -28,7 +28,7 @@ def is_database(name: str) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def read_program(name: str, shapes: Mapping[str, str]) -> ModuleOp:
+def read_program(name: str, shapes: Mapping[str, str] | None = None) -> ModuleOp:
     """The module of a file, specialised to stated `shapes` of inputs; `FILE.py:NAME` is a module or a schedule of a
     Python file, or a function without parameters that returns one. Schedules become a module with their steps in it.
 
@@ -36,9 +36,9 @@ def read_program(name: str, shapes: Mapping[str, str]) -> ModuleOp:
     """
     file, _, attribute = name.rpartition(":")
     if name.endswith(".py"):
-        return specialize(_python_program(name, None), shapes)
+        return specialize(_python_program(name, None), shapes or {})
     if file.endswith(".py"):
-        return specialize(_python_program(file, attribute), shapes)
+        return specialize(_python_program(file, attribute), shapes or {})
     return parse_file(name, shapes)
 
 

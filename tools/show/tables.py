@@ -57,7 +57,13 @@ def kernel_table(roofline: Roofline) -> Table:
     rows: list[tuple[str, ...]] = []
     for row in roofline.rows:
         limit = attainable(roofline, row)
-        cells = (row.title, ", ".join(row.holds), str(row.calls), _scaled(row.flops, 1e6), _size(row.moved_bytes))
+        cells = (
+            row.title,
+            ", ".join(row.holds),
+            str(row.calls),
+            _formula(row.flops_formula, "FLOP", _scaled(row.flops, 1e6)),
+        )
+        cells += (_formula(row.bytes_formula, "B", _size(row.moved_bytes)),)
         cells += (_number(intensity(row)), "-" if limit is None else f"{limit:.4g} GFLOP/s")
         if is_timed:
             rate = speed(row)
@@ -65,6 +71,11 @@ def kernel_table(roofline: Roofline) -> Table:
             cells += (time_text(row.seconds), _number(rate), "-" if share is None else f"{share:.0%}")
         rows.append(cells)
     return Table((*header, *(("time", "GFLOP/s", "of limit") if is_timed else ())), tuple(rows), 2)
+
+
+def _formula(text: str, unit: str, number: str) -> str:
+    """A formula of symbols with its unit, the number without one."""
+    return f"{text} {unit}" if text else number
 
 
 def task_table(report: SearchReport) -> Table:

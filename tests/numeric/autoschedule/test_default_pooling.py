@@ -11,7 +11,7 @@ from weft.autoschedule.pooling import pooling
 from weft.frontends.create_func import create_func
 from weft.support.target import Target
 from weft.texpr.ops import avg_pool2d, max_pool2d, relu
-from weft.texpr.tensor import Tensor, placeholder
+from weft.texpr.tensor import Tensor, placeholder, size_var
 
 SHAPES = [
     ((1, 3, 17, 29), 3, 2, 1),
@@ -37,6 +37,22 @@ def test_same_meaning(
     Interpreter(module.clone()).call("f", given, expected)
     build(module, target)["f"](given, found)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("pool", [max_pool2d, avg_pool2d])
+@pytest.mark.parametrize(("size", "stride", "border"), [(2, 2, 0), (3, 2, 1), (3, 1, 1)])
+def test_rows_and_columns_of_any_number(pool: Callable[..., Tensor], size: int, stride: int, border: int) -> None:
+    x = placeholder((2, 3, size_var("h"), size_var("w")), "float32", name="X")
+    module = create_func([x, pool(x, size, stride, border, name="C")], name="f")
+    assert default_schedule(module, Target("llvm"), rules=[pooling])
+    compiled, interpreter = build(module, "llvm")["f"], Interpreter(module.clone())
+    for extents in ((2, 3), (3, 15), (16, 17), (5, 64), (9, 67)):
+        given = np.random.default_rng(0).standard_normal((2, 3, *extents)).astype(np.float32)
+        shape = (2, 3, *((extent + 2 * border - size) // stride + 1 for extent in extents))
+        expected, found = (np.empty(shape, np.float32) for _ in range(2))
+        interpreter.call("f", given, expected)
+        compiled(given, found)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=str(extents))
 
 
 def steps_of(tensors: list[Tensor], target: str) -> str:

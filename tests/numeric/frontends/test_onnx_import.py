@@ -493,3 +493,26 @@ def test_scalar_constants_in_files(tmp_path: Path, dtype: str) -> None:
         assert Interpreter(module).call("main", np.ones(1, "uint16" if dtype == "bfloat16" else kind)).shape == (
             shape if shape else (1,)
         )
+
+
+def test_conditions_name_the_nodes() -> None:
+    pads = np.array([2, 3])
+    nodes = [node("Pad", "x p", "h", mode="reflect", name="/stem/pad"), node("Relu", "h", "y", name="/stem/relu")]
+    function = weft.build(weft.from_onnx(model(nodes, {"x": ["n"]}, weights={"p": pads})))["main"]
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(function(x), np.pad(x, pads, mode="reflect"))
+    wanted = r"n must be at least 4, got 3 \(axis 0 of 'x'\): block \"pad\" reads x .*, at /stem/pad, /stem/relu"
+    with pytest.raises(ValueError, match=wanted):
+        function(x[:3])
+
+
+def test_stated_shapes_specialise_the_model() -> None:
+    proto = model([node("Add", "x z", "y")], {"x": ["n", "m"], "z": ["n", "m"]})
+    text = str(weft.from_onnx(proto, shapes={"x": "b:1..4 x 8"}))
+    assert "@main(%x: tensor<?x8xf32, #graph.dims<b>>, %z: tensor<?x8xf32, #graph.dims<b>>)" in text
+    assert "its stated range is 1..4" in text
+    assert "tensor<?x?xf32, #graph.dims<n, n>>" in str(weft.from_onnx(proto, shapes={"x": "nxn"}))
+    static = model([node("Relu", "x", "y")], {"x": [1, 8]})
+    assert "tensor<?x8xf32, #graph.dims<n>>" in str(weft.from_onnx(static, shapes={"x": "n x 8"}))
+    with pytest.raises(weft.CompileError, match="shapes: 'm' is 8 by axis 1 of 'x', but 9 by axis 1 of 'z'"):
+        weft.from_onnx(proto, shapes={"x": "nx8", "z": "nx9"})

@@ -227,7 +227,7 @@ def test_low_functions_take_shaped_arrays() -> None:
     x, y = random(5, 2), np.zeros((5, 2), np.float32)
     interpreter(LOW).call("scale", x, y, 0.1)
     np.testing.assert_array_equal(y, x * np.float32(0.1))
-    with pytest.raises(ValueError, match=r"scale: argument 2 \('Y'\): expected shape \(n, 2\) with n = 5 \(from 'X'\)"):
+    with pytest.raises(ValueError, match=r"'Y'\): expected shape \(n, 2\) with n = 5 \(from axis 0 of 'X'\)"):
         interpreter(LOW).call("scale", x, y[:4], 0.1)
 
 

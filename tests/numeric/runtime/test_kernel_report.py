@@ -7,6 +7,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
+from weft import graph as G
 from weft.driver import model_report
 from weft.driver.programs import parse
 from weft.interp.arguments import ConcreteShapes
@@ -121,7 +122,7 @@ def test_times_and_shares() -> None:
 
 def test_extents_of_the_call_count() -> None:
     library = weft.build(model(None))
-    assert library.report().rows[0].flops is None and " -  " in str(library.report())
+    assert library.report().rows[0].flops is None and " 256 * n FLOP " in str(library.report())
     for rows in (5, 9):
         report = library.profile("main", x=np.ones((rows, 8), np.float32), runs=1)
         assert report.rows[0].flops == 2 * 2 * rows * 8 * 8
@@ -199,3 +200,18 @@ def test_moved_bytes_are_at_most_the_array() -> None:
     """
     shapes = ConcreteShapes(functions_of(parse(text))["f"], (), {})
     assert shapes.traffic({0, 1, 2}) == 4 * (8 + 2 + 8)  # eight elements of the table, not all
+
+
+def test_formulas_of_symbols() -> None:
+    bb = G.BlockBuilder()
+    x, weights = G.var("x", ("b", "s", 8)), G.const(np.ones((8, 4), np.float32))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(G.softmax(G.matmul(x, weights), axis=1))
+        bb.emit_func_output(out)
+    report = weft.build(bb.get()).report()
+    matmul = next(row for row in report.rows if "matmul" in row.holds)
+    assert (matmul.flops, matmul.flops_formula) == (None, "64 * b * s")
+    assert matmul.bytes_formula == "48 * b * s + 128"
+    assert report.temporary_formula == "64 * ((16 * b * s + 63) floordiv 64)"
+    assert f"{report.temporary_formula} B of temporaries" in str(report)

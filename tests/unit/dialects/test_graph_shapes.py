@@ -14,7 +14,10 @@ from weft.dialects.graph_shapes import (
     ShapeError,
     add,
     choose,
+    choose_size,
+    compared,
     evaluate,
+    exact_quotient,
     floordiv,
     lone_name,
     modulo,
@@ -22,6 +25,7 @@ from weft.dialects.graph_shapes import (
     names_in,
     shape_of,
     show_extent,
+    solutions,
     substitute,
     subtract,
     symbol,
@@ -148,3 +152,29 @@ def test_types_without_names():
     assert str(tensor_type([None, 4], f32)) == "tensor<?x4xf32>"
     assert str(tensor_type([2, 4], f32)) == "tensor<2x4xf32>"
     assert str(tensor_type([N, None], f32)) == "tensor<?x?xf32, #graph.dims<n, ?>>"
+
+
+def test_quotients_of_quotients_and_of_sums():
+    a, b, c = symbol("a"), symbol("b"), symbol("c")
+    assert str(a // 2 // 4) == "a floordiv 8"
+    assert str((a // 2 + 1) // 2) == "(a + 2) floordiv 4"
+    assert exact_quotient(64 * a * b + 64 * a * c, 16 * b + 16 * c) == 4 * a
+    assert exact_quotient(a * b + b, a + 1) == b
+    assert exact_quotient(a * b + 1, a) is None
+    assert exact_quotient(a, 0) is None
+
+
+def test_signs_decide_choices():
+    a, b = symbol("a"), symbol("b")
+    assert (compared(a + b + 1, b), compared(a, a + b + 1), compared(a, b)) == (1, -1, None)
+    assert choose_size("min", a + b, a) == a
+    assert choose_size("max", a + b, a) == a + b
+    assert str(choose_size("max", a, b)) == "max(a, b)"
+
+
+def test_names_that_extents_determine():
+    a, b, c = symbol("a"), symbol("b"), symbol("c")
+    found = solutions([8 * a, a + b, 4, a * c, b])
+    assert [(s.position, s.name, s.factor, s.rest) for s in found] == [(4, "b", 1, 0), (0, "a", 8, 0)]
+    assert [(s.name, s.rest) for s in solutions([2 * a + b, b + 3])] == [("b", 3), ("a", b)]
+    assert solutions([a * a, a + b, a // 2]) == []

@@ -46,6 +46,7 @@ OPTIONS = {
     "level": "low",
     "params": '"none.npz"',
     "region": '"lambda i: (i, i + 1)"',
+    "shapes": '"A=8"',
     "target": "llvm",
     "thread-axis": '"threadIdx.x"',
 }

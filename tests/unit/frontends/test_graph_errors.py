@@ -105,7 +105,7 @@ def test_extents_that_contradict_at_a_call() -> None:
     arrays = np.ones((2, 3), np.float32), np.ones((4, 3), np.float32)
     for call in (weft.build(bb.get())["f"], lambda *a: weft.Interpreter(bb.get()).call("f", *a)):
         with pytest.raises(
-            ValueError, match=r"f: argument 2 \('y'\): expected shape \(n, 3\) with n = 2 \(from 'x'\), got"
+            ValueError, match=r"f: argument 2 \('y'\): expected shape \(n, 3\) with n = 2 \(from axis 0 of 'x'\), got"
         ):
             call(*arrays)
 

@@ -46,7 +46,9 @@ def test_a_symbol_that_is_extent_and_stride() -> None:
     x, y, out = np.random.default_rng(0).random((3, 6, 9), dtype=np.float32)
     main(x, y, out)
     np.testing.assert_array_equal(out, x * y)
-    with pytest.raises(ValueError, match=r"'A1'\): expected strides \(n, 1\) \(in elements\) with n = 8 \(from 'A1'\)"):
+    with pytest.raises(
+        ValueError, match=r"'A1'\): expected strides \(n, 1\) \(in elements\) with n = 8 \(from axis 1 of 'A1'\)"
+    ):
         main(x[:, 1:], y[:, 1:], out[:, 1:])
 
 

@@ -1,0 +1,110 @@
+"""The shapes with which a program calls its functions, for representative sizes of its symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from weft.interp.arguments import ConcreteShapes
+from weft.passes.module_functions import functions_of, symbol_uses
+from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
+from weft.passes.tir.nest import tir_functions
+from weft.support.call_preconditions import CallPrecondition
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.sizes import Sizes, WeightedSizes, shown_sizes
+
+Shapes: TypeAlias = tuple[tuple[int, ...] | int, ...]
+"""The shape of each parameter over memory, the number of each index parameter."""
+
+
+@dataclass(frozen=True)
+class WeightedShapes:
+    """Shapes of the arguments of a function, and the calls in a run of the program that have them."""
+
+    shapes: Shapes
+    calls: float
+
+    def given(self, function: FuncOp) -> dict[str, Sequence[int] | int]:
+        """The shapes and numbers by the names of parameters."""
+        return {a.name_hint or "": shape for a, shape in zip(function.args, self.shapes, strict=True)}
+
+
+def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[str, list[WeightedShapes]]:
+    """The shapes with which a run of a module of tir functions calls each of them, weighted as the sizes are. Raises
+    `CompileError` for a symbol without a size, for one that no function has, and for sizes that violate preconditions.
+    """
+    functions = functions_of(module)
+    used = {symbol for holder in module.ops for symbol, op in symbol_uses(holder) if op is not holder}
+    found: dict[str, dict[Shapes, float]] = {}
+
+    def count(caller: ConcreteShapes, times: float) -> None:
+        name = caller.function.sym_name.data
+        shapes = _known_shapes(caller)
+        if shapes is not None:
+            by_shapes = found.setdefault(name, {})
+            by_shapes[shapes] = by_shapes.get(shapes, 0.0) + times
+        for _, callee, number in caller.calls(functions.get):
+            count(callee, times * number)
+
+    entries = [function for name, function in functions.items() if name not in used]
+    entries = [function for function in entries if function in set(tir_functions(module))]
+    known: dict[str, None] = {}
+    for function in entries:
+        known.update(dict.fromkeys(FlatSignature.of(function).symbols))
+    for entry in sizes:
+        for symbol in entry.sizes:
+            if symbol not in known:
+                raise CompileError(f"sizes: no function has a symbol '{symbol}'{did_you_mean(symbol, known)}")
+        for function in entries:
+            count(ConcreteShapes(function, (), _given(function, entry.sizes)), entry.weight)
+    return {name: [WeightedShapes(*item) for item in by_shapes.items()] for name, by_shapes in found.items()}
+
+
+def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
+    """The shapes of the parameters of a function for sizes of its symbols."""
+    signature = FlatSignature.of(function)
+    numbers = dict(sizes)
+    facts = [CallPrecondition(text) for text in call_facts(function, signature)]
+    for fact in facts:
+        if fact.defines is not None and (number := fact.defined(numbers)) is not None:
+            numbers.setdefault(fact.defines, number)
+    given: dict[str, Sequence[int] | int] = {}
+    for argument in function.args:
+        if isinstance(argument.type, MemRefType):
+            shape: list[int] = []
+            for at, extent in enumerate(argument.type.get_shape()):
+                symbol = signature.of_quantity.get(Quantity(argument.index, at), "")
+                if extent == DYNAMIC_INDEX and symbol not in numbers:
+                    raise CompileError(
+                        f"sizes: '{symbol}' of @{function.sym_name.data} has no size: {shown_sizes(sizes)}"
+                    )
+                shape.append(numbers[symbol] if extent == DYNAMIC_INDEX else extent)
+            given[argument.name_hint or ""] = shape
+        elif argument.index in signature.of_scalar:
+            given[argument.name_hint or ""] = numbers[signature.of_scalar[argument.index]]
+    for fact in facts:
+        if all(name in numbers for name in fact.names) and (problem := fact.problem(numbers)) is not None:
+            raise CompileError(
+                f"sizes: {shown_sizes(sizes)} violate a precondition of @{function.sym_name.data}: {problem}"
+            )
+    return given
+
+
+def _known_shapes(concrete: ConcreteShapes) -> Shapes | None:
+    """The shapes of the parameters of a function; None if some are not known."""
+    shapes: list[tuple[int, ...] | int] = []
+    for argument, shape in zip(concrete.function.args, concrete.shapes, strict=True):
+        number = concrete.numbers.get(argument)
+        if isinstance(argument.type, MemRefType) and shape is not None and DYNAMIC_INDEX not in shape:
+            shapes.append(tuple(shape))
+        elif isinstance(argument.type, IndexType) and number is not None:
+            shapes.append(number)
+        elif isinstance(argument.type, MemRefType | IndexType):
+            return None
+        else:
+            shapes.append(())
+    return tuple(shapes)

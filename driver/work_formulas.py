@@ -1,0 +1,179 @@
+"""The work of kernels as formulas of the symbols of the function that calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TypeAlias, cast
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+from weft.analysis.extents import ExtentNames
+from weft.dialects.element_types import bytes_of
+from weft.dialects.graph_shapes import (
+    KnownExtent,
+    add,
+    choose,
+    is_not_negative,
+    multiply,
+    names_in,
+    substitute,
+    subtract,
+    symbol,
+)
+from weft.dialects.tir import ForOp, InitOp
+from weft.dialects.traversal import operations_in
+from weft.interp.arguments import flops_of
+from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
+
+ShapeOf: TypeAlias = "tuple[KnownExtent, ...] | KnownExtent | None"
+"""The extents of a buffer, or the value of an index; None for other values."""
+
+
+@dataclass
+class SymbolicFunction:
+    """A function over buffers with the extents of its parameters."""
+
+    function: FuncOp
+    shapes: Sequence[ShapeOf]
+    _names: ExtentNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        known: dict[SSAValue, KnownExtent] = {}
+        for argument, extent in zip(self.function.args, self.shapes, strict=True):
+            if isinstance(argument.type, IndexType) and extent is not None and not isinstance(extent, tuple):
+                known[argument] = extent
+        for op in operations_in(self.function):
+            if isinstance(op, memref.DimOp) and (own := quantity_of(op.result)) is not None:
+                shape = self.shapes[own.parameter]
+                if isinstance(shape, tuple):
+                    known[op.result] = shape[own.dimension]
+        self._names = ExtentNames(known)
+
+    @staticmethod
+    def of_entry(function: FuncOp) -> SymbolicFunction:
+        """A function whose symbols have the names that callers see."""
+        signature = FlatSignature.of(function)
+        shapes: list[ShapeOf] = []
+        for argument in function.args:
+            if isinstance(argument.type, MemRefType):
+                extents = argument.type.get_shape()
+                names = signature.of_quantity
+                shapes.append(
+                    tuple(
+                        symbol(names[Quantity(argument.index, at)]) if extent == DYNAMIC_INDEX else extent
+                        for at, extent in enumerate(extents)
+                    )
+                )
+            else:
+                label = signature.of_scalar.get(argument.index, signature.labels[argument.index])
+                shapes.append(symbol(label) if isinstance(argument.type, IndexType) else None)
+        return SymbolicFunction(function, shapes)
+
+    def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
+        """The calls of functions that `find` gives, with their arguments, and the number of times that each runs."""
+        yield from self._calls(self.function.body, find, 1)
+
+    def _calls(
+        self, region: Region, find: Callable[[str], FuncOp | None], times: KnownExtent
+    ) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
+        for op in (op for block in region.blocks for op in block.ops):
+            if isinstance(op, CallOp) and (callee := find(op.callee.string_value())) is not None:
+                yield op, SymbolicFunction(callee, [self._passed(value) for value in op.arguments]), times
+            for inner in op.regions:
+                yield from self._calls(inner, find, multiply(times, self._iterations(op)))
+
+    def _passed(self, value: SSAValue) -> ShapeOf:
+        if isinstance(value.type, MemRefType):
+            return self.shape(value)
+        return self._names.extent(value) if isinstance(value.type, IndexType) else None
+
+    def shape(self, buffer: SSAValue) -> tuple[KnownExtent, ...] | None:
+        """The extents of a buffer."""
+        op = buffer.owner
+        if not isinstance(op, Operation):
+            found = self.shapes[self.function.args.index(buffer)] if buffer in self.function.args else None
+            return found if isinstance(found, tuple) else None
+        extents = cast("MemRefType[Attribute]", buffer.type).get_shape()
+        match op:
+            case memref.CastOp():
+                source = self.shape(op.source)
+                return source and tuple(s if e == DYNAMIC_INDEX else e for e, s in zip(extents, source, strict=True))
+            case memref.AllocOp():
+                sizes = iter(op.dynamic_sizes)
+            case memref.ViewOp() | memref.ReinterpretCastOp():
+                sizes = iter(op.sizes)
+            case _:
+                return None if DYNAMIC_INDEX in extents else tuple(extents)
+        return tuple(self._names.extent(next(sizes)) if e == DYNAMIC_INDEX else e for e in extents)
+
+    def _iterations(self, op: Operation) -> KnownExtent:
+        if isinstance(op, ForOp):
+            return op.extent if isinstance(op.extent, int) else self._names.extent(op.extent)
+        if isinstance(op, scf.ForOp):
+            return subtract(self._names.extent(op.ub), self._names.extent(op.lb))
+        return 1
+
+    def flops(self) -> KnownExtent:
+        """Operations on floating-point numbers of a call; of branches those of the one with more."""
+        return self._flops(self.function.body)
+
+    def _flops(self, region: Region) -> KnownExtent:
+        total: KnownExtent = 0
+        for op in (op for block in region.blocks for op in block.ops):
+            if not op.regions:
+                total = add(total, flops_of(op))
+            elif not isinstance(op, InitOp):
+                parts = [self._flops(inner) for inner in op.regions]
+                inner = reduce(_larger, parts) if isinstance(op, scf.IfOp) else reduce(add, parts)
+                total = add(total, multiply(inner, self._iterations(op)))
+        return total
+
+    def moved_bytes(self, is_read: set[int]) -> KnownExtent | None:
+        """The bytes of parameters that a call moves at least: of each the elements that it loads and stores, at most
+        all of them. Loads count of the parameters `is_read`."""
+        moved: dict[tuple[int, bool], KnownExtent] = {}
+        places: dict[SSAValue, int] = {argument: argument.index for argument in self.function.args}
+        self._count(self.function.body, places, 1, moved)
+        total: KnownExtent = 0
+        for (at, is_store), accesses in moved.items():
+            if not is_store and at not in is_read:
+                continue
+            shape, type_ = self.shapes[at], cast("MemRefType[Attribute]", self.function.args[at].type)
+            if not isinstance(shape, tuple):
+                return None
+            elements = reduce(multiply, shape, cast("KnownExtent", 1))
+            total = add(total, multiply(_smaller(elements, accesses), bytes_of(type_.element_type)))
+        return total
+
+    def _count(
+        self,
+        region: Region,
+        places: Mapping[SSAValue, int],
+        times: KnownExtent,
+        moved: dict[tuple[int, bool], KnownExtent],
+    ) -> None:
+        for op in (op for block in region.blocks for op in block.ops):
+            if isinstance(op, memref.LoadOp | memref.StoreOp) and op.memref in places:
+                key = places[op.memref], isinstance(op, memref.StoreOp)
+                moved[key] = add(moved.get(key, 0), times)
+            for inner in op.regions:
+                self._count(inner, places, multiply(times, self._iterations(op)), moved)
+
+
+def _larger(one: KnownExtent, other: KnownExtent) -> KnownExtent:
+    return one if _is_at_least(one, other) else other if _is_at_least(other, one) else choose("max", one, other)
+
+
+def _smaller(one: KnownExtent, other: KnownExtent) -> KnownExtent:
+    return other if _is_at_least(one, other) else one if _is_at_least(other, one) else choose("min", one, other)
+
+
+def _is_at_least(one: KnownExtent, other: KnownExtent) -> bool:
+    """Whether an extent is at least another one for all sizes of 1 and more."""
+    difference = subtract(one, other)
+    return is_not_negative(substitute(difference, {name: add(symbol(name), 1) for name in names_in(difference)}))
