@@ -135,7 +135,7 @@ def _shift(op: ApplyOp, value: SSAValue) -> float:
 
 
 def _count_tiles(value: SSAValue, tile: int) -> None:
-    """Let an index, or a shift of one, count tiles: divide what it adds and what it is compared with."""
+    """Let an index, or a shift of one, count tiles: divide the constants that are added to it and compared with it."""
     if isinstance(value.owner, ApplyOp):
         (operand,) = value.owner.operands
         shift = int(_shift(value.owner, operand)) // tile

@@ -148,7 +148,7 @@ def _convert(layouts: _Layouts) -> None:
 
 
 def _data_width(layouts: _Layouts, form: Form) -> int:
-    """How many channels of the data of a convolution make a block: 1 for data that are read without blocks."""
+    """The number of channels in a block of the data of a convolution: 1 for data that are read without blocks."""
     if form.data is None:
         return 1
     if (group := layouts.group_of(form.data)) is not None:
