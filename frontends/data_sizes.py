@@ -4,11 +4,16 @@ count, `graph.match_shape` of the count, and the part of the results that is the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
-from weft.dialects.graph_shapes import EXTENTS, Extent, KnownExtent, choose, show_shape
+from xdsl.ir import Operation
+
+from weft.dialects.graph import MatchShapeOp
+from weft.dialects.graph_shapes import EXTENTS, Extent, KnownExtent, choose, show_shape, symbol
 from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
 from weft.support.errors import CompileError
+
+_RESHAPE: Final = "graph.reshape"
 
 
 def _op(name: str, *args: object, **options: object) -> Value:
@@ -17,6 +22,23 @@ def _op(name: str, *args: object, **options: object) -> Value:
 
 def _several(name: str, *args: object, **options: object) -> tuple[Value, ...]:
     return cast("tuple[Value, ...]", operator(name)(*args, **options))
+
+
+def _number_of_true(tensor: Value) -> MatchShapeOp | None:
+    """The op that binds the number of true elements of a tensor, in any shape; None if there is none yet."""
+    pending = [tensor.ssa]
+    while isinstance(owner := pending[0].owner, Operation) and owner.name == _RESHAPE:
+        pending = [owner.operands[0]]
+    while pending:
+        for use in pending.pop().uses:
+            op = use.operation
+            if op.name == _RESHAPE:
+                pending.append(op.results[0])
+            elif use.index == 0 and op.name in ("graph.compress", "graph.nonzero"):
+                for reader in op.results[-1].uses:
+                    if isinstance(reader.operation, MatchShapeOp):
+                        return reader.operation
+    return None
 
 
 class DataSizes:
@@ -43,10 +65,16 @@ class DataSizes:
         wide = size if size.dtype in ("int32", "int64") else size.astype("int64")
         return self._builder.match_shape(wide, names, [most])[0]
 
-    def first(self, count: Value, *padded: tuple[Value, int]) -> tuple[Value, ...]:
-        """The first `count` elements of each tensor along its axis, which has room for them."""
+    def first(self, count: Value, *padded: tuple[Value, int], of: Value | None = None) -> tuple[Value, ...]:
+        """The first `count` elements of each tensor along its axis, which has room for them. `of` is the tensor whose
+        true elements `count` counts: all such counts are one extent."""
         sizes = {value.shape[axis] for value, axis in padded}
-        extent = self.extent(count, sizes.pop() if len(sizes) == 1 else None)
+        bound = None if of is None else _number_of_true(of)
+        if bound is not None and self._name is None:
+            extent: KnownExtent = symbol(bound.bound_names[0])
+        else:
+            known = count if bound is None else Value(bound.sizes)
+            extent = self.extent(known, sizes.pop() if len(sizes) == 1 else None)
         return tuple(
             _op("prefix", value, shape=[*value.shape[:axis], extent, *value.shape[axis + 1 :]])
             for value, axis in padded
@@ -55,7 +83,7 @@ class DataSizes:
     def nonzero(self, x: Value) -> Value:
         """The coordinates of the elements that are not zero: a row for each axis. Of rank 0, those of one element."""
         places, count = _several("nonzero", _op("reshape", x, newshape=[1]) if x.ndim == 0 else x)
-        (found,) = self.first(count, (places, 1))
+        (found,) = self.first(count, (places, 1), of=x)
         return found
 
     def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
@@ -66,7 +94,7 @@ class DataSizes:
             places = _op("take", self.nonzero(condition), const(0, "int64"), axis=0)
             return _op("take", data, places, axis=axis)
         found, count = _several("compress", condition, data, axis=axis)
-        (kept,) = self.first(count, (found, 0 if axis is None else axis))
+        (kept,) = self.first(count, (found, 0 if axis is None else axis), of=condition)
         return kept
 
     def masked(self, data: Value, mask: Value, axis: int = 0) -> Value:

@@ -95,7 +95,7 @@ def lower_tir_to_low(
     first = next(at for at, step in enumerate(steps) if step.point is not None)
     for at, step in enumerate(steps):
         if at == first:
-            owned = _begin(op, options.verify and not is_trusted)
+            owned = _begin(op, options.verify and not is_trusted, is_checked=options.checked)
         run(step, ctx, op)
     made = [
         function
@@ -130,11 +130,11 @@ def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
         known[name].attributes[TIR_FUNCTION] = UnitAttr()
 
 
-def _begin(module: ModuleOp, check_program: bool) -> set[Operation]:
+def _begin(module: ModuleOp, check_program: bool, *, is_checked: bool = False) -> set[Operation]:
     """The functions to lower, checked and marked: ops of the level vanish on the way."""
     owned: set[Operation] = set()
     if check_program:
-        state_preconditions(module)
+        state_preconditions(module, is_checked=is_checked)
     for function in tir_functions(module):
         if check_program:
             verify_level(function, "tir")

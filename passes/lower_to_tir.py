@@ -30,7 +30,7 @@ def lower_to_tir(
             GraphCheckIndicesPass().apply(Context(), module)
         lower_graph(Context(), module, target, options, run, over_tensors)
         _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])
-    state_preconditions(module)
+    state_preconditions(module, is_checked=options.checked)
 
 
 def _is_over_tensors(function: FuncOp) -> bool:

@@ -360,6 +360,8 @@ class _FunctionLowering(Bufferization):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
         self._bound = bound_in(function)
         """The names of extents that data decide."""
+        self._matched: dict[tuple[SSAValue, int, SSAValue | int], SSAValue] = {}
+        """The values of such names by the tensor that gives them, the place in it, and their bound."""
         elements = _add_elements(function)
         tensors, results = len(function.args) - len(elements), len(returned)
         order = [*range(tensors), *range(len(function.args), len(function.args) + results)]
@@ -465,6 +467,9 @@ class _FunctionLowering(Bufferization):
         is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
         bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]
         for at, (name, most) in enumerate(zip(op.bound_names, bounds, strict=True)):
+            if (known := self._matched.get((op.sizes, at, most))) is not None:
+                self._extents.know(symbol(name), known)
+                continue
             place = [] if is_scalar else [extent_before(at, self.end)]
             size = self._value(memref.LoadOp.get(sizes, place), self.end, op)
             if not isinstance(size.type, IndexType):
@@ -477,6 +482,7 @@ class _FunctionLowering(Bufferization):
             if most != _MOST:
                 matched = self._value(arith.MinSIOp(matched, limit), self.end, op, name)
             self._extents.know(symbol(name), matched)
+            self._matched[op.sizes, at, most] = matched
         self.head = scf.YieldOp()
         self.sections.append(self.head)
         self.head.location = op.location

@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
-from weft.analysis.index import Index, RangeOf
+from weft.analysis.index import Index, Quotient, RangeOf
 from weft.analysis.integer_ranges import is_fixed, is_symbol, leaves
 from weft.analysis.structure import vectorized_loop_around
 from weft.analysis.threads import runs_over_threads

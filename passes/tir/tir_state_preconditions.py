@@ -76,11 +76,15 @@ class StatePreconditionsPass(ModulePass):
     name = "tir-state-preconditions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        state_preconditions(op)
+        state_preconditions(op, is_checked=True)  # lowering refuses what only checked builds report
 
 
-def state_preconditions(module: ModuleOp) -> None:
-    """Give the functions of a module their preconditions, callees first."""
+def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
+    """Give the functions of a module their preconditions, callees first.
+
+    Raises `CompileError` as the pass does, and, unless the build `is_checked`, for a call whose callee requires two
+    extents to be equal where data decide whether they are.
+    """
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
         return
@@ -100,7 +104,7 @@ def state_preconditions(module: ModuleOp) -> None:
         function = functions[name]
         if lifted or _is_symbolic(function):
             callees = {call: functions[call.callee.string_value()] for call in lifted}
-            preconditions = _Preconditions(function)
+            preconditions = _Preconditions(function, is_checked)
             preconditions.state(callees)
             unlifted.update(preconditions.unlifted)
             called.update(callees.values())
@@ -138,6 +142,8 @@ class _Preconditions:
     """States what one function assumes."""
 
     function: FuncOp
+    is_checked: bool
+    """Whether calls report at run time what is not known before."""
     anchor: Operation = field(init=False)
     """The first op after those that compute extents."""
     dims: dict[Quantity, SSAValue] = field(default_factory=dict[Quantity, SSAValue])
@@ -263,7 +269,9 @@ class _Preconditions:
                 elif truth or self._state(weaker, self.bounds.names.values):
                     continue
             text = f"{left} {assumed.kind.value} {right}"
-            if problem == _BY_DATA and assumed.reason is not None:
+            if problem == _BY_DATA and assumed.kind is Relation.EQUAL and not self.is_checked:
+                problem += ": calls of builds with checked=True check it"
+            elif problem == _BY_DATA and assumed.reason is not None:
                 remark(call, f"call of @{callee.sym_name.data}, where {text} is the duty of the caller: {problem}")
                 self.unlifted.append(assumed)
                 continue

@@ -32,10 +32,10 @@ func.func @name(%x: tensor<?x?xf32, #graph.dims<?, d0>>, %y: tensor<?x?x2xf32, #
 
 // -----
 
-// Two parameters whose extents are not known to be equal.
-func.func @differ(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error@+1 {{graph.add: the shapes (d0,) and (d1,) do not broadcast: extents d0 and d1 in dimension -1 (extents that are always equal carry the same name)}}
-  %s = graph.add %x, %y : tensor<?xf32>, tensor<?xf32>
+// Two parameters whose extents are never equal.
+func.func @differ(%x: tensor<?xf32, #graph.dims<n>>, %y: tensor<?xf32, #graph.dims<n + 1>>) -> tensor<?xf32> {
+  // expected-error@+1 {{graph.add: the shapes (n,) and (n + 1,) do not broadcast: extents n and n + 1 in dimension -1}}
+  %s = graph.add %x, %y : tensor<?xf32, #graph.dims<n>>, tensor<?xf32, #graph.dims<n + 1>>
   func.return %s : tensor<?xf32>
 }
 
