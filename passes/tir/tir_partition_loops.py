@@ -725,6 +725,8 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
             twins = [cast("arith.CmpiOp", result.op) for result in results]
             _let_run(cast("BlockArgument", mapping[unrolled.induction_variable]).block, count, remainder.step, twins)
         decide_ifs(copy)
+        for inner in [op for op in copy.body.block.ops if isinstance(op, ForOp)]:
+            erase_idle_loops(inner)
         replace_variable(copy, Index.of(loop.induction_variable))
         versions.append(detached_ops(copy.body.block))
         copy.erase()

@@ -10,7 +10,7 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<4xf32>) {
 // -----
 
 func.func @f(%a: tensor<?x3xf32, #graph.dims<n>>, %b: tensor<?x3xf32, #graph.dims<n + 1>>) {
-  // expected-error@+1 {{graph.multiply: the shapes (n, 3) and (n + 1, 3) do not broadcast: extents n and n + 1 in dimension -2}}
+  // expected-error@+1 {{graph.multiply: the shapes (n, 3) and ((n + 1), 3) do not broadcast: extents n and (n + 1) in dimension -2 (extents that are always equal carry the same name)}}
   %c = graph.multiply %a, %b : tensor<?x3xf32, #graph.dims<n>>, tensor<?x3xf32, #graph.dims<n + 1>>
   func.return
 }
@@ -18,7 +18,7 @@ func.func @f(%a: tensor<?x3xf32, #graph.dims<n>>, %b: tensor<?x3xf32, #graph.dim
 // -----
 
 func.func @f(%a: tensor<?xf32, #graph.dims<n + 9>>, %b: tensor<8xf32>) {
-  // expected-error@+1 {{graph.maximum: the shapes (n + 9,) and (8,) do not broadcast: extents n + 9 and 8 in dimension -1}}
+  // expected-error@+1 {{graph.maximum: the shapes ((n + 9),) and (8,) do not broadcast: extents (n + 9) and 8 in dimension -1 (extents that are always equal carry the same name)}}
   %c = graph.maximum %a, %b : tensor<?xf32, #graph.dims<n + 9>>, tensor<8xf32>
   func.return
 }
@@ -34,7 +34,7 @@ func.func @f(%a: tensor<1x784xf32>, %b: tensor<128x784xf32>) {
 // -----
 
 func.func @f(%a: tensor<2x?xf32, #graph.dims<k + 5>>, %b: tensor<4xf32>) {
-  // expected-error@+1 {{graph.matmul: tensor_a of shape (2, k + 5) has k + 5 elements in axis 1, tensor_b of shape (4,) has 4 in axis 0}}
+  // expected-error@+1 {{graph.matmul: tensor_a of shape (2, (k + 5)) has (k + 5) elements in axis 1, tensor_b of shape (4,) has 4 in axis 0 (extents that are always equal carry the same name)}}
   %c = graph.matmul %a, %b : tensor<2x?xf32, #graph.dims<k + 5>>, tensor<4xf32>
   func.return
 }

@@ -34,7 +34,7 @@ func.func @name(%x: tensor<?x?xf32, #graph.dims<?, d0>>, %y: tensor<?x?x2xf32, #
 
 // Two parameters whose extents are never equal.
 func.func @differ(%x: tensor<?xf32, #graph.dims<n>>, %y: tensor<?xf32, #graph.dims<n + 1>>) -> tensor<?xf32> {
-  // expected-error@+1 {{graph.add: the shapes (n,) and (n + 1,) do not broadcast: extents n and n + 1 in dimension -1}}
+  // expected-error@+1 {{graph.add: the shapes (n,) and ((n + 1),) do not broadcast: extents n and (n + 1) in dimension -1 (extents that are always equal carry the same name)}}
   %s = graph.add %x, %y : tensor<?xf32, #graph.dims<n>>, tensor<?xf32, #graph.dims<n + 1>>
   func.return %s : tensor<?xf32>
 }
