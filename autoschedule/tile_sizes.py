@@ -222,7 +222,7 @@ _MOST_VERSIONS: Final = 8
 
 
 def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int:
-    """How many pixels a tile takes with so many vectors of filters, of rows of unknown length."""
+    """The number of pixels of a tile with `vectors` vectors of filters, in rows of unknown length."""
 
     def time(pixels: int) -> float:
         return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)

@@ -98,7 +98,7 @@ class Features(nn.Module):
 
 
 class WhisperDecoder(nn.Module):
-    """Whisper's decoder on states of the encoder, with keys and values of its own tokens as inputs and outputs."""
+    """Whisper's decoder on states of the encoder, with the keys and values of self-attention as inputs and outputs."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -456,7 +456,7 @@ def exported_file(name: str, exporter: str, folder: Path) -> Path:
 
 
 def difference(found: Sequence[Any], wanted: Sequence[Any]) -> str:
-    """What differs between results, or nothing: by 1e-3 of an element and 2e-5 of the largest one."""
+    """The first difference above 1e-3 of an element plus 2e-5 of the largest one; an empty text if there is none."""
     for at, (x, y) in enumerate(zip(found, wanted, strict=True)):
         x, y = np.asarray(x), np.asarray(y)
         if x.shape != y.shape:

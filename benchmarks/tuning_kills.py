@@ -5,7 +5,7 @@
 `weft tune` searches the default space of a small product, again and again with the same command, and is ended by
 SIGKILL after random times that are `--minutes` together. After each, the records must begin with those that were there
 before; in the end, the same command with as many trials as there are and a few more must end by itself, and each
-candidate must stand in the database once. The short form of this is a test (`tests/numeric/tuning/test_tuning.py`).
+candidate must be in the database once. The short form of this is a test (`tests/numeric/tuning/test_tuning.py`).
 """
 
 from __future__ import annotations

@@ -396,7 +396,7 @@ class MatchShapeOp(IRDLOperation):
 
     @property
     def bounds(self) -> Shape:
-        """The greatest value of each name, None where it has no bound."""
+        """The greatest value of each name; None if it has no bound."""
         return (None,) * len(self.names.data) if self.at_most is None else self.at_most.data
 
     def verify_(self) -> None:

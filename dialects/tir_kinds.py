@@ -75,8 +75,8 @@ PARAMETER_ACCESS = "tir.parameter_access"
 change its body. `tir-flatten` moves it to `low.params`."""
 
 ELEMENT = "tir.element_of"
-"""Attribute of an index parameter behind the others, `[parameter, element]`: calls give it the value of that element of
-an array of integers, in the memory of the host, before anything runs."""
+"""Attribute of an index parameter after the others, `[parameter, element]`: a call passes the value of that element
+of an array of integers, which it reads from host memory before anything runs."""
 CONSTANT = "tir.constant"
 """Unit attribute of a parameter, a buffer of known shape: every call passes a constant of the module, and the function
 does not write it."""

@@ -203,7 +203,7 @@ def _with_versions(
     store: CompileCache | None,
     policy: OnUse | None,
 ) -> Library:
-    """A library whose functions get versions when sizes are first used, if that was asked for."""
+    """A library whose functions get versions when sizes are first used, if there is a policy."""
     if policy is not None:
         from weft.driver.compilation import lowered  # start-up: 1290 ms
         from weft.driver.pipeline import Pipeline  # start-up: 394 ms
@@ -243,7 +243,7 @@ def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
     for name in names:
         if name not in known:
             raise CompileError(f"build: donate: there is no parameter '{name}'{did_you_mean(name, known)}")
-    # Functions for GPUs work on copies of arguments, and checked ones on results that a refused access leaves out.
+    # Functions for GPUs work on copies of arguments. In checked functions a refused access does not write its result.
     for function in functions if target.kind in ("llvm", "c") and not options.checked else ():
         positions = [argument.index for argument in function.args if argument.name_hint in names]
         if positions:

@@ -36,8 +36,8 @@ _SizesOfCall: TypeAlias = tuple[int, ...]
 class FunctionOfVersions(Function):
     """A function that calls the version for the sizes of its arguments, which the first call with them builds.
 
-    Sizes beyond the number of versions, empty arrays, and what is no array are left to the general function, which
-    also checks the first call of each size.
+    Sizes beyond the number of versions, empty arrays, and arguments that are not arrays are passed to the general
+    function, which also checks the first call of each size.
     """
 
     def __init__(self, general: Function, build: Callable[[Mapping[str, int]], Function], policy: OnUse) -> None:

@@ -44,7 +44,7 @@ def _number_of_true(tensor: Value) -> MatchShapeOp | None:
 class DataSizes:
     """Operators that bind a new extent, in the function that a builder builds.
 
-    `name` is that of the extent of the next operator, `most` a bound that the user has stated; both may be left out.
+    `name` is that of the extent of the next operator, `most` a bound that the user has stated; both are optional.
     """
 
     def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
@@ -128,8 +128,9 @@ class DataSizes:
     def unique(
         self, data: Value, axis: int | None = None, *, is_sorted: bool = True
     ) -> tuple[Value, Value, Value, Value]:
-        """The different elements of the flat data, or slices along an axis, where each comes first, the place of the
-        value of each one of the data, and how often each comes: in ascending order, or in that of the first places."""
+        """The distinct elements of the flat data, or distinct slices along an axis; the first position of each in the
+        data; the index of the value of each element of the data; and the count of each value. Values are in ascending
+        order, or in the order of their first positions unless `is_sorted`."""
         along, dtype = 0 if axis is None else axis, data.dtype
         numbers = data.astype("uint8") if dtype == "bool" else data
         values, indices, inverse, counts, count = _several("unique", numbers, axis=axis)

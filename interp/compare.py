@@ -571,7 +571,7 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     for number, value in enumerate(values):
         if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its arguments say how large it is
             raise CompileError(f"result {number} has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
-    # Results that the function allocates come after its other results.
+    # Results that the function allocates follow its other results.
     passed, allocated = iter(copies), iter(values[len(types) :])
     outputs = [
         _output(spec.name, next(allocated if _is_allocated(spec) else passed), TYPES[spec.dtype])

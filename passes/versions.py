@@ -113,7 +113,7 @@ def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequenc
 
 
 def share_constants(module: ModuleOp) -> None:
-    """Let equal constants of a module be one: those of versions, and what is packed of them in the same layout."""
+    """Merge equal constants of a module: those of versions, and weights that versions pack in the same layout."""
     first: dict[tuple[Attribute, Attribute], GlobalOp] = {}
     equal: dict[str, str] = {}
     for op in list(module.ops):

@@ -146,7 +146,7 @@ class ConvolutionRoles:
     """Spatial iterators of both: groups, the channels of depthwise convolutions; and those of neither."""
     reduced: tuple[int, ...]
     extents: tuple[int, ...]
-    """Those of batches that are known at run time only count as 1, other ones as `fitted.SYMBOLIC_PIXELS`."""
+    """Extents that are known at run time only are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and columns."""
     symbolic: frozenset[int]
     """The iterators whose extents are known at run time only."""
     iterators: tuple[BlockArgument, ...]

@@ -442,8 +442,8 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], definitions: Mapping[str, CallPrecondition]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """The element type and extents of each result that a call may leave out: numbers, dimensions of arguments, or
-    symbols that are defined by them. None where there are no results, or others are needed."""
+    """The element type and extents of each result that a call may omit: numbers, dimensions of arguments, or symbols
+    that are defined by them. None if there are no results, or one has other extents or no element type of NumPy."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []

@@ -309,7 +309,7 @@ class Library:
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
-        """Let calls of a function of the library go to another one with its signature."""
+        """Replace a function of the library by another one with its signature."""
         self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:

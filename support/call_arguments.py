@@ -506,8 +506,8 @@ def share_memory(one: Array, other: Array) -> bool:
 def allocate(
     signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]
 ) -> tuple[Array | AllocatedResult, ...]:
-    """Memory for results that the caller left out, or descriptors of those that the call allocates. Raises `TypeError`
-    where no argument tells their extents."""
+    """Memory for results that the caller omitted, or descriptors of those that the call allocates. Raises `TypeError`
+    if no argument determines their extents."""
     for spec in specs:
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 BY_ZERO: Final = 2
 """The first number in the row of a bounds log for a division by zero."""
 BAD_SIZE: Final = 3
-"""The same for an extent, decided by data, that is above its bound or negative."""
+"""The first number in the row of a bounds log for an extent, decided by data, that is above its bound or negative."""
 LONG_ITERATIONS: Final = 1 << 30
 LONG_BYTES: Final = 512 << 20
-"""Calls of that many iterations, or on arrays of that many bytes, are interruptible: some 20 ms, beside which their
-thread costs little (0.2 ms, and caches that hold nothing of the arrays)."""
+"""Calls of that many iterations, or on arrays of that many bytes, are interruptible: about 20 ms, compared with which
+their thread costs little (0.2 ms, and caches that hold nothing of the arrays)."""
 
 Access: TypeAlias = Literal["read", "write", "readwrite", "allocated"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
@@ -75,7 +75,7 @@ class ArraySpec:
     """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide.
 
     So is one in `strides`, which count elements; without them the array is C-contiguous. Arrays that are written share
-    no memory with others, but for those that both `may_overlap`. An `allocated` one is a result whose extents depend on
+    no memory with others unless both `may_overlap`. An `allocated` one is a result whose extents depend on
     data: the call allocates and returns it, and texts in its `shape` are no symbols of the call."""
 
     name: str
@@ -246,7 +246,7 @@ class Signature:
         return tuple(symbol for symbol in self.extent_symbols if symbol not in defined)
 
     def may_take_long(self, extents: Iterable[int], array_bytes: int) -> bool:
-        """Whether a call with these values of `independent_extents` may take more than some 20 ms."""
+        """Whether a call with these values of `independent_extents` may take more than about 20 ms."""
         most = self.iterations * math.prod(max(extent, 1) for extent in extents)
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 

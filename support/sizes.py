@@ -31,7 +31,7 @@ class WeightedSizes:
 
 @dataclass(frozen=True)
 class OnUse:
-    """How many versions a function may get, and whether they are built while the general function serves calls."""
+    """The greatest number of versions of a function, and whether they are built while it serves calls."""
 
     versions: int = 8
     is_in_background: bool = False

@@ -70,7 +70,7 @@ Array: TypeAlias = NDArray[Any]
 Properties: TypeAlias = Mapping[str, Attribute]
 
 SHAPES: Final = ("shape", "newshape")
-"""Properties that are shapes; in others an extent is a number of its own."""
+"""Properties that are shapes; an extent in another property is a single number."""
 SEGMENTS: Final = AttrSizedOperandSegments.attribute_name
 
 

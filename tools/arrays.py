@@ -79,8 +79,8 @@ class Request:
 def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
     """A value for each argument that the call does not allocate, in order: what the request gives, else random numbers.
 
-    Outputs that are only written hold NaN (or the largest integer), so that an element that the function leaves out is
-    seen.
+    Outputs that are only written hold NaN (or the largest integer), so that an element that the function does
+    not write is seen.
 
     Raises `CompileError` when something given does not fit, or an extent cannot be known.
     """
@@ -162,7 +162,7 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
 
 
 def _completed(signature: Signature, extents: Mapping[str, int], default: int) -> dict[str, int]:
-    """The extents with those that nothing tells: `default`, or numbers near to it that the preconditions allow."""
+    """The extents, and for unknown ones `default`, or numbers near to it that the preconditions allow."""
     defined = {fact.defines for fact in signature.facts}
     symbols = (e for spec in signature.arrays for e in spec.shape if isinstance(e, str))
     unknown = [name for name in dict.fromkeys(symbols) if name not in extents and name not in defined]

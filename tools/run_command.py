@@ -7,7 +7,7 @@
 
 Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. The program is
 specialised to the shapes of --shape. Extents that it names then, or that an ONNX model names, such as that of the
-batch, are 1 unless an array tells them, or the least number of their range.
+batch, are 1, or the least number of their range, unless an array determines them.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _request(original: ModuleOp, signature: Signature, arguments: argparse.Names
 
 
 def _default_extent(arguments: argparse.Namespace) -> int | None:
-    """The extents that ONNX models, and stated shapes, name are 1, or near to it, unless an array tells them."""
+    """The value near which extents that no array determines are chosen: 1 for ONNX models and stated shapes."""
     return 1 if arguments.file.endswith(".onnx") or arguments.shape else None
 
 

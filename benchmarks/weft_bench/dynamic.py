@@ -109,7 +109,7 @@ def rows(only: Sequence[str] = ()) -> list[DynamicRow]:
 
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     """Yields an event for each point of each variant: the seconds of both builds' turns, or an error. `request` has
-    `only`, `threads`, `rounds`, and `together`, which leaves out the variants with a single symbol."""
+    `only`, `threads`, `rounds`, and `together`, which omits the variants with a single symbol."""
     target = Target("llvm", num_threads=request["threads"])
     for row in rows(request["only"]):
         static: dict[tuple[int, ...], Function] = {}
@@ -147,7 +147,7 @@ def _seconds(
 
 
 def _contender(function: Function, inputs: Sequence[Array]) -> Contender:
-    """A function with arrays of its own for the results; the first one is compared."""
+    """A function with preallocated arrays for its results; the first result is compared."""
     computed = function(*inputs)
     given = computed if isinstance(computed, tuple) else (computed,)
     results = [empty(array.shape, array.dtype.name) for array in given]

@@ -120,7 +120,7 @@ class Import:
         self.equal: list[tuple[Extent, Extent]] = []
         """Extents that converters require to be equal."""
         self.extents: dict[SSAValue, Known] = {}
-        """Tensors of integers as extents: inputs of the model that are such, and what is computed of these."""
+        """Tensors of integers as extents: inputs of the model, and tensors that are computed from them."""
         self.evaluated: dict[SSAValue, Known | None] = {}
         """What `evaluated` has found."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
@@ -181,7 +181,7 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> Known | None:
-        """The elements of an item, as symbols if calls give them; None where they depend on what the model is given."""
+        """The elements of an item, as symbols if calls give them; None if they depend on other data."""
         if isinstance(item, Known):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
@@ -692,7 +692,7 @@ class _Names:
         return self._extents[text]
 
     def unified(self, extent: ExtentLike) -> ExtentLike:
-        """An extent in which symbols are replaced by what they are equal to."""
+        """An extent in which each symbol is replaced by the extent that it equals."""
         if isinstance(extent, int) or not self._equal:
             return extent
         found = substitute(parse_extent(extent), self._equal)

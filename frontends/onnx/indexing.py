@@ -42,7 +42,7 @@ def _scatter_elements(node: Node, data: Value, indices: Value, updates: Value, *
 
 @converts("ScatterND")
 def _scatter_nd(node: Node, data: Value, indices: Value, updates: Value) -> Item:
-    # The ranks tell how many axes an index has.
+    # The ranks determine the number of coordinates of an index.
     if not node.equal(indices.shape[-1], indices.ndim - 1 + data.ndim - updates.ndim):
         ranks = f"{data.ndim}, {indices.ndim} and {updates.ndim}"
         raise node.refuse(f"tensors of the ranks {ranks} have another number of coordinates than {indices.shape[-1]}")
@@ -137,7 +137,7 @@ def _nms(
     overlap = ops.full([], 0.0, scores.dtype) if threshold is None else _scalar(node, threshold)
     kept, counts = ops.nms(ops.broadcast_to(corners, shape), scores, overlap)
     counts = ops.minimum(counts, ops.full([], 0, "int64") if most is None else _scalar(node, most))
-    if least is not None:  # scores descend, so that those above it come first
+    if least is not None:  # scores descend, so that those above it are a prefix
         is_above = ops.greater(ops.gather(scores, 2, kept), _scalar(node, least))
         is_kept = ops.less(ops.iota(kept.shape, 2), ops.expand_dims(counts, [2]))
         counts = ops.sum(ops.cast(ops.logical_and(is_above, is_kept), "int64"), [2])

@@ -39,7 +39,7 @@ def target_shape(
                 raise node.refuse(f"the shape {_text(wanted)} copies axis {axis} of {_text(shape)}")
             found.append(shape[axis])
         elif copies_zeros and any(map(is_signed, names_in(extent))):
-            # Calls give the number: 0 and -1, which have a meaning of their own, do not make the number of elements.
+            # Calls give the number. 0 and -1, which have a special meaning, count as 1: the numbers of elements differ.
             found.append(extent if is_not_negative(subtract(extent, 1)) else choose("max", extent, 1))
         else:
             found.append(extent)

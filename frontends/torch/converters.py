@@ -69,7 +69,7 @@ class Conversion:
     run_in_torch: Callable[[str], tuple[Value, ...]]
     """Leaves the operator to PyTorch, for a reason: the program calls it there."""
     numbers: Sequence[Extent] = ()
-    """The result where that is a symbolic integer."""
+    """The result if it is a symbolic integer."""
     ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
     """Least and greatest value of symbolic sizes."""
 

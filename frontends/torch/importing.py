@@ -452,7 +452,7 @@ def _is_symbolic(value: Any) -> bool:
 
 
 def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
-    """Raises `UnsupportedError` for sizes that depend on data, but for those in `decided`."""
+    """Raises `UnsupportedError` for sizes that depend on data, except those in `decided`."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
     if any(not set(map(str, free_unbacked_symbols(size))) <= set(decided) for size in sizes):
@@ -686,7 +686,7 @@ def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
 
 
 def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
-    """The least and greatest values of the symbolic sizes of an exported program; None where they have no limit."""
+    """The least and greatest values of the symbolic sizes of an exported program; None if unbounded."""
     return {
         str(size): (
             int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
@@ -737,8 +737,8 @@ def _write_function(
     sort_results: Callable[[Sequence[Item]], list[Value]],
     preconditions: Sequence[str] = (),
 ) -> Sizes:
-    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns. Calls
-    check those `preconditions` that are about its extents. Returns the symbols that are equal to other extents."""
+    """Write a graph as a function of `variables`; `sort_results` chooses its results from those of the graph. Calls
+    check the `preconditions` on its extents. Returns the symbols that are equal to other extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].meta.shape[0] not in shown]

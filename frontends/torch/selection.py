@@ -81,7 +81,7 @@ def _unique_dim(
 def _kept(
     cx: Conversion, inverse: Value, counts: Value, return_inverse: bool, return_counts: bool
 ) -> tuple[Value, Value]:
-    """Results that are not asked for have no elements."""
+    """`inverse` and `counts`; the ones that are not requested have no elements."""
     empty = apply("full", (0,), 0, dtype="int64")
     wants = return_inverse or len(cx.results[1].shape) != 1 or cx.results[1].shape[0] != 0
     return inverse if wants else empty, counts if return_counts else empty

@@ -377,8 +377,8 @@ def _is_mask(index: Value) -> bool:
 
 
 def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], count: Extent) -> list[Value | None]:
-    """Indices of the axes of `x` as int64: a mask becomes the coordinates of its true elements, of which there are
-    `count`, or as many as data decide."""
+    """Indices of the axes of `x` as int64: a mask becomes the coordinates of its true elements. Their number is
+    `count` if it is given; otherwise data decide it."""
     found: list[Value | None] = []
     for index in indices:
         if index is None:
@@ -392,7 +392,7 @@ def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], 
 
 
 def _count_of_mask(cx: Conversion) -> Extent:
-    """The size of the result that data decide, if it has such a name that nothing has bound; else None."""
+    """The name of the size of the result that data decide; None if it is bound already or there is none."""
     taken = cx.builder.extent_names()
     names = [extent for extent in cx.shape if (name := lone_name(extent)) is not None and name not in taken]
     return names[0] if names else None

@@ -48,7 +48,7 @@ class Form:
 
 
 def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
-    """Batch, channels, rows and columns of a tensor of images; None where a tensor is none, or channels are not
+    """Batch, channels, rows and columns of a tensor of images; None if its rank is not 4, or its channels are not
     known."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None

@@ -140,7 +140,7 @@ def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> 
 
 
 def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
-    """Replace names in the preconditions of a function. Those that hold for all sizes are left out."""
+    """Replace names in the preconditions of a function. Conditions that hold for all sizes are dropped."""
     texts = {name: sum_text(extent) for name, extent in extents.items()}
     kept: list[str] = []
     for fact in preconditions_of(function):

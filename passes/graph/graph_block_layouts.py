@@ -182,8 +182,8 @@ class GraphBlockLayoutsPass(ModulePass):
     being computed at build time, and so do the operators around them whose tensor expressions read whole blocks:
     activations, sums with images and with a term for each channel, pools, means of images, resizing, concatenation.
     Images are packed (`graph.pack`) where others give them, and unpacked where others read them; data of a few channels
-    are read as they are. Operators that share images go into blocks together if
-    what convolutions gain, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
+    are read as they are. Operators that share images are laid out in blocks together if the gain of the convolutions,
+    estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
     multiple of a vector stay as they are, and all of them on targets other than `llvm`. Windows of 3 x 3 elements of
     floats, with strides and dilation 1, are convolved by minimal filtering (`graph.conv2d_winograd`) where the
     multiply-adds that it saves exceed the transforms and the loads of larger kernels.

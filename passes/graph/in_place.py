@@ -121,7 +121,7 @@ _KNOWN = (memref.AllocOp, memref.LoadOp, memref.StoreOp, ReturnOp, scf.YieldOp, 
 
 def copied_first(function: FuncOp, operand: int, result: int) -> Operation | None:
     """The loops that copy `operand` to `result`, if these hold no other op and precede all other accesses to `result`,
-    and nothing else reads `operand`: a scatter. In place they do nothing.
+    and are the only reads of `operand`: a scatter. In place they do nothing.
 
     They are in a block whose iterators are indices of the copy and, at the same dimensions, of every access to
     `result`, so that instances of the block access different elements.
@@ -147,7 +147,7 @@ def copied_first(function: FuncOp, operand: int, result: int) -> Operation | Non
     iterators = list(block.iter_vars) if isinstance(block, BlockOp) else []
     extents |= dict(zip(iterators, block.extents, strict=True)) if isinstance(block, BlockOp) else {}
     if not _runs_over(store, extents):
-        return None  # elements that it leaves out hold what callers pass in the result
+        return None  # elements that it does not write hold what callers pass in the result
     if isinstance(block, BlockOp) and (set(block.iter_kinds) - {SPATIAL} or block.init is not None):
         return None
     kept = {d: index for d, index in enumerate(store.indices) if index in iterators}

@@ -311,7 +311,7 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 
 
 def _add_elements(function: FuncOp) -> list[str]:
-    """Give a graph function an index parameter for each element of its parameters that extents name, behind the others
+    """Append an index parameter to a graph function for each element of its parameters that extents name
     (`tir.element_of`). Returns the names."""
     names: dict[str, tuple[int, int]] = {}
     parameters = {argument.name_hint: argument for argument in function.args}
@@ -462,7 +462,7 @@ class _FunctionLowering(Bufferization):
                 self.insert(op, self.end)
 
     def _match_shape(self, op: MatchShapeOp) -> None:
-        """Load the values of the names, in bounds. What follows allocates behind the loads."""
+        """Load the values of the names, clamped to their bounds. Buffers of later ops are allocated after the loads."""
         sizes = self._buffer(op, op.sizes)
         is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
         bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]

@@ -37,9 +37,9 @@ class Views:
         self._around: dict[SSAValue, tuple[SSAValue, KnownExtent]] = {}
         """A tensor -> the one that it lies in, and the number of elements before it there."""
         self._segment: dict[SSAValue, int] = {}
-        """The number of `graph.match_shape` ops before the first tensor that lies in the memory of one."""
+        """A tensor -> the number of names bound by `graph.match_shape` before the first tensor in its memory."""
         self._names: dict[str, int] = {}
-        """The same before names that such ops bind."""
+        """A bound name -> the number of names bound before the op that binds it, plus 1."""
         for op in function.body.block.ops:
             if isinstance(op, MatchShapeOp):
                 self._names.update(dict.fromkeys(op.bound_names, len(self._names) + 1))

@@ -68,7 +68,7 @@ from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
 UNDEFINED: Final = "undefined"
-"""The `pad_value` of padding that nothing writes, because nothing reads it."""
+"""The `pad_value` of padding that is not written, because it is not read."""
 PadValue = IntegerAttr | FloatAttr
 """A constant of the element type."""
 

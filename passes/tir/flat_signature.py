@@ -157,7 +157,7 @@ class FlatSignature:
 
 
 def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
-    """The index parameters behind the others that calls read from arrays: the parameter and the element of each."""
+    """The positions of index parameters that calls read from arrays -> the parameter and the element."""
     found: dict[int, tuple[int, int]] = {}
     for position, entry in enumerate(argument_attributes(function)):
         place = entry.data.get(ELEMENT)

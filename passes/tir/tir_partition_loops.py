@@ -87,7 +87,7 @@ class PartitionLoopsPass(TirPass):
     Nor is one if the condition says how often a loop over rows further in runs, of a number that is not known. A loop
     that then runs at most once becomes a condition.
 
-    What remains of an extent that is not known has a version for each number of iterations of the unrolled loops in
+    The remainder of an extent that is not known has a version for each number of iterations of the unrolled loops in
     it, whose arrays then become registers:
 
     ```mlir
@@ -368,7 +368,7 @@ def _has_symbols(index: Index) -> bool:
 
 
 def _is_square(loop: ForOp) -> bool:
-    """Whether a loop holds a vectorized loop of its own extent: `tir-transpose-tiles` needs all of its iterations."""
+    """Whether a loop holds a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its iterations."""
     inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
@@ -654,14 +654,14 @@ def erase_idle_loops(root: ForOp) -> None:
 
 @dataclass(frozen=True)
 class Remainder:
-    """What remains of an extent that is not known: the unrolled loops over it, of `extent` iterations each, in which
-    `last` is not less than `step` times the loop variable, plus at most `step - 1`."""
+    """The remainder of an extent that is not known: unrolled loops over it, of `extent` iterations each. Their
+    comparisons are `last >= step * i + r` for the loop variable `i` and values `r` from 0 to `step - 1`."""
 
     last: Index
     step: int
     extent: int
     loops: dict[ForOp, list[arith.CmpiOp]]
-    """With the comparisons that say so, outside of which the loops do nothing."""
+    """The loops -> their comparisons; iterations for which these fail do nothing."""
     versions: int
     """The greatest number of iterations that may remain."""
 

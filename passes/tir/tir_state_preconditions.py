@@ -278,7 +278,7 @@ class _Preconditions:
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _around(self, call: CallOp) -> list[KnownExtent]:
-        """The extents of the loops around a call, which are at least 1 where it runs."""
+        """The extents of the loops around a call, which are at least 1 if it runs."""
         loops = (op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int))
         return [self.bounds.names.of_index(Index.of(loop.extent)) for loop in loops]
 

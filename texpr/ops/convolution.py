@@ -229,10 +229,11 @@ class _Operands:
         within: Sequence[IterVar] = (),
     ) -> Tensor:
         """The products of data and kernels, summed over windows and other axes, `over` before them and `within` after
-        them: of the data with the border of the windows, a stage of its own, unless given.
+        them.
 
-        `outputs` are the extents of the channels of the result. `factors` gives the channel of the data and the place
-        in the kernel, for an element of the result and one of the window.
+        `border` is the data with the border of the windows; a separate stage computes it unless it is given. `outputs`
+        are the extents of the channels of the result. `factors` gives the channel of the data and the place in the
+        kernel, for an element of the result and one of the window.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
         shape = {"N": data.extent("N"), **outputs}

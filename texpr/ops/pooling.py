@@ -347,7 +347,7 @@ def adaptive_pool(
 ) -> Tensor:
     """The mean (avg), greatest (max) or sum of parts of the axes in space of data (N, C, ...), of 1 to 3 such axes.
 
-    Part i of n goes from floor(i * extent / n) to ceil((i + 1) * extent / n). Raises CompileError for empty axes.
+    Part i of n is [floor(i * extent / n), ceil((i + 1) * extent / n)). Raises CompileError for empty axes.
 
     Dtypes: numbers; floats for means.
     Equals: `torch.nn.functional.adaptive_avg_pool2d(data, output_size)` and its like.
