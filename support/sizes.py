@@ -31,7 +31,7 @@ class WeightedSizes:
 
 @dataclass(frozen=True)
 class OnUse:
-    """The greatest number of versions of a function, and whether they are built while it serves calls."""
+    """The greatest number of versions of a function, and whether calls run the general function while one is built."""
 
     versions: int = 8
     is_in_background: bool = False
