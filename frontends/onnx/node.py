@@ -200,7 +200,7 @@ class Node:
         known = self.known(index)
         if known.is_symbolic:
             shown_extents = ", ".join(map(str, known.extents()))
-            refusal = self.refuse(f"input {self.input_name(index)} must be numbers, got ({shown_extents})")
+            refusal = self.refuse(f"input {self.input_name(index)} must be known at import, got ({shown_extents})")
             refusal.unbound = self.scope.sources_of(self.item(index))
             raise refusal
         return known.array

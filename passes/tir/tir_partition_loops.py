@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.accesses import loop_with_variable
 from weft.analysis.index import Index, Quotient, RangeOf
 from weft.analysis.integer_ranges import is_fixed, is_symbol, leaves
-from weft.analysis.structure import vectorized_loop_around
+from weft.analysis.structure import ancestors, vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
@@ -150,6 +150,13 @@ class _BlockRemainder:
     most: int
 
 
+def _has_threads(block: Block) -> bool:
+    """Whether threads of a device run a block. Barriers, which later passes insert, stand where all of them pass."""
+    loop = block.parent_op()
+    loops = [] if loop is None else [loop, *ancestors(loop), *operations_in(loop)]
+    return any(isinstance(op, ForOp) and runs_over_threads(op) for op in loops)
+
+
 def _size(op: Operation) -> int:
     return len(operations_in(op))
 
@@ -198,12 +205,12 @@ class _Partitioner:
             if self._cut_rows(loop, list(bounds.proved)):
                 self.visit_loop(loop)
                 return
-            if bounds.is_symbolic and is_in_small_parts(loop, bounds.proved):
+            if bounds.is_symbolic and not _has_threads(loop.body.block) and is_in_small_parts(loop, bounds.proved):
                 self.visit_block(loop.body.block)
                 return
             self.budget -= 2 * _size(loop)
         _CUT.add()
-        pieces = apply_bounds(loop, bounds, is_end=is_end)
+        pieces = apply_bounds(loop, bounds, is_end=is_end or _has_threads(loop.body.block))
         self._look_again()
         for piece in pieces:
             if isinstance(piece, Block):
@@ -223,6 +230,8 @@ class _Partitioner:
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
+        if _has_threads(body):
+            return [body]
         found = remainder_of(loop, self.ranges)
         if found is None or found.versions * _size(loop) > self.budget:
             return [body]
@@ -235,7 +244,7 @@ class _Partitioner:
     def _visit_versions(self, block: Block) -> None:
         """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops that
         accumulate; several remainders, as of rows and columns, have versions in each other."""
-        remainder = self._remainder_of(block)
+        remainder = None if _has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
             return
@@ -271,7 +280,7 @@ class _Partitioner:
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
-        vector = vectorized_loop_around(loop)
+        vector, has_threads = vectorized_loop_around(loop), _has_threads(loop.body.block)
         for op in operations_in(loop.body):
             if type(op) is not scf.IfOp:
                 continue
@@ -282,11 +291,17 @@ class _Partitioner:
                     continue
                 if vector is not None and differs_between_lanes(edge, vector):
                     continue
-                if _has_symbols(edge.bound) and _changes_further_in(loop, comparison, constraint, self.ranges):
+                if has_threads and not all(map(is_fixed, edge.bound.values())) and not (alone and edge.exact):
+                    continue
+                if (
+                    not has_threads
+                    and _has_symbols(edge.bound)
+                    and _changes_further_in(loop, comparison, constraint, self.ranges)
+                ):
                     continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
                     continue  # each copy of the body lies on one side of the edge, by constants alone
-                if not edge.bound.is_constant:
+                if not edge.bound.is_constant and not has_threads:
                     if self._ends_rows(loop, comparison):
                         continue
                     alone = alone or self._is_idle_without(loop, comparison)

@@ -107,7 +107,9 @@ def is_error(value: object) -> bool:
 def is_accident(error: BaseException) -> bool:
     """Whether an error was not raised on purpose, but by Python in a line that did not expect such a value."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return not (frame.line or "").startswith("raise") and not frame.filename.endswith("api_calls.py")
+    line = frame.line or ""
+    is_call = frame.filename.endswith("api_calls.py") or line.endswith("(*args, **options)")  # or that of a wrapper
+    return not line.startswith("raise") and not is_call
 
 
 @dataclass(frozen=True)

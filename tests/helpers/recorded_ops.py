@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_FOLDER = Path(__file__).parent.parent / "numeric" / "backends"
+_FOLDER = Path(__file__).parent.parent / "numeric"
 
 
 def load_tests(name: str) -> ModuleType:
-    """A file of `tests/numeric/backends`, a copy of its own that may be changed."""
-    spec = importlib.util.spec_from_file_location(f"recorded_{name}", _FOLDER / f"{name}.py")
+    """A file of `tests/numeric/<room>`, as a separate module that may be changed."""
+    (path,) = _FOLDER.rglob(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"recorded_{name}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

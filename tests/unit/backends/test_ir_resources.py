@@ -13,7 +13,15 @@ from weft.backends.llvm.resources import HELPERS_FILE, ir_text
 from weft.runtime.call import native_call_ir
 from weft.runtime.export.program import threads_ir
 from weft.runtime.export.weights import ExportedConstants
-from weft.runtime.native_runtime import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, memory_ir, parallel_for_ir, pool_ir
+from weft.runtime.native_runtime import (
+    FUTEX_SYSCALLS,
+    MAX_THREADS,
+    linux_ir,
+    memory_ir,
+    parallel_for_ir,
+    pool_ir,
+    results_ir,
+)
 from weft.runtime.registered_functions import registered_functions_ir
 from weft.runtime.timing import EVICT_FILE, REPEAT_FILE
 from weft.support.target import Target
@@ -33,6 +41,7 @@ CASES = {
     "runtime/native_call.ll": [native_call_ir()],
     "runtime/parallel_for.ll": [parallel_for_ir(threads) for threads in (1, MAX_THREADS)],
     "runtime/registered_functions.ll": [registered_functions_ir(thread_local=own) for own in (False, True)],
+    "runtime/results.ll": [results_ir()],
     "runtime/repeat.ll": [ir_text(REPEAT_FILE)],
     "runtime/evict.ll": [ir_text(EVICT_FILE)],
     "runtime/futex.ll": [linux_ir(architecture) for architecture in FUTEX_SYSCALLS],

@@ -387,8 +387,10 @@ def test_candidates_get_equal_arguments_in_the_same_memory() -> None:
     again = kept.arguments()
     assert [array.ctypes.data for array in again] == places
     assert all((array == drawn).all() for array, drawn in zip(again, spec.recipe.draw(spec.seed), strict=True))
-    other = measuring._kept(built, replace(spec, seed=4))
-    assert other is not kept and measuring._kept(built, spec) is not kept  # one is kept
+    assert measuring._kept(built, replace(spec, seed=4)) is not kept and measuring._kept(built, spec) is kept
+    for seed in range(5, 5 + measuring._MOST_KEPT):  # as many are kept as there may be sizes
+        measuring._kept(built, replace(spec, seed=seed))
+    assert measuring._kept(built, spec) is not kept
 
 
 def test_a_candidate_that_computes_something_else_is_found_out() -> None:
