@@ -56,6 +56,7 @@ def test_post_processing_of_detections() -> None:
     check(proto, inputs(40, 1.0), inputs(7, 1.0), inputs(7, 0.05), inputs(1, 1.0))
 
 
+@pytest.mark.slow
 def test_rows_of_data() -> None:
     """NonZero, Gather, MatMul; Compress of the flat data; Range to a computed limit; two more cuts after the first."""
     nodes = [

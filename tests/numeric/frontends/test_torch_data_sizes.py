@@ -63,6 +63,7 @@ def test_several_cuts_and_products(torch: Any) -> None:
     check(torch, function, [matrices(torch)[0]], *others, shapes=shapes)
 
 
+@pytest.mark.slow
 def test_unique_and_repeated(torch: Any) -> None:
     def function(x: Any, counts: Any) -> Any:
         values, inverse, often = torch.unique(x, return_inverse=True, return_counts=True)
