@@ -119,7 +119,7 @@ def test_values_are_extents(module: Any) -> None:
     f(*given.values(), *results)
     np.testing.assert_array_equal(results[0], expected(given)[0])
     results[1] = np.empty((3, 4), "float32")
-    with pytest.raises(ValueError, match=r"'wide'\): expected 4 as element 1 \(wide.1 = 4, from axis 1 of 'expanded'\), got 5"):
+    with pytest.raises(ValueError, match=r"expected 4 as element 1 \(wide.1 = 4, from axis 1 of 'expanded'\), got 5"):
         f(*given.values(), *results)
 
 
