@@ -222,15 +222,18 @@ def _replace_parameter(function: FuncOp, source: BlockArgument, target: BlockArg
     target.replace_all_uses_with(source)
     block.erase_arg(target)
     for user in [use.operation for use in source.uses]:
-        if isinstance(user, AssumeShapeOp) and all(_is_dimension_of(source, value) for value in user.values):
+        if isinstance(user, AssumeShapeOp) and all(
+            _is_dimension_of(source, at, value) for at, value in zip(user.dimensions, user.values, strict=True)
+        ):
             Rewriter.erase_op(user)  # which stated that the result has the shape of the operand
     if isinstance(function.arg_attrs, ArrayAttr):
         function.arg_attrs = ArrayAttr([entry for at, entry in enumerate(function.arg_attrs) if at != result])
     function.update_function_type()
 
 
-def _is_dimension_of(buffer: SSAValue, value: SSAValue) -> bool:
-    return isinstance(value.owner, memref.DimOp) and value.owner.source is buffer
+def _is_dimension_of(buffer: SSAValue, at: int, value: SSAValue) -> bool:
+    op = value.owner
+    return isinstance(op, memref.DimOp) and op.source is buffer and constant_integer(op.index) == at
 
 
 # Callers

@@ -25,6 +25,7 @@ from weft.dialects.graph_shapes import (
     choose,
     is_never_negative,
     names_in,
+    show_extent,
     substitute,
     subtract,
     symbol,
@@ -32,10 +33,10 @@ from weft.dialects.graph_shapes import (
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, ForOp
-from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
+from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation, assumptions_of
 from weft.dialects.traversal import operations_in
 from weft.passes.extent_values import ExtentValues
-from weft.passes.index_ops import constant_before, erase_if_unused, insert_before, result_before
+from weft.passes.index_ops import constant_before, erase_if_unused, index_before, insert_before, result_before
 from weft.passes.tir.flat_signature import Quantity, quantity_of
 from weft.passes.tir.nest import tir_functions
 from weft.support.errors import CompileError, remark
@@ -272,10 +273,30 @@ class _Preconditions:
             if problem == _BY_DATA and assumed.kind is Relation.EQUAL and not self.is_checked:
                 problem += ": calls of builds with checked=True check it"
             elif problem == _BY_DATA and assumed.reason is not None:
-                remark(call, f"call of @{callee.sym_name.data}, where {text} is the duty of the caller: {problem}")
+                if assumed.kind is Relation.EQUAL and len(known) == len(values):
+                    self._check_equal(call, fact)
+                else:
+                    remark(call, f"call of @{callee.sym_name.data}, where {text} is the duty of the caller: {problem}")
                 self.unlifted.append(assumed)
                 continue
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
+
+    def _check_equal(self, call: CallOp, fact: _Fact) -> None:
+        """Let checked builds compare two sizes that data decide, before a call that requires them to be equal."""
+        if isinstance(call.prev_op, CheckSizeOp):
+            return  # by an earlier run of the pass
+        extents = ExtentValues(call, self.function)
+        for name in names_in(fact.left) | names_in(fact.right):
+            value = self.bounds.names.values[name]
+            hint = value.name_hint
+            extents.know(symbol(name), value)
+            value.name_hint = hint
+        sides = (fact.left, fact.right)
+        left, right = (index_before(extents.index(side), call) for side in sides)
+        for side, size, most in zip(sides, (left, right), (right, left), strict=True):
+            check = CheckSizeOp(show_extent(side), size, most)
+            check.location = call.location
+            insert_before(call, [check])
 
     def _around(self, call: CallOp) -> list[KnownExtent]:
         """The extents of the loops around a call, which are at least 1 if it runs."""

@@ -112,3 +112,30 @@ def test_steps_that_data_decide() -> None:
     proto = model(nodes, {"flag": [], "x": ["n"]}, "y", {"none": np.zeros((1, 2), np.int64)}, types=types)
     with pytest.raises(CompileError, match="depends on data: branches and loops give results of the same size"):
         weft.from_onnx(proto)
+
+
+def _sum_of_parts(one: str, other: str) -> Any:
+    nodes = [
+        node("Compress", f"x {one}", "a", axis=0),
+        node("Compress", f"y {other}", "b", axis=0),
+        node("Add", "a b", "z"),
+    ]
+    masks = dict.fromkeys((one, other))
+    shapes = {"x": ["n", 3], "y": ["n", 3], **{mask: ["n"] for mask in masks}}
+    return weft.from_onnx(model(nodes, shapes, "z", types=dict.fromkeys(masks, BOOL)))
+
+
+def test_sizes_that_are_equal_for_some_data() -> None:
+    """One mask gives one size. Sizes of different masks need checked builds, which compare them in both directions."""
+    x, y = np.ones((4, 3), "float32"), np.full((4, 3), 2, "float32")
+    two, other, three = (np.array(mask, bool) for mask in ([1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 0]))
+    np.testing.assert_array_equal(weft.build(_sum_of_parts("m", "m"))["main"](x, y, two), np.full((2, 3), 3))
+    with pytest.raises(
+        weft.CompileError, match="is only known at run time: calls of builds with checked=True check it"
+    ):
+        weft.build(_sum_of_parts("m", "k"))
+    checked = weft.build(_sum_of_parts("m", "k"), checked=True)["main"]
+    np.testing.assert_array_equal(checked(x, y, two, other), np.full((2, 3), 3))
+    for masks in ((two, three), (three, two)):
+        with pytest.raises((ValueError, IndexError), match="main: "):
+            checked(x, y, *masks)

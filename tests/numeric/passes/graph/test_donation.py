@@ -100,3 +100,11 @@ def test_arguments_of_donation_that_are_refused() -> None:
     held.flags.writeable = False
     with pytest.raises(ValueError, match="'cache'"):
         run(held, np.ones((4, 1), bool))
+
+
+def test_donated_arguments_keep_the_relations_of_their_extents() -> None:
+    run = built(lambda c: [G.relu(c)], G.var("c", ("n", "n"), "float32"), donate=["c"])
+    with pytest.raises(ValueError, match=r"expected shape \(n, n\) with n = 3 .*, got shape \(3, 5\)"):
+        run(np.zeros((3, 5), np.float32))
+    square = -np.ones((3, 3), np.float32)
+    assert run(square) is square and not square.any()
