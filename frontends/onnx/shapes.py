@@ -39,8 +39,8 @@ def target_shape(
                 raise node.refuse(f"the shape {_text(wanted)} copies axis {axis} of {_text(shape)}")
             found.append(shape[axis])
         elif copies_zeros and any(map(is_signed, names_in(extent))):
-            # Calls give the number. 0 and -1, which have a special meaning, count as 1: the numbers of elements differ.
-            found.append(extent if is_not_negative(subtract(extent, 1)) else choose("max", extent, 1))
+            node.require(1, extent, "0 and -1 in the shape of a Reshape must be known at import (constants=)")
+            found.append(extent)
         else:
             found.append(extent)
     unknown = [axis for axis, extent in enumerate(found) if isinstance(extent, int) and extent < 0]
