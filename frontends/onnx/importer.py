@@ -122,7 +122,7 @@ class Import:
         self.equal: list[tuple[Extent, Extent]] = []
         """Extents that converters require to be equal."""
         self.stated: list[CallPrecondition] = []
-        """What calls of the model must check besides."""
+        """Preconditions that calls of the model check."""
         self.extents: dict[SSAValue, Known] = {}
         """Tensors of integers as extents: inputs of the model, and tensors that are computed from them."""
         self.evaluated: dict[SSAValue, Known | None] = {}
