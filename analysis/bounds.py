@@ -287,7 +287,10 @@ class Bounds:
         for at, value in enumerate(keep):
             if is_not_negative(Index({value: 1})):
                 positive = positive.lower_bound_val(_set_dims(), at, 1)
-        if not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
+        extent = self.extent(access.buffer, dimension)
+        # No access to an array of extent 0 runs where loops have the extents that fit it, which may be 0.
+        is_refutable = extent != Index({}, 0) or not dynamic_extents(access.loops)
+        if is_refutable and not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
             _report_refuted(access, dimension, beyond, [v for v in keep if is_not_negative(Index({v: 1}))])
         parts = within_budget(lambda: bad.gist(context).compute_divs().coalesce()).get_basic_sets()
         if len(parts) > _MOST_PARTS:

@@ -88,11 +88,7 @@ class DataSizes:
 
     def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
         """The slices of the data along an axis whose condition holds; of the flat data without an axis. The condition
-        may be shorter than the axis."""
-        length = EXTENTS.product(cast("Sequence[KnownExtent]", data.shape)) if axis is None else data.shape[axis]
-        if condition.shape != (length,):
-            places = _op("take", self.nonzero(condition), const(0, "int64"), axis=0)
-            return _op("take", data, places, axis=axis)
+        may be shorter than the axis, not longer."""
         found, count = _several("compress", condition, data, axis=axis)
         (kept,) = self.first(count, (found, 0 if axis is None else axis), of=condition)
         return kept

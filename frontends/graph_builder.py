@@ -15,7 +15,7 @@ function. Shapes and dtypes are checked when the operator is applied.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count as counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
@@ -29,7 +29,18 @@ from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import constant_elements, dense_attribute
 from weft.dialects.element_types import element_name
-from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, MatchShapeOp, OutputOp, Tensor, bound_in
+from weft.dialects.graph import (
+    PRECONDITIONS,
+    CallDpsOp,
+    CallTirOp,
+    ConstantOp,
+    DataflowOp,
+    MatchShapeOp,
+    OutputOp,
+    Tensor,
+    bound_in,
+    preconditions_of,
+)
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     DimsAttr,
@@ -361,6 +372,14 @@ class BlockBuilder:
         finally:
             self._function = self._block = None
         self._module.body.block.add_op(function)
+
+    def state(self, preconditions: Iterable[str]) -> None:
+        """Let calls of the function that is being built check preconditions (`support.call_preconditions`)."""
+        function, _ = self._open("state")
+        stated = [fact.text for fact in preconditions_of(function)]
+        found = list(dict.fromkeys([*stated, *preconditions]))
+        if found:
+            function.attributes[PRECONDITIONS] = attribute_of(found)
 
     def _check_param(self, name: str, param: object) -> None:
         if not isinstance(param, Value) or not isinstance(block := param.ssa.owner, Block):

@@ -292,6 +292,23 @@ def assume_at_most(left: Extent, right: Extent) -> None:
         collected.append(cast("Compare", compare(Predicate.LE, left, right)))
 
 
+def at_most(left: Extent, right: Extent) -> bool:
+    """Whether an operator may take an extent as at most another one: it is, or it may be and calls check it."""
+    if is_same(left, right):
+        return True
+    names = ExtentVariables()
+    room = names.polynomial(right) - names.polynomial(left)
+    if graph_shapes.is_not_negative(room):
+        return True
+    if graph_shapes.is_not_negative(-1 - room):
+        return False  # it is greater for all sizes
+    collected = _COLLECTED.get()
+    if collected is None:
+        return False
+    collected.append(cast("Compare", compare(Predicate.LE, left, right)))
+    return True
+
+
 def known_of(left: Extent, right: Extent) -> Extent:
     """Of two extents that agree, the one that is a number, else the first."""
     return right if isinstance(right, int) else left

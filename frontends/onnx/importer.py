@@ -34,13 +34,14 @@ from onnx import (
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.graph import PRECONDITIONS, Tensor
+from weft.dialects.graph import Tensor
 from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
     ShapeError,
     element_symbol,
     is_element,
+    is_signed,
     lone_name,
     names_in,
     parse_extent,
@@ -61,6 +62,7 @@ from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
 from weft.frontends.onnx.registry import Converter, converter_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.input_axes import Axis, axes_of, show_axes
 from weft.support.locations import node_location
@@ -119,6 +121,8 @@ class Import:
         """The names of the model's inputs, by their values."""
         self.equal: list[tuple[Extent, Extent]] = []
         """Extents that converters require to be equal."""
+        self.stated: list[CallPrecondition] = []
+        """Preconditions that calls of the model check."""
         self.extents: dict[SSAValue, Known] = {}
         """Tensors of integers as extents: inputs of the model, and tensors that are computed from them."""
         self.evaluated: dict[SSAValue, Known | None] = {}
@@ -195,6 +199,15 @@ class Scope:
     def state_equal(self, left: Extent, right: Extent) -> None:
         """Let two extents be equal: the import starts again if that gives a symbol another extent."""
         self.shared.equal.append((left, right))
+
+    def state(self, fact: CallPrecondition) -> bool:
+        """Let calls of the model check a precondition; False if they do not know the extents in it."""
+        shapes = (shape_of(cast("Tensor", value.type)) for value in self.shared.inputs)
+        known = {name for shape in shapes for extent in shape for name in names_in(extent)}
+        if not all(is_signed(name) or name in known for name in fact.names):
+            return False
+        self.shared.stated.append(fact)
+        return True
 
     def sources_of(self, item: Item) -> frozenset[str]:
         """The inputs of the model that an item depends on."""
@@ -589,7 +602,8 @@ def _build_main(
             scope.names[proto.name] = None
             users = sorted(takers.get(proto.name, ()))
             shared.report(f"input of {', '.join(users)}" if users else "input", error, proto.name)
-    with builder.function("main", parameters, {PRECONDITIONS: facts} if facts else None):
+    with builder.function("main", parameters):
+        builder.state(facts)
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
             shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
@@ -611,6 +625,7 @@ def _build_main(
                 except (CompileError, ShapeError) as error:
                     shared.report("output", error, proto.name)
             shared.check()
+            builder.state(fact.text for fact in shared.stated)
             if not outputs:
                 raise CompileError(f"{file.name} has no output")
             for value in outputs:

@@ -78,6 +78,9 @@ def _compress(node: Node, data: Value, condition: Item) -> Item:
     extent = data.shape[axis] if axis is not None else product_of(data.shape)
     if chosen.size and isinstance(extent, int) and chosen[-1] >= extent:
         raise node.refuse(f"input 'condition' chooses {int(chosen[-1])} of {extent} elements")
+    if chosen.size and extent is not None:
+        last = int(chosen[-1])
+        node.require(last + 1, extent, f"input 'condition' of a Compress chooses element {last}")
     return ops.take(data, Known(chosen.astype(np.int64), "int64").constant(), axis)
 
 

@@ -14,11 +14,12 @@ import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, defs
 
 from weft.dialects.element_types import TYPES
-from weft.dialects.graph_shapes import Extent, KnownExtent, Shape
+from weft.dialects.graph_shapes import Extent, KnownExtent, Shape, is_not_negative, subtract, sum_text
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.attribute_words import least_of, words_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.support.argument_types import shown
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -96,6 +97,10 @@ class NodeScope(Protocol):
 
     def state_equal(self, left: Extent, right: Extent) -> None:
         """Let two extents be equal: the import starts again if that gives a symbol another extent."""
+        ...
+
+    def state(self, fact: CallPrecondition) -> bool:
+        """Let calls of the model check a precondition; False if they do not know the extents in it."""
         ...
 
     def tensor_of(self, proto: TensorProto) -> Known:
@@ -242,6 +247,15 @@ class Node:
             return False
         self.scope.state_equal(extent, other)
         return None not in (extent, other)
+
+    def require(self, least: int, extent: KnownExtent, reason: str) -> None:
+        """Let an extent be at least a number: it is, or calls check it. Raises `Refusal` if they cannot."""
+        if is_not_negative(subtract(extent, least)):
+            return
+        if isinstance(extent, int) or not self.scope.state(
+            CallPrecondition(f"{least} <= {sum_text(extent)} # {reason}")
+        ):
+            raise self.refuse(f"{extent} must be at least {least}: {reason}")
 
     def rank(self, index: int) -> int:
         return len(self.shape(index))

@@ -39,8 +39,8 @@ def target_shape(
                 raise node.refuse(f"the shape {_text(wanted)} copies axis {axis} of {_text(shape)}")
             found.append(shape[axis])
         elif copies_zeros and any(map(is_signed, names_in(extent))):
-            # Calls give the number. 0 and -1, which have a special meaning, count as 1: the numbers of elements differ.
-            found.append(extent if is_not_negative(subtract(extent, 1)) else choose("max", extent, 1))
+            node.require(1, extent, "0 and -1 in the shape of a Reshape must be known at import (constants=)")
+            found.append(extent)
         else:
             found.append(extent)
     unknown = [axis for axis, extent in enumerate(found) if isinstance(extent, int) and extent < 0]
@@ -231,6 +231,20 @@ def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExt
     return choose("max", width, 0), choose("max", opposite, 0)
 
 
+def _require_fitting_border(
+    node: Node, mode: str, extent: Extent, around: Sequence[KnownExtent], cut: Sequence[KnownExtent]
+) -> None:
+    """Let calls check that a border that copies has elements to copy where its widths may be negative."""
+    if extent is None or not any(map(is_signed, set[str]().union(*map(names_in, (*around, *cut))))):
+        return
+    rest = subtract(subtract(extent, cut[0]), cut[1])
+    node.require(0, rest, "input 'pads' cuts at most all elements")
+    most = choose("max", subtract(rest, 1), 0)
+    for width in around:
+        room = subtract(most, width) if mode == "reflect" else subtract(rest, choose("min", width, 1))
+        node.require(0, room, f"a border of mode {mode} needs elements to copy")
+
+
 _NO_BORDER: tuple[KnownExtent, ...] = (0, 0)
 
 
@@ -253,6 +267,8 @@ def _pad(node: Node, data: Value) -> Item:
     for position, axis in enumerate(axes):
         pair = (_width_and_cut(widths[at], mode) for at in (position, position + len(axes)))
         around[axis], cut[axis] = zip(*pair, strict=True)
+        if mode != "constant":
+            _require_fitting_border(node, mode, data.shape[axis], around[axis], cut[axis])
     if any(border != _NO_BORDER for border in cut):
         ends = [subtract(data.shape[axis], after) for axis, (_, after) in enumerate(cut)]
         data = ops.strided_slice(data, [before for before, _ in cut], ends)

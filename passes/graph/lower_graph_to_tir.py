@@ -324,7 +324,9 @@ def _add_elements(function: FuncOp) -> list[str]:
     extents = [*chain.from_iterable(shapes), *chain.from_iterable(map(extents_in, attributes))]
     tensors = [argument.type for argument in function.args if isinstance(argument.type, TensorType)]
     bound = {lone_name(extent) for type_ in tensors for extent in shape_of(type_)}
-    for name in sorted({name for extent in set(extents) for name in names_in(extent)} - bound):
+    used = {name for extent in set(extents) for name in names_in(extent)}
+    used.update(name for fact in preconditions_of(function) for name in fact.names)
+    for name in sorted(used - bound):
         found = element_of_name(name)
         argument = None if found is None else parameters.get(found[0])
         if found is not None and argument is not None and is_element(argument.type, found[1]):

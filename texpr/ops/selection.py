@@ -29,7 +29,7 @@ from weft.texpr.ops.sorting import argsort, order_of_rows
 from weft.texpr.ops.transforms import flatten, reshape
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
-from weft.texpr.shapes import Extent, agree, is_empty, is_same, shape_text, simplified
+from weft.texpr.shapes import Extent, agree, at_most, is_empty, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["compress", "nms", "nonzero", "unique"]
@@ -99,7 +99,7 @@ def compress(
     """The slices of the data along an axis whose condition holds, and how many there are; of the flat data without an
     axis.
 
-    The condition may be shorter than the axis. Raises CompileError when it is longer.
+    The condition may be shorter than the axis. Raises CompileError when it is longer; calls check symbolic extents.
 
     Dtypes: all; the condition is bool, the count int64.
     Equals: `np.compress(condition, data, axis)`; ONNX Compress.
@@ -112,7 +112,7 @@ def compress(
     else:
         along = checked_axis("compress", axis, source.ndim)
     extent, given = source.shape[along], chosen.shape[0]
-    if not is_same(extent, given) and not (isinstance(extent, int) and isinstance(given, int) and given < extent):
+    if not at_most(given, extent):
         raise error(
             f"compress: the condition has at most the {extent} elements of axis {along} of {source.name}, got "
             f"{chosen.name} of shape {shape_text(chosen.shape)}"

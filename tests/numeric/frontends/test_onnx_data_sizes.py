@@ -139,3 +139,27 @@ def test_sizes_that_are_equal_for_some_data() -> None:
     for masks in ((two, three), (three, two)):
         with pytest.raises((ValueError, IndexError), match="main: "):
             checked(x, y, *masks)
+
+
+def test_compress_by_conditions_of_other_lengths() -> None:
+    """A condition may be shorter than the axis; calls refuse a longer one."""
+    x = np.arange(9, dtype=np.float32).reshape(3, 3)
+    proto = model([node("Compress", "x c", "y", axis=0)], {"x": ["n", 3], "c": ["k"]}, "y", types={"c": BOOL})
+    check(proto, {"x": x, "c": np.ones(3, bool)}, {"x": x, "c": np.array([False, True])})
+    with pytest.raises(ValueError, match=r"n must be at least k, got k = 5 \(axis 0 of 'c'\), n = 3 \(axis 0 of 'x'\)"):
+        weft.build(weft.from_onnx(proto))["main"](x, np.ones(5, bool))
+    known = model([node("Compress", "x c", "y", axis=0)], {"x": ["n", 3]}, "y", {"c": np.array([True, False, True])})
+    check(known, {"x": x})
+    with pytest.raises(ValueError, match=r"n must be at least 3, got 2 .*chooses element 2"):
+        weft.build(weft.from_onnx(known))["main"](x[:2])
+    longer = model([node("Compress", "x c", "y", axis=0)], {"x": [3, 3], "c": [5]}, "y", types={"c": BOOL})
+    with pytest.raises(CompileError, match="at most the 3 elements of axis 0"):
+        weft.from_onnx(longer)
+
+
+def test_data_of_an_empty_axis() -> None:
+    """A loop over what data choose of an extent of 0 runs no iteration."""
+    empty = model([node("NonZero", "x", "y")], {"x": [2, 0]}, "y", types={"y": INT64})
+    check(empty, {"x": np.ones((2, 0), np.float32)})
+    proto = model([node("Compress", "x c", "y", axis=0)], {"x": ["n", 3], "c": ["n"]}, "y", types={"c": BOOL})
+    check(proto, *({"x": np.ones((n, 3), np.float32), "c": np.ones(n, bool)} for n in (0, 2)), specialize={"n": [0]})

@@ -86,7 +86,9 @@ FIT: tuple[dict[str, Any], ...] = (
 MISFIT: tuple[tuple[dict[str, Any], str], ...] = (
     ({"shape": (2, 3, 5)}, r"expected 4 \* n == .*shape.2 = 5 \(element 2 of 'shape'\)"),
     ({"shape": (-2, -3, 4)}, r"shape.0 = -2|shape.0 must be"),
-    ({"shape": (-1, 3, 4)}, r"shape.0 = -1"),
+    ({"shape": (-1, 3, 4)}, r"shape.0 must be at least 1, got -1"),
+    ({"shape": (24, -1, -1)}, r"shape.1 must be at least 1, got -1 .*: 0 and -1 in the shape .* known at import"),
+    ({"shape": (24, 0, 1)}, r"shape.1 must be at least 1, got 0"),
     ({"wide": (4, 5)}, r"got q = 3 \(axis 0 of 'e'\), wide.0 = 4 \(element 0 of 'wide'\)"),
     ({"k": (10,)}, r"b must be at least k.0, got k.0 = 10 \(element 0 of 'k'\), b = 9"),
     ({"k": (-1,)}, r"k.0 must be at least 0, got -1 \(element 0 of 'k'\)"),
@@ -147,3 +149,17 @@ def test_bound_values_are_numbers(module: Any) -> None:
     given = [value for name, value in values.items() if name not in names]
     for found, wanted in zip(f(*given), expected(values), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_borders_that_copy_elements_fit_the_axis() -> None:
+    """Widths of a border that calls give may be negative, which cuts; what is left has enough elements to copy."""
+    inputs = [helper.make_tensor_value_info("x", 1, ["n"]), helper.make_tensor_value_info("pads", 7, [2])]
+    pad = helper.make_node("Pad", ["x", "pads"], ["y"], mode="reflect")
+    graph = helper.make_graph([pad], "borders", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    call = weft.build(weft.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])))["main"]
+    x = np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(call(x, np.array([3, 3])), np.pad(x, 3, "reflect"))
+    np.testing.assert_array_equal(call(x, np.array([-2, 1])), np.pad(x[2:], (0, 1), "reflect"))
+    for widths in ((-5, 0), (-3, -2), (-4, 4), (4, 0), (-1, 3)):
+        with pytest.raises(ValueError, match=r"must be at least 0, got n = 4 .*(cuts at most|needs elements)"):
+            call(x, np.array(widths))
