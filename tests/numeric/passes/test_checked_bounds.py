@@ -244,7 +244,7 @@ def test_operators_bring_their_indices_inside(mode: str):
 
 
 def test_matmul_of_symbolic_extents():
-    """Guards of a gather are not multiplied by the versions of the product behind it, whose temporaries need none."""
+    """A product that gathers its rows has guards, and no versions; its temporaries need no guards."""
     builder = graph.BlockBuilder()
     shapes: list[tuple[tuple[str, ...], str]] = [(("m", "k"), "float32"), (("k", "n"), "float32"), (("j",), "int32")]
     a, b, i = (graph.var(name, *type_) for name, type_ in zip("abi", shapes, strict=True))
@@ -255,7 +255,7 @@ def test_matmul_of_symbolic_extents():
     library = weft.build(module, checked=True)
     ll, plain = library.get_source("ll"), weft.build(module).get_source("ll")
     assert "bounds_log" in ll
-    assert len(ll) < 1.5 * len(plain)
+    assert 2 * len(ll) < len(plain)  # what guards an access has no versions
     rng = np.random.default_rng(5)
     for m, k, n, j in [(3, 5, 7, 2), (17, 33, 70, 9), (1, 1, 1, 5)]:
         x, y = rng.random((m, k), np.float32), rng.random((k, n), np.float32)
