@@ -35,6 +35,7 @@ from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
+from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir_assume import CheckSizeOp, assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
@@ -146,7 +147,7 @@ def _unproved(function: FuncOp) -> list[_Guard]:
         dimensions = tuple(
             dimension
             for dimension, extent in enumerate(type_.get_shape())
-            if may_leave(access, dimension, _extent(named.get((access.buffer, dimension)), extent))
+            if may_leave(access, dimension, _extent(named, access.buffer, dimension, extent))
         )
         if not dimensions:
             continue
@@ -198,9 +199,14 @@ class _Size:
         return [f"extent '{self.op.label.data}', which data decide{'' if place is None else f' at {place}'},"]
 
 
-def _extent(value: SSAValue | None, extent: int) -> Index | None:
+def _extent(
+    named: Mapping[tuple[SSAValue, int], SSAValue], buffer: SSAValue, dimension: int, extent: int
+) -> Index | None:
     if extent != DYNAMIC_INDEX:
         return Index({}, extent)
+    value = named.get((buffer, dimension))
+    if value is None and isinstance(buffer.owner, memref.AllocOp):  # of a temporary in a loop
+        value = dict(zip(dynamic_extents(buffer.type), buffer.owner.dynamic_sizes, strict=True))[dimension]
     return None if value is None else Index.of(value)
 
 

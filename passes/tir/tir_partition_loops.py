@@ -17,6 +17,7 @@ from weft.analysis.integer_ranges import is_fixed, is_symbol, leaves
 from weft.analysis.structure import ancestors, vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
+from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import blocks_of, copy_of, operations_in
@@ -49,6 +50,8 @@ _VERSIONS: Final = Statistic(
 )
 _GROWTH_OF_VERSIONS: Final = 32
 """The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
+_GROWTH_OF_CHECKED: Final = 3
+"""As `growth`, of functions that log: each copy of an access has the copies of its guards."""
 _CUTS_OF_VERSION: Final = 6
 """The most that a version may grow by further cuts, as a factor of its number of operations."""
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
@@ -110,6 +113,8 @@ class PartitionLoopsPass(TirPass):
     Bounds of symbols are those of an inner loop that holds other loops, if one can be cut, so that the loops around it
     have one copy. Several remainders, as of rows and columns of a tile of accumulators, have versions in each other.
 
+    A function with a log of `tir-check-bounds` has no versions, and grows little: copies would multiply the guards.
+
     Requires: loops without blocks (`tir-lower-blocks`).
 
     Leaves: loops whose main parts are free of conditions.
@@ -164,8 +169,9 @@ def _size(op: Operation) -> int:
 class _Partitioner:
     def __init__(self, function: FuncOp, growth: int) -> None:
         self.function = function
-        self.budget = (growth - 1) * _size(function)
-        self.versions = _GROWTH_OF_VERSIONS * _size(function)
+        is_checked = BOUNDS_LOG in function.attributes
+        self.budget = ((min(growth, _GROWTH_OF_CHECKED) if is_checked else growth) - 1) * _size(function)
+        self.versions = 0 if is_checked else _GROWTH_OF_VERSIONS * _size(function)
         self._look_again()
 
     def _look_again(self) -> None:

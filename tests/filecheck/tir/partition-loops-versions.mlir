@@ -39,3 +39,32 @@ func.func @rows(%A: memref<?x8xf32>, %C: memref<?xf32>, %n: index) {
 // CHECK:               arith.addf
 // CHECK-NOT:     arith.addf
 // CHECK:         func.return
+
+// -----
+
+// A function with a log of out-of-bounds accesses has no versions.
+
+func.func @checked(%log: memref<1x3xi64>, %A: memref<?x8xf32>, %C: memref<?xf32>, %n: index)
+    attributes {low.bounds_log = ["block \"C\" reads C out of bounds: index 0"]} {
+  tir.assume_shape %A[%n] : memref<?x8xf32>
+  %tiles = affine.apply affine_map<(d0) -> ((d0 + 3) floordiv 4)> (%n)
+  tir.for %i in %tiles {
+    tir.for %k in 8 {
+      tir.for %r in 4 unrolled {
+        %row = affine.apply affine_map<(d0, d1) -> (d0 * 4 + d1)> (%i, %r)
+        %inside = arith.cmpi slt, %row, %n : index
+        scf.if %inside {
+          %a = memref.load %A[%row, %k] : memref<?x8xf32>
+          %old = memref.load %C[%row] : memref<?xf32>
+          %new = arith.addf %old, %a : f32
+          memref.store %new, %C[%row] : memref<?xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @checked
+// CHECK-COUNT-2: arith.addf
+// CHECK-NOT:     arith.addf
+// CHECK:         func.return

@@ -12,7 +12,7 @@ import pytest
 from xdsl.context import Context
 
 import weft
-from weft import te
+from weft import graph, te
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.te import ops
@@ -241,6 +241,29 @@ def test_operators_bring_their_indices_inside(mode: str):
     numbers = np.random.default_rng(3).integers(-100, 100, PICKED).astype(np.int32)
     data = np.random.default_rng(4).random((ROWS, COLUMNS), np.float32)
     np.testing.assert_array_equal(library["take"](data, numbers), np.take(data, numbers, axis=0, mode=mode))
+
+
+def test_matmul_of_symbolic_extents():
+    """A product that gathers its rows has guards, and no versions; its temporaries need no guards."""
+    builder = graph.BlockBuilder()
+    shapes: list[tuple[tuple[str, ...], str]] = [(("m", "k"), "float32"), (("k", "n"), "float32"), (("j",), "int32")]
+    a, b, i = (graph.var(name, *type_) for name, type_ in zip("abi", shapes, strict=True))
+    with builder.function("main", [a, b, i]):
+        rows = builder.emit(graph.take(a, i, axis=0, mode="fast"))
+        builder.emit_func_output(builder.emit(graph.matmul(rows, b)))
+    module = builder.get()
+    library = weft.build(module, checked=True)
+    ll, plain = library.get_source("ll"), weft.build(module).get_source("ll")
+    assert "bounds_log" in ll
+    assert 2 * len(ll) < len(plain)  # what guards an access has no versions
+    rng = np.random.default_rng(5)
+    for m, k, n, j in [(3, 5, 7, 2), (17, 33, 70, 9), (1, 1, 1, 5)]:
+        x, y = rng.random((m, k), np.float32), rng.random((k, n), np.float32)
+        picked = rng.integers(0, m, j).astype(np.int32)
+        np.testing.assert_allclose(library["main"](x, y, picked), x[picked] @ y, rtol=1e-4)
+        picked[-1] = m
+        with pytest.raises(IndexError, match=rf"out of bounds.*: index 0 is {m}, the extent is {m}"):
+            library["main"](x, y, picked)
 
 
 def test_which_targets_check():
