@@ -156,7 +156,7 @@ class _BlockRemainder:
 
 
 def _has_threads(block: Block) -> bool:
-    """Whether threads of a device run a block. Barriers, which later passes insert, stand where all of them pass."""
+    """Whether threads of a device run a block. All of them must pass each barrier that a later pass inserts."""
     loop = block.parent_op()
     loops = [] if loop is None else [loop, *ancestors(loop), *operations_in(loop)]
     return any(isinstance(op, ForOp) and runs_over_threads(op) for op in loops)
