@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 from weft.support.argument_types import checked
 from weft.texpr.expr import Expr, Number, as_expr, error, is_float, is_integer
@@ -21,7 +22,16 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, as_index, checked_shape, is_same, items, simplified
+from weft.texpr.shapes import (
+    Extent,
+    as_index,
+    assume_at_most,
+    checked_shape,
+    is_not_negative,
+    is_same,
+    items,
+    simplified,
+)
 from weft.texpr.tensor import Tensor
 
 __all__ = ["arange", "extents", "eye", "full", "iota", "linspace", "tri", "tril", "triu"]
@@ -109,11 +119,20 @@ def arange(
     return compute((count,), element, name, "i")
 
 
+_MOST: Final = 1 << 62
+"""int64 holds differences of numbers whose magnitudes are at most as great."""
+
+
 def _symbolic_range(start: object, stop: object, step: object, dtype: str, name: str) -> Tensor:
     """`arange` with bounds that are expressions over integer variables."""
     first, last, gap = (index_number(number, "arange: a bound") for number in (start, stop, step))
     if not is_integer(dtype):
         raise error(f"arange of integer variables makes integers, got {dtype}")
+    for bound in (first, last, gap):
+        if not is_not_negative(bound):
+            # Calls give it. Compiled code subtracts in int64.
+            assume_at_most(-_MOST, bound)
+            assume_at_most(bound, _MOST)
     up, down = (not_negative(simplified(as_expr(a) - b)) for a, b in ((last, first), (first, last)))
     if is_same(gap, 0):
         raise error("arange: the step is 0")

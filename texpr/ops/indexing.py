@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, ExprLike, Number, as_expr, error
@@ -119,6 +120,8 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
+    # Numbers beyond any axis would overflow beside an extent.
+    first, last = (None if bound is None else max(min(bound, _FAR // 2), -_FAR // 2) for bound in (first, last))
     if step > 0:
         # A start beyond the end needs no clamp: no element is read.
         start = first or 0 if first is None or first >= 0 else greater(extent + first, 0)
@@ -134,12 +137,19 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
 
 
 def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """The first index of a slice with symbolic bounds, and the number of its elements."""
+    """The first index of a slice with symbolic bounds, and the number of its elements.
+
+    Both ends are brought into the axis before they are subtracted, so that compiled code, which computes in int64, has
+    the exact number for all bounds."""
     if step > 0:
         start = 0 if first is None else not_negative(_from_start(first, extent))
-        end = extent if last is None else less(_from_start(last, extent), extent)
+        if first is not None and not is_not_negative(first):
+            start = less(start, extent)
+        end = extent if last is None else not_negative(less(_from_start(last, extent), extent))
         return start, _steps(not_negative(simplified(as_expr(end) - start)), step)
     start = extent - 1 if first is None else less(_from_start(first, extent), as_expr(extent) - 1)
+    if first is not None and not is_not_negative(first):
+        start = greater(start, -1)
     end = -1 if last is None else greater(less(_from_start(last, extent), as_expr(extent) - 1), -1)
     start = simplified(start)
     return start, _steps(not_negative(simplified(as_expr(start) - end)), -step)
@@ -149,16 +159,19 @@ def _from_start(bound: Extent, extent: Extent) -> Extent:
     """A bound counted from the start of an axis, if it is negative from the end."""
     if is_not_negative(bound):
         return bound
-    from_end = simplified(as_expr(extent) + bound)
     if is_not_negative(simplified(-1 - as_expr(bound))):
-        return from_end
-    is_negative = greater(less(0 - as_expr(bound), 1), 0)
-    return simplified(bound + extent * is_negative)
+        return simplified(as_expr(extent) + bound)
+    minus_if_negative = greater(less(bound, 0), -1)
+    return simplified(bound - extent * minus_if_negative)
+
+
+_FAR: Final = 1 << 62
+"""No axis has half as many elements, and int64 holds the sum of such a number and an extent."""
 
 
 def _steps(length: Extent, step: int) -> Extent:
     """The number of elements of a part of an axis that are `step` apart."""
-    return simplified((length + (step - 1)) // step)
+    return simplified(less(length, 1) if step > _FAR else (length + (step - 1)) // step)
 
 
 def checked_mode(what: str, mode: object) -> str:

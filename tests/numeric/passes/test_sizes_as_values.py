@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,8 @@ MISFIT: tuple[tuple[dict[str, Any], str], ...] = (
     ({"k": (-1,)}, r"k.0 must be at least 0, got -1 \(element 0 of 'k'\)"),
     ({"reps": (-1, 1)}, r"got tiled_d0 = n \* reps.0 = -6 .*, reps.0 = -1 \(element 0 of 'reps'\)"),
     ({"pads": (-9, 0, 0, 0)}, r"got padded_d0 = .*pads.0 = -9 \(element 0 of 'pads'\)"),
+    ({"count": (1 << 63) - 1}, r"count.0 must be at most 46|count.0 <= 46|at least count.0"),
+    ({"count": -(1 << 63)}, r"count.0 must be at least -46|count.0.* = -92"),
     ({"count": -3}, r"got zeros_d0 = count.0 \+ 2 = -1 for count.0 = -3"),
 )
 
@@ -163,3 +166,40 @@ def test_borders_that_copy_elements_fit_the_axis() -> None:
     for widths in ((-5, 0), (-3, -2), (-4, 4), (4, 0), (-1, 3)):
         with pytest.raises(ValueError, match=r"must be at least 0, got n = 4 .*(cuts at most|needs elements)"):
             call(x, np.array(widths))
+
+
+FAR_BOUNDS = (0, 2, 7, -1, -5, 1 << 62, -(1 << 62), (1 << 63) - 1, 1 - (1 << 63), -(1 << 63))
+
+
+def sliced(**constants: Any) -> Any:
+    """Slices of the same bounds with several steps, the bounds given by calls or by `constants`."""
+    steps = {"up": 1, "down": -2, "far": (1 << 63) - 1}
+    numbers = {**steps, **constants}
+    inputs = [("x", 1, "n"), *((name, 7, 1) for name in ("first", "last") if name not in constants)]
+    graph = helper.make_graph(
+        [helper.make_node("Slice", ["x", "first", "last", "axis", step], [f"to_{step}"]) for step in steps],
+        "sliced",
+        [helper.make_tensor_value_info(name, kind, [extent]) for name, kind, extent in inputs],
+        [helper.make_tensor_value_info(f"to_{step}", 1, None) for step in steps],
+        [numpy_helper.from_array(np.array([n], "int64"), name) for name, n in {**numbers, "axis": 0}.items()],
+    )
+    return weft.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
+
+
+def check_slices(f: Any, extent: int, first: int, last: int, *bounds: Any) -> None:
+    x = np.arange(extent, dtype="float32")
+    for found, step in zip(f(x, *bounds), (1, -2, (1 << 63) - 1), strict=True):
+        np.testing.assert_array_equal(found, x[first:last:step], f"{extent} [{first}:{last}:{step}]")
+
+
+@pytest.mark.parametrize("target", ["llvm", pytest.param("c", marks=pytest.mark.slow)])
+def test_bounds_of_slices_that_calls_give_are_clamped(target: str) -> None:
+    f = weft.build(sliced(), target, cache=False)["main"]
+    for extent, first, last in itertools.product((0, 1, 5), FAR_BOUNDS, FAR_BOUNDS):
+        check_slices(f, extent, first, last, np.array([first]), np.array([last]))
+
+
+@pytest.mark.parametrize(("first", "last"), [(7, -(1 << 63)), ((1 << 63) - 1, -(1 << 63)), (-(1 << 63), (1 << 63) - 1)])
+def test_constant_bounds_of_slices_are_clamped(first: int, last: int) -> None:
+    f = weft.build(sliced(first=first, last=last), cache=False)["main"]
+    check_slices(f, 5, first, last)
