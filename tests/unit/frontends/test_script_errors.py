@@ -57,7 +57,7 @@ def underlined(error: CompileError) -> str:
         ("C[vi, vj] += B[vi]", "`C[vi, vj]` is float32 and `B[vi]` is int32", "C[vi, vj] += B[vi]"),
         ("B[vi] = 1.5", "1.5 is no int32", "1.5"),
         ("B[vi] = 5000000000", "5000000000 does not fit int32", "5000000000"),
-        ("C[vi, vj] = A[vi, vj] // 2", "`//` takes integers, got float32", "A[vi, vj] // 2"),
+        ("C[vi, vj] = A[vi, vj] << 2", "`<<` takes integers, got float32", "A[vi, vj] << 2"),
         ("C[vi, vj] = T.exq(A[vi, vj])", "there is no T.exq, did you mean 'eq' or 'exp'", "T.exq"),
         ("C[vi, vj] = T.exp(A[vi, vj], 3)", "T.exp: too many positional arguments", "T.exp(A[vi, vj], 3)"),
         ("C[vi, vj] = T.exp(B[vi])", "exp takes floats, got int32 `B[vi]`", "T.exp(B[vi])"),
