@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
 
 from weft.analysis.index import Index, exprs_of
-from weft.dialects.graph_shapes import Expression, ExtentOperation, KnownExtent, lone_name, show_extent, symbol
+from weft.dialects.graph_shapes import (
+    Expression,
+    ExtentOperation,
+    KnownExtent,
+    add,
+    choose,
+    lone_name,
+    multiply,
+    show_extent,
+    symbol,
+)
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.passes.index_ops import index_before, insert_before, result_before
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 
 _OPERATIONS: Final = {"floordiv": FloorDivSIOp, "mod": RemSIOp, "min": MinSIOp, "max": MaxSIOp}
@@ -84,12 +93,21 @@ class ExtentValues:
         values = index_before(left, self._anchor), index_before(right, self._anchor)
         return Index.of(result_before(op_type(*values), self._anchor))
 
+    def assume(self, fact: CallPrecondition) -> None:
+        """State a precondition before the anchor: one of its comparisons is true."""
+        names = {name: symbol(name) for name in fact.names}
+        comparison = fact.comparisons[0]
+        sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
+        relation = Relation(comparison.relation)
+        if len(fact.comparisons) > 1:
+            negative = [_negative(Relation(c.relation), c.difference(names)) for c in fact.comparisons]
+            sides, relation = [reduce(partial(choose, "min"), negative), 0], Relation.LESS
+        (left, right), operands = exprs_of([self.index(side) for side in sides])
+        insert_before(self._anchor, [AssumeOp(left, relation, right, operands, fact.reason or None)])
 
-def assume_bounds(extents: ExtentValues, bounds: Iterable[tuple[KnownExtent, int, int]], anchor: Operation) -> None:
-    """State before `anchor` that extents are in their ranges."""
-    for extent, least, most in bounds:
-        reason = f"its stated range is {least}..{most}"
-        (inner,), operands = exprs_of([extents.index(extent)])
-        sides = [(AffineExpr.constant(least), inner)] * (least > 0) + [(inner, AffineExpr.constant(most))]
-        for left, right in sides:
-            insert_before(anchor, [AssumeOp(left, Relation.AT_MOST, right, operands, reason)])
+
+def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
+    """An extent that is negative if the difference of two sides is such that they compare by `relation`."""
+    if relation is Relation.EQUAL:
+        difference = choose("max", difference, multiply(difference, -1))
+    return difference if relation is Relation.LESS else add(difference, -1)

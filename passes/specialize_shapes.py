@@ -32,13 +32,14 @@ from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.extent_values import ExtentValues, assume_bounds
+from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.functions import add_preconditions, graph_functions, holds_graph_ops, substitute_extents
 from weft.passes.graph.graph_infer_types import name_parameters
 from weft.passes.index_ops import constant_before, index_attribute, insert_before, result_before
 from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.module_functions import entry_function, functions_of, named_ops
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.input_axes import Axis, parse_axes
 from weft.support.names import free_name
@@ -185,7 +186,8 @@ def _state_symbols(
         if any(quantity in is_equal for quantity in own):
             stated = [extents.value(is_equal[q]) if q in is_equal else dim(q) for q in own]
             insert_before(first, [AssumeShapeOp(buffer, cast("list[SSAValue]", stated))])
-    assume_bounds(extents, [(extent, *numbers) for extent, numbers in found.bounds.items()], first)
+    for text in found.preconditions:
+        extents.assume(CallPrecondition(text))
 
 
 def _first(function: FuncOp) -> Operation:

@@ -24,6 +24,7 @@ from weft.dialects.graph_shapes import (
     choose_size,
     floordiv,
     multiply,
+    sum_text,
 )
 from weft.frontends.torch.library import pytree
 from weft.frontends.torch.symbols import UnsupportedError, ratio
@@ -131,7 +132,7 @@ def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
             if not holds(left, right):
                 raise ValueError("no size fits")
         elif left != right or not isinstance(condition.ops[0], ast.Eq):
-            yield text.format(*map(_text, (left, right, add(left, 1), add(right, 1))))
+            yield text.format(*map(sum_text, (left, right, add(left, 1), add(right, 1))))
     else:
         raise TypeError("no comparison")
 
@@ -147,7 +148,3 @@ def _extent(side: ast.expr, sources: Mapping[str, Any]) -> KnownExtent:
 
 def _chosen(kind: Choice, *extents: KnownExtent) -> KnownExtent:
     return reduce(partial(choose_size, kind), extents)
-
-
-def _text(extent: KnownExtent) -> str:
-    return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")

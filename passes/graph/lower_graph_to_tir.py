@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 from itertools import chain, count
 from typing import Final, cast
 
@@ -34,7 +33,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.dialects.argument_attributes import argument_attributes, has_argument_attribute, set_argument_attribute
 from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
@@ -55,13 +54,10 @@ from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     EXTENTS,
     KnownExtent,
-    add,
-    choose,
     element_of_name,
     extents_in,
     is_element,
     lone_name,
-    multiply,
     names_in,
     shape_of,
     show_extent,
@@ -73,7 +69,7 @@ from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation
+from weft.dialects.tir_assume import CheckSizeOp
 from weft.dialects.tir_kinds import (
     CONSTANT,
     CONSTANTS_FROM_MEMORY,
@@ -386,14 +382,14 @@ class _FunctionLowering(Bufferization):
                 value = index_before(quotient, self.head)
             self._extents.know(symbol(found.name), value)
             if found.rest != 0:
-                self._state(CallPrecondition(f"0 <= {found.name}"))
+                self._extents.assume(CallPrecondition(f"0 <= {found.name}"))
         for name, parameter in zip(elements, self.block.args[len(order) - len(elements) :], strict=True):
             self._extents.know(symbol(name), parameter)
         results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
         for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
         for fact in preconditions_of(function):
-            self._state(fact)
+            self._extents.assume(fact)
 
     def is_allocated(self, returned: SSAValue) -> bool:
         names = (names_in(extent) for extent in shape_at(self.function, cast("Tensor", returned.type)))
@@ -406,18 +402,6 @@ class _FunctionLowering(Bufferization):
             len(set(extents)) < len(extents)
         ):
             insert_before(self.head, [AssumeShapeOp(buffer, extents)])
-
-    def _state(self, fact: CallPrecondition) -> None:
-        """State a precondition: one of its comparisons is true."""
-        names = {name: symbol(name) for name in fact.names}
-        comparison = fact.comparisons[0]
-        sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
-        relation = Relation(comparison.relation)
-        if len(fact.comparisons) > 1:
-            negative = [_negative(Relation(c.relation), c.difference(names)) for c in fact.comparisons]
-            sides, relation = [reduce(partial(choose, "min"), negative), 0], Relation.LESS
-        (left, right), operands = exprs_of([self._extents.index(side) for side in sides])
-        insert_before(self.head, [AssumeOp(left, relation, right, operands, fact.reason or None)])
 
     # Extents
 
@@ -676,13 +660,6 @@ class _FunctionLowering(Bufferization):
             elif source is not target:
                 extents = self._extents_of(cast("Tensor", value.type))
                 self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
-
-
-def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
-    """An extent that is negative if the difference of two sides is such that they compare by `relation`."""
-    if relation is Relation.EQUAL:
-        difference = choose("max", difference, multiply(difference, -1))
-    return difference if relation is Relation.LESS else add(difference, -1)
 
 
 def _tensor(value: SSAValue) -> Tensor:

@@ -220,17 +220,24 @@ class _Preconditions:
             "array (checked=True checks it at run time)",
         )
 
+    def _sides(self, fact: _Fact, values: Mapping[str, SSAValue], anchor: Operation) -> list[Index]:
+        """Both sides of a fact, over the values of names; what they need is computed before `anchor`."""
+        extents = ExtentValues(anchor, self.function)
+        for name in sorted(names_in(fact.left) | names_in(fact.right)):
+            value, hint = values[name], values[name].name_hint
+            extents.know(symbol(name), value)
+            value.name_hint = hint  # symbols of signatures keep their names
+        return [extents.index(side) for side in (fact.left, fact.right)]
+
     def _state(self, fact: _Fact, names: Mapping[str, SSAValue]) -> bool:
         """Insert a fact over named values; False if one of them is not known before the loops."""
-        extents = ExtentValues(self.anchor, self.function)
+        values: dict[str, SSAValue] = {}
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value = self._at_top(names[name])
             if value is None:
                 return False
-            hint = value.name_hint
-            extents.know(symbol(name), value)
-            value.name_hint = hint  # symbols of signatures keep their names
-        sides = [extents.index(side) for side in (fact.left, fact.right)]
+            values[name] = value
+        sides = self._sides(fact, values, self.anchor)
         (left, right), operands = exprs_of(sides)
         assumed = AssumeOp(left, fact.relation, right, operands, fact.reason)
         if any(_is_same(assumed, other) for other in assumptions_of(self.function)):
@@ -285,15 +292,8 @@ class _Preconditions:
         """Let checked builds compare two sizes that data decide, before a call that requires them to be equal."""
         if isinstance(call.prev_op, CheckSizeOp):
             return  # by an earlier run of the pass
-        extents = ExtentValues(call, self.function)
-        for name in names_in(fact.left) | names_in(fact.right):
-            value = self.bounds.names.values[name]
-            hint = value.name_hint
-            extents.know(symbol(name), value)
-            value.name_hint = hint
-        sides = (fact.left, fact.right)
-        left, right = (index_before(extents.index(side), call) for side in sides)
-        for side, size, most in zip(sides, (left, right), (right, left), strict=True):
+        left, right = (index_before(side, call) for side in self._sides(fact, self.bounds.names.values, call))
+        for side, size, most in ((fact.left, left, right), (fact.right, right, left)):
             check = CheckSizeOp(show_extent(side), size, most)
             check.location = call.location
             insert_before(call, [check])
