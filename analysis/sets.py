@@ -439,7 +439,7 @@ class System:
         """The system with the bounds that products of symbols give quotients: `f < n * m` bounds `f floordiv m`."""
         bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
         done: set[Variable] = set()
-        questions = 4 * CASES
+        questions = CASES
         growing = True
         while growing:
             growing = False
