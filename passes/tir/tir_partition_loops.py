@@ -155,11 +155,8 @@ class _BlockRemainder:
     most: int
 
 
-def _has_threads(block: Block) -> bool:
-    """Whether threads of a device run a block. All of them must pass each barrier that a later pass inserts."""
-    loop = block.parent_op()
-    loops = [] if loop is None else [loop, *ancestors(loop), *operations_in(loop)]
-    return any(isinstance(op, ForOp) and runs_over_threads(op) for op in loops)
+def _runs_threads(op: Operation) -> bool:
+    return isinstance(op, ForOp) and runs_over_threads(op)
 
 
 def _size(op: Operation) -> int:
@@ -169,6 +166,7 @@ def _size(op: Operation) -> int:
 class _Partitioner:
     def __init__(self, function: FuncOp, growth: int) -> None:
         self.function = function
+        self.is_for_threads = any(map(_runs_threads, operations_in(function)))
         is_checked = BOUNDS_LOG in function.attributes
         self.budget = ((min(growth, _GROWTH_OF_CHECKED) if is_checked else growth) - 1) * _size(function)
         self.versions = 0 if is_checked else _GROWTH_OF_VERSIONS * _size(function)
@@ -178,6 +176,13 @@ class _Partitioner:
         """Forget what was found out about loops and comparisons, for loops have changed."""
         self.ranges = remembered_ranges()
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
+
+    def _has_threads(self, block: Block) -> bool:
+        """Whether threads of a device run a block. All of them must pass each barrier that a later pass inserts."""
+        loop = block.parent_op()
+        if not self.is_for_threads or loop is None:
+            return False
+        return any(map(_runs_threads, (loop, *ancestors(loop), *operations_in(loop))))
 
     def comparisons(self, condition: SSAValue) -> list[tuple[arith.CmpiOp, Constraint]]:
         """The index comparisons among the conjuncts of a condition."""
@@ -211,12 +216,12 @@ class _Partitioner:
             if self._cut_rows(loop, list(bounds.proved)):
                 self.visit_loop(loop)
                 return
-            if bounds.is_symbolic and not _has_threads(loop.body.block) and is_in_small_parts(loop, bounds.proved):
+            if bounds.is_symbolic and not self._has_threads(loop.body.block) and is_in_small_parts(loop, bounds.proved):
                 self.visit_block(loop.body.block)
                 return
             self.budget -= 2 * _size(loop)
         _CUT.add()
-        pieces = apply_bounds(loop, bounds, is_end=is_end or _has_threads(loop.body.block))
+        pieces = apply_bounds(loop, bounds, is_end=is_end or self._has_threads(loop.body.block))
         self._look_again()
         for piece in pieces:
             if isinstance(piece, Block):
@@ -236,7 +241,7 @@ class _Partitioner:
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
-        if _has_threads(body):
+        if self._has_threads(body):
             return [body]
         found = remainder_of(loop, self.ranges)
         if found is None or found.versions * _size(loop) > self.budget:
@@ -250,7 +255,7 @@ class _Partitioner:
     def _visit_versions(self, block: Block) -> None:
         """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops that
         accumulate; several remainders, as of rows and columns, have versions in each other."""
-        remainder = None if _has_threads(block) else self._remainder_of(block)
+        remainder = None if self._has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
             return
@@ -286,7 +291,7 @@ class _Partitioner:
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
-        vector, has_threads = vectorized_loop_around(loop), _has_threads(loop.body.block)
+        vector, has_threads = vectorized_loop_around(loop), self._has_threads(loop.body.block)
         for op in operations_in(loop.body):
             if type(op) is not scf.IfOp:
                 continue

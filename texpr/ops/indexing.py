@@ -120,7 +120,7 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
-    # Numbers beyond any axis would overflow beside an extent.
+    # Numbers beyond any axis would overflow when an extent is added.
     first, last = (None if bound is None else max(min(bound, _FAR // 2), -_FAR // 2) for bound in (first, last))
     if step > 0:
         # A start beyond the end needs no clamp: no element is read.
@@ -166,7 +166,7 @@ def _from_start(bound: Extent, extent: Extent) -> Extent:
 
 
 _FAR: Final = 1 << 62
-"""No axis has half as many elements, and int64 holds the sum of such a number and an extent."""
+"""Extents are below half of it, and int64 holds the sum of it and an extent."""
 
 
 def _steps(length: Extent, step: int) -> Extent:
