@@ -27,7 +27,7 @@ Extent: TypeAlias = int | str
 STATIC, DYNAMIC = "static", "dynamic"
 BUDGET: Final = 0.4
 """Seconds of turns of one build at one size."""
-_TABLES: Final = ("weft_bench.dynamic_rows",)
+_TABLES: Final = ("weft_bench.dynamic_rows", "weft_bench.dynamic_convolution_rows")
 """The modules whose `ROWS` are measured."""
 
 

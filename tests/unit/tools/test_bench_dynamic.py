@@ -22,6 +22,7 @@ SUMS = DynamicRow(
 
 @pytest.fixture
 def only_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamic, "_TABLES", ("weft_bench.dynamic_rows",))
     monkeypatch.setattr("weft_bench.dynamic_rows.ROWS", (SUMS,))
     monkeypatch.setattr("weft_bench.dynamic_command.events", dynamic.measure)
 
