@@ -27,6 +27,7 @@ import numpy as np
 import onnx
 import torch
 import transformers
+from nets import Tagger, UNet
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -112,53 +113,6 @@ class WhisperDecoder(nn.Module):
         )
         states = [s for layer in found.past_key_values.self_attention_cache.layers for s in (layer.keys, layer.values)]
         return (self.head(found.last_hidden_state), *states)
-
-
-class Tagger(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = nn.Embedding(1000, 32)
-        self.lstm = nn.LSTM(32, 48, num_layers=2, bidirectional=True, batch_first=True)
-        self.tags = nn.Linear(96, 20)
-
-    def forward(self, words: Tensor) -> Tensor:
-        return self.tags(self.lstm(self.words(words))[0])
-
-
-def _twice(before: int, after: int) -> nn.Sequential:
-    def once(channels: int) -> list[nn.Module]:
-        return [nn.Conv2d(channels, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
-
-    return nn.Sequential(*once(before), *once(after))
-
-
-class UNet(nn.Module):
-    """Levels of doubling channels; upwards by transposed convolutions, or by interpolation to the size of the level."""
-
-    def __init__(self, resized: bool) -> None:
-        super().__init__()
-        sizes = [8, 16, 32]
-        self.resized = resized
-        self.down = nn.ModuleList(_twice(a, b) for a, b in zip([3, *sizes], sizes, strict=False))
-        self.bottom = _twice(32, 64)
-        up = [nn.Conv2d(2 * c, c, 1) if resized else nn.ConvTranspose2d(2 * c, c, 2, stride=2) for c in reversed(sizes)]
-        self.up = nn.ModuleList(up)
-        self.merge = nn.ModuleList(_twice(2 * c, c) for c in reversed(sizes))
-        self.last = nn.Conv2d(8, 4, 1)
-
-    def forward(self, image: Tensor) -> Tensor:
-        kept = []
-        for down in self.down:
-            image = down(image)
-            kept.append(image)
-            image = nn.functional.max_pool2d(image, 2)
-        image = self.bottom(image)
-        for up, merge, skipped in zip(self.up, self.merge, reversed(kept), strict=True):
-            image = up(image)
-            if self.resized:
-                image = nn.functional.interpolate(image, size=skipped.shape[2:], mode="bilinear", align_corners=False)
-            image = merge(torch.cat([image, skipped], dim=1))
-        return self.last(image)
 
 
 class AudioNet(nn.Module):
@@ -285,7 +239,7 @@ def _resnet() -> Case:
 
 
 def _unet(resized: bool) -> Case:
-    case = images(UNet(resized), 64, wrap=False)
+    case = images(UNet([8, 16, 32], resized), 64, wrap=False)
     case.axes = {"image": ("b", 3, "h", "w")}
     case.sizes = [
         dict(b=1, h=64, w=64),
@@ -302,7 +256,9 @@ def _unet(resized: bool) -> Case:
 
 def _tagger() -> Case:
     ids = _ids(1000)
-    return Case(Tagger(), lambda z: {"words": ids(z["b"], z["s"])}, {"words": ("b", "s")}, _TEXT, dict(b=2, s=12))
+    return Case(
+        Tagger(1000, 32, 48), lambda z: {"words": ids(z["b"], z["s"])}, {"words": ("b", "s")}, _TEXT, dict(b=2, s=12)
+    )
 
 
 def _audio() -> Case:

@@ -28,6 +28,7 @@ _VISION.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 import torchvision  # noqa: E402  # the definitions above come first
 import transformers  # noqa: E402
+from nets import Tagger, UNet  # noqa: E402
 
 Case = tuple[nn.Module, tuple[Tensor, ...]]
 
@@ -59,50 +60,6 @@ class _Step(nn.Module):
         outputs = self.model(token, position_ids=position, past_key_values=past, use_cache=True)
         states = [state for layer in outputs.past_key_values.layers for state in (layer.keys, layer.values)]
         return (outputs.logits, *states)
-
-
-class _Tagger(nn.Module):
-    """Two layers of LSTM in both directions over 64 words, and a tag for each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = nn.Embedding(10_000, 128)
-        self.lstm = nn.LSTM(128, 256, num_layers=2, bidirectional=True, batch_first=True)
-        self.tags = nn.Linear(512, 20)
-
-    def forward(self, words: Tensor) -> Tensor:
-        return self.tags(self.lstm(self.words(words))[0])
-
-
-def _twice(before: int, after: int) -> nn.Sequential:
-    def once(channels: int) -> list[nn.Module]:
-        return [nn.Conv2d(channels, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
-
-    return nn.Sequential(*once(before), *once(after))
-
-
-class _UNet(nn.Module):
-    """Four levels of 32 to 256 channels; upwards by transposed convolutions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        sizes = [32, 64, 128, 256]
-        self.down = nn.ModuleList(_twice(a, b) for a, b in zip([3, *sizes], sizes, strict=False))
-        self.bottom = _twice(256, 512)
-        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * c, c, 2, stride=2) for c in reversed(sizes))
-        self.merge = nn.ModuleList(_twice(2 * c, c) for c in reversed(sizes))
-        self.last = nn.Conv2d(32, 4, 1)
-
-    def forward(self, image: Tensor) -> Tensor:
-        kept = []
-        for down in self.down:
-            image = down(image)
-            kept.append(image)
-            image = nn.functional.max_pool2d(image, 2)
-        image = self.bottom(image)
-        for up, merge, skipped in zip(self.up, self.merge, reversed(kept), strict=True):
-            image = merge(torch.cat([up(image), skipped], dim=1))
-        return self.last(image)
 
 
 def _image(size: int = 224) -> tuple[Tensor, ...]:
@@ -147,8 +104,8 @@ MODELS: dict[str, Callable[[], Case]] = {
     "efficientnet_b0": _vision("efficientnet_b0"),
     "resnet18": _vision("resnet18"),
     "resnet50": _vision("resnet50"),
-    "unet": lambda: (_UNet(), _image(128)),
-    "tagger": lambda: (_Tagger(), _tokens(64, 10_000)),
+    "unet": lambda: (UNet([32, 64, 128, 256]), _image(128)),
+    "tagger": lambda: (Tagger(10_000, 128, 256), _tokens(64, 10_000)),
     "convnext_t": _vision("convnext_tiny"),
     "vit_b_16": _vision("vit_b_16"),
     "bert_base": _bert,
