@@ -28,7 +28,7 @@ from weft.dialects.graph_shapes import (
 from weft.dialects.tir import ForOp, InitOp
 from weft.dialects.traversal import operations_in
 from weft.interp.arguments import flops_of
-from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
+from weft.passes.tir.flat_signature import FlatSignature, quantity_of
 
 ShapeOf: TypeAlias = "tuple[KnownExtent, ...] | KnownExtent | None"
 """The extents of a buffer, or the value of an index; None for other values."""
@@ -61,14 +61,7 @@ class SymbolicFunction:
         shapes: list[ShapeOf] = []
         for argument in function.args:
             if isinstance(argument.type, MemRefType):
-                extents = argument.type.get_shape()
-                names = signature.of_quantity
-                shapes.append(
-                    tuple(
-                        symbol(names[Quantity(argument.index, at)]) if extent == DYNAMIC_INDEX else extent
-                        for at, extent in enumerate(extents)
-                    )
-                )
+                shapes.append(tuple(signature.shape_of(argument)))
             else:
                 label = signature.of_scalar.get(argument.index, signature.labels[argument.index])
                 shapes.append(symbol(label) if isinstance(argument.type, IndexType) else None)

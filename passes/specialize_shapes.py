@@ -114,15 +114,7 @@ def _passed_numbers(callee: FuncOp, given: Sequence[Attribute]) -> dict[str, Kno
 def buffer_shapes(function: FuncOp) -> dict[str, list[KnownExtent]]:
     """The shapes of the parameters of a function over buffers, by the names that callers see."""
     signature = FlatSignature.of(function)
-    shapes: dict[str, list[KnownExtent]] = {}
-    for position in signature.memrefs:
-        extents = cast("MemRefType[Attribute]", function.args[position].type).get_shape()
-        names = signature.of_quantity
-        shapes[signature.labels[position]] = [
-            symbol(names[Quantity(position, at)]) if extent == DYNAMIC_INDEX else extent
-            for at, extent in enumerate(extents)
-        ]
-    return shapes
+    return {signature.labels[at]: signature.shape_of(function.args[at]) for at in signature.memrefs}
 
 
 def specialize_buffers(function: FuncOp, found: Specialization) -> None:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -23,6 +31,7 @@ from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.argument_attributes import argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import parameter_types
+from weft.dialects.graph_shapes import KnownExtent, symbol
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, SYMBOLS, ParamAttr, params_of, preconditions_of, symbols_of
@@ -106,6 +115,13 @@ class FlatSignature:
                         signature.of_scalar[key.index] = named[key]
                 signature.of_quantity[own] = named[key]
         return signature
+
+    def shape_of(self, buffer: BlockArgument) -> list[KnownExtent]:
+        """The extents of a parameter: numbers, and symbols by the names that callers see."""
+        return [
+            symbol(self.of_quantity[Quantity(buffer.index, at)]) if extent == DYNAMIC_INDEX else extent
+            for at, extent in enumerate(buffer_type(buffer).get_shape())
+        ]
 
     @staticmethod
     def of_low(function: FuncOp) -> FlatSignature:
