@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from weft.frontends.onnx.parameters import with_parameters
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def converts(
     *operators: str, since: int = 1, until: int | None = None, domain: str = ""
 ) -> Callable[[ConverterT], ConverterT]:
     """Let a function convert operators, from the version `since` of these to `until` (the newest)."""
+
+    from weft.frontends.onnx.parameters import with_parameters  # needs onnx, an extra
 
     def enter(function: ConverterT) -> ConverterT:
         for operator in operators:
