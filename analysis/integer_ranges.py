@@ -8,7 +8,7 @@ extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -140,9 +140,9 @@ def without_clamp(index: Index) -> Index:
     return index
 
 
-def is_not_negative(index: Index) -> bool:
+def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
     """Whether ranges prove that an index is 0 or more."""
-    low = index.range(range_of)[0]
+    low = index.range(ranges or range_of)[0]
     return low is not None and low >= 0
 
 
@@ -180,16 +180,17 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
     """The range of an index value. Loop variables and iterators lie within their extents, extents of buffers are not
     negative; ops on these are followed, by `ranges` for their operands if given."""
+    assumed = ranges.assumed_range if isinstance(ranges, Ranges) else assumed_range
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
-            return intersection_of_intervals(assumed_range(value), (0, None) if _is_extent(value) else UNBOUNDED)
+            return intersection_of_intervals(assumed(value), (0, None) if _is_extent(value) else UNBOUNDED)
         return known
     op = value.owner
     if isinstance(op, Block):
         return UNBOUNDED
     if isinstance(op, memref.DimOp):
-        return intersection_of_intervals(assumed_range(value), (0, None))
+        return intersection_of_intervals(assumed(value), (0, None))
     combine = INTERVALS_OF_ARITH.get(type(op))
     if combine is None or not isinstance(value.type, IndexType):
         return UNBOUNDED
@@ -229,19 +230,65 @@ def operands_of_minimum(index: Index) -> list[Index]:
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
     """The assumptions that mention `symbol`, a parameter or a value at the top level of its function."""
-    owner = symbol.owner
-    entry = owner if isinstance(owner, Block) else owner.parent
-    if entry is None or not isinstance(entry.parent_op(), FuncOp):
-        return []
-    return [assumed for assumed in _assumptions_of(entry) if assumed.index.depends_on([symbol])]
+    entry = _entry_of(symbol)
+    return [] if entry is None else [a for a in _assumptions_of(entry) if a.index.depends_on([symbol])]
 
 
 def assumed_range(symbol: SSAValue) -> Interval:
     """The interval of `symbol` by the assumptions that mention no other value."""
+    entry = _entry_of(symbol)
+    return UNBOUNDED if entry is None else _interval_by(_assumptions_of(entry), symbol)
+
+
+class Ranges:
+    """`range_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
+
+    A value of nested minima and maxima is an operand of several others: without a memory, its range is computed once
+    for each path to it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Interval] = {}
+        self._assumed: dict[Block, list[tuple[Assumption, set[SSAValue]]]] = {}
+
+    def __call__(self, value: SSAValue) -> Interval:
+        known = self._known.get(value)
+        if known is None:
+            known = self._known[value] = range_of(value, self)
+        return known
+
+    def assumptions_about(self, symbol: SSAValue) -> list[Assumption]:
+        """See `assumptions_about`."""
+        return [assumed for assumed, sources in self._assumptions_at(symbol) if symbol in sources]
+
+    def assumed_range(self, symbol: SSAValue) -> Interval:
+        """See `assumed_range`."""
+        return _interval_by((assumed for assumed, _ in self._assumptions_at(symbol)), symbol)
+
+    def _assumptions_at(self, symbol: SSAValue) -> list[tuple[Assumption, set[SSAValue]]]:
+        entry = _entry_of(symbol)
+        if entry is None:
+            return []
+        known = self._assumed.get(entry)
+        if known is None:
+            known = [(assumed, assumed.index.sources()) for assumed in _assumptions_of(entry)]
+            self._assumed[entry] = known
+        return known
+
+
+def _entry_of(symbol: SSAValue) -> Block | None:
+    """The block of a function that defines a symbol at its top level."""
+    owner = symbol.owner
+    entry = owner if isinstance(owner, Block) else owner.parent
+    return entry if entry is not None and isinstance(entry.parent_op(), FuncOp) else None
+
+
+def _interval_by(assumptions: Iterable[Assumption], symbol: SSAValue) -> Interval:
+    """The interval of `symbol` by those assumptions that mention no other value."""
     low: int | None = None
     high: int | None = None
-    for assumed in assumptions_about(symbol):
-        factor = assumed.index.coefficient(symbol)
+    for assumed in assumptions:
+        factor = assumed.index.terms.get(symbol)
         if len(assumed.index.terms) != 1 or factor not in (1, -1):
             continue
         bound = -assumed.index.constant * factor

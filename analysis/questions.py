@@ -17,7 +17,7 @@ from xdsl.dialects import affine, arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Context, Domain, is_fixed, is_symbol, range_of
+from weft.analysis.accesses import Access, Conditions, Context, Domain, is_fixed, is_symbol
 from weft.analysis.index import Index
 from weft.analysis.sets import Naming, Point, Row, System, Variable
 from weft.dialects.integer_arith import INTEGER_OPS, SIGNED_PREDICATES
@@ -292,7 +292,7 @@ class Question(System):
             is_same = is_fixed(value) if self._own is None else value not in self._own
             variable = value if is_same or value in self._shared else (role, value)
             self._named[role, value] = variable
-            self.declare(variable, *range_of(value))
+            self.declare(variable, *self.ranges(value))
         return variable
 
     def _row(self, term: Term) -> Row:
@@ -306,7 +306,7 @@ class Question(System):
     def share(self, values: Iterable[SSAValue], *roles: str) -> None:
         """The values are the same in the given roles."""
         for value in values:
-            self.declare(value, *range_of(value))
+            self.declare(value, *self.ranges(value))
             self._named.update({(role, value): value for role in roles})
 
     def add_value(self, role: str, value: SSAValue, extent: int | SSAValue | Index) -> None:

@@ -19,7 +19,7 @@ quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from math import gcd
@@ -32,7 +32,7 @@ from weft.analysis.integer_ranges import (
     Choice,
     Division,
     Product,
-    assumptions_about,
+    Ranges,
     is_fixed,
     is_not_negative,
     is_symbol,
@@ -133,6 +133,13 @@ class Divisions:
         self._divisors.setdefault(divisor.key, divisor)
         self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
 
+    def rows(self) -> Iterator[Row]:
+        """The rows of all parts, and the divisors."""
+        yield from self._divisors.values()
+        for parts in self._parts.values():
+            for part in parts.values():
+                yield from (part.whole, part.quotient, part.rest)
+
     def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
         """A divisor, a varying part, and a fixed part that may bound it: a product of symbols, or a multiple of the
         divisor that occurs in `positives`."""
@@ -198,6 +205,8 @@ class System:
     """Concrete values of symbols: what they multiply and divide is then linear."""
     opaque: Collection[SSAValue] = ()
     """Values that are unconstrained variables, whatever computes them."""
+    ranges: Ranges = field(default_factory=Ranges)
+    """Ranges of values. The IR does not change while the system is in use."""
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
@@ -249,7 +258,7 @@ class System:
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
         """Add the assumptions of the function about a symbol."""
-        for assumed in assumptions_about(value) if is_symbol(value) else ():
+        for assumed in self.ranges.assumptions_about(value) if is_symbol(value) else ():
             negative = assumed.negative_alternatives()
             if len(negative) == 1:
                 row = self.row(assumed.index, naming)
@@ -293,7 +302,7 @@ class System:
         keys: tuple[Variable, Variable] = (("quotient", divisor.key, whole.key), ("rest", divisor.key, whole.key))
         q, r = (self._digits.setdefault(key, Row({key: 1}, 0)) for key in keys)
         if keys[0] not in self.bounds:
-            positive = is_not_negative(division.numerator)
+            positive = is_not_negative(division.numerator, self.ranges)
             self.declare(keys[0], 0 if positive else None, None)
             self.declare(keys[1], 0, None)
             self.less(r, divisor)
@@ -319,7 +328,7 @@ class System:
             return result
         fixed = all(is_fixed(v) for side in (product.left, product.right) for v in side.values())
         for index, other in ((product.left, right), (product.right, left)):
-            if is_not_negative(index) and all(is_fixed(v) for v in index.values()):
+            if is_not_negative(index, self.ranges) and all(is_fixed(v) for v in index.values()):
                 divisor = self.row(without_clamp(index), naming)
                 self._divisions.add(divisor, Part(result, other, Row({}, 0), fixed=fixed))
         return result
@@ -379,7 +388,7 @@ class System:
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
-        case = self._case(self._alternatives(), [CASES])
+        case = self._case(self._alternatives())
         if case is None:
             return None
         variables = case._variables()
@@ -393,7 +402,7 @@ class System:
         if self._obviously_empty():
             return True
         bounded = self._with_bounds() if self._divisions else self
-        return bounded._case([*self._alternatives(), *self._quotient_cases()], [CASES]) is None
+        return bounded._case([*self._alternatives(), *self._quotient_cases()]) is None
 
     def _alternatives(self) -> list[_Alternatives]:
         """The cases of maxima, minima and assumed disjunctions."""
@@ -427,10 +436,6 @@ class System:
         """The variables that occur in constraints."""
         return self._variables()
 
-    def _has_no_solution(self) -> bool:
-        """Whether the rows alone are contradictory."""
-        return self._obviously_empty() or within_budget(self._basic_set(self._variables()).is_empty)
-
     def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
         """The rows and bounds of this system, and further rows."""
         return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
@@ -438,6 +443,8 @@ class System:
     def _with_bounds(self) -> System:
         """The system with the bounds that products of symbols give quotients: `f < n * m` bounds `f floordiv m`."""
         bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
+        variables = self._variables(self._divisions.rows())
+        points = self._basic_set(variables)
         done: set[Variable] = set()
         questions = CASES
         growing = True
@@ -450,23 +457,51 @@ class System:
                 if not questions:  # fewer bounds are known than there are: less is proved
                     return bounded
                 questions -= 1
-                if bounded._with(positives=part.distance(bound))._has_no_solution():
+                if bounded._is_contradiction(points, variables, (), part.distance(bound)):
                     done.add(key)
-                    bounded.positives.extend(part.below(bound, divisor))
+                    below = part.below(bound, divisor)
+                    bounded.positives.extend(below)
+                    points = points.intersect(_from_rows(variables, (), below))
                     growing = True
         return bounded
 
-    def _case(self, alternatives: Sequence[_Alternatives], left: list[int]) -> System | None:
+    def _is_contradiction(
+        self, points: isl.BasicSet, variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]
+    ) -> bool:
+        """Whether no point of this system, given as `points` of `variables`, satisfies further rows."""
+        if self._with(zeros, positives)._obviously_empty():
+            return True
+        return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
+
+    def _case(self, alternatives: Iterable[_Alternatives]) -> System | None:
         """A combination of cases in which the rows have a solution. Raises `NotProved` past the number of cases."""
+        if self._obviously_empty():
+            return None
+        open_ = list(alternatives)
+        variables = self._variables(row for cases in open_ for case in cases for part in case for row in part)
+        return self._case_of(self._basic_set(variables), variables, open_, [CASES])
+
+    def _case_of(
+        self, points: isl.BasicSet, variables: list[Variable], alternatives: list[_Alternatives], left: list[int]
+    ) -> System | None:
+        """`_case`, given the points of the system over `variables`. The number of cases that it may still try is
+        `left[0]`."""
         left[0] -= 1
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases")
-        if self._has_no_solution():
+        if within_budget(points.is_empty):
             return None
         if not alternatives:
             return self
-        cases = (self._with(zeros, positives)._case(alternatives[1:], left) for zeros, positives in alternatives[0])
-        return next((case for case in cases if case is not None), None)
+        for zeros, positives in alternatives[0]:
+            case = self._with(zeros, positives)
+            if case._obviously_empty():
+                continue
+            part = points.intersect(_from_rows(variables, zeros, positives))
+            found = case._case_of(part, variables, alternatives[1:], left)
+            if found is not None:
+                return found
+        return None
 
     def _choice_cases(self) -> Iterator[System]:
         """The system for each combination of the sides that maxima and minima are."""
@@ -545,15 +580,15 @@ class System:
         unique = all(reach is not None and weight > reach for weight, _, reach in found)
         return [pair for _, pair, _ in found] if unique else []
 
-    def _variables(self) -> list[Variable]:
+    def _variables(self, further: Iterable[Row] = ()) -> list[Variable]:
+        """The variables of the constraints and of further rows."""
         seen: dict[Variable, None] = {}
-        for row in (*self.zeros, *self.positives):
+        for row in (*self.zeros, *self.positives, *further):
             for variable in row.terms:
                 seen.setdefault(variable)
         return list(seen)
 
     def _basic_set(self, variables: list[Variable]) -> isl.BasicSet:
-        position = {variable: at for at, variable in enumerate(variables)}
         rows = list(self.positives)
         for variable in variables:
             low, high = self.bounds.get(variable, (None, None))
@@ -561,7 +596,7 @@ class System:
                 rows.append(Row({variable: 1}, -low))
             if high is not None:
                 rows.append(Row({variable: -1}, high))
-        return _from_rows(len(variables), position, self.zeros, rows)
+        return _from_rows(variables, self.zeros, rows)
 
     def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
         """The projection of the points onto the variables `keep`, in that order of dimensions.
@@ -594,12 +629,14 @@ def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) 
     return pick(old, new)
 
 
-def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], positives: list[Row]) -> isl.BasicSet:
+def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]) -> isl.BasicSet:
+    """The points of `variables` for which rows are zero and not negative."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
+    dims, position = len(variables), {variable: at for at, variable in enumerate(variables)}
 
-    def matrix(rows: list[Row], are_zero: bool) -> isl.Mat:
+    def matrix(rows: Sequence[Row], are_zero: bool) -> isl.Mat:
         result = isl.Mat.alloc(context, 0, dims + 1)
         for row in rows:
             common = _common_factor(row, are_zero)
