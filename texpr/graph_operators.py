@@ -464,7 +464,10 @@ def _argument(attribute: Attribute, shape: Callable[[Shape], Any]) -> object:
             return value_of(attribute)
 
 
-_TENSORS: Final = ("Tensor", "Operand", "Tensor | float", "Tensor | int", "Tensor | None", "Sequence[Tensor]")
+_TENSORS: Final = (
+    *("Tensor", "Operand", "Tensor | float", "Tensor | int", "Sequence[Tensor]"),
+    *("Tensor | None", "Tensor | float | None", "Tensor | int | None"),
+)
 """Annotations of parameters that are operands."""
 
 

@@ -138,12 +138,9 @@ def _nms(
     corners = ops.expand_dims(ops.concatenate([low, high], 2), [1])
     shape = [*scores.shape, 4]
     overlap = ops.full([], 0.0, scores.dtype) if threshold is None else _scalar(node, threshold)
-    kept, counts = ops.nms(ops.broadcast_to(corners, shape), scores, overlap)
-    counts = ops.minimum(counts, ops.full([], 0, "int64") if most is None else _scalar(node, most))
-    if least is not None:  # scores descend, so that those above it are a prefix
-        is_above = ops.greater(ops.gather(scores, 2, kept), _scalar(node, least))
-        is_kept = ops.less(ops.iota(kept.shape, 2), ops.expand_dims(counts, [2]))
-        counts = ops.sum(ops.cast(ops.logical_and(is_above, is_kept), "int64"), [2])
+    bound = None if least is None else _scalar(node, least)
+    limit = ops.full([], 0, "int64") if most is None else _scalar(node, most)
+    kept, counts = ops.nms(ops.broadcast_to(corners, shape), scores, overlap, bound, limit)
     known = [node.scope.known_of(value) for value in (kept, counts)]
     if known[0] is None or known[1] is None:
         return node.scope.sizes().rows_of_boxes(kept, counts)

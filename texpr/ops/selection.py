@@ -12,7 +12,7 @@ from functools import reduce
 
 from weft.texpr.expr import Expr, Number, error, is_float
 from weft.texpr.extern import Result, Statements, Written, extern
-from weft.texpr.math import if_then_else, isnan
+from weft.texpr.math import clz, if_then_else, isnan, select
 from weft.texpr.ops.arguments import (
     checked_axis,
     checked_tensor,
@@ -25,7 +25,7 @@ from weft.texpr.ops.arguments import (
     ranked,
 )
 from weft.texpr.ops.rearrangements import moveaxis
-from weft.texpr.ops.sorting import argsort, order_of_rows
+from weft.texpr.ops.sorting import argsort, is_before, order_of_rows
 from weft.texpr.ops.transforms import flatten, reshape
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
@@ -216,18 +216,23 @@ def nms(
     boxes: Tensor,
     scores: Tensor,
     iou_threshold: Tensor | float = 0.5,
-    score_threshold: float | None = None,
+    score_threshold: Tensor | float | None = None,
+    limit: Tensor | int | None = None,
     size: int | None = None,
     *,
     name: str = "nms",
 ) -> tuple[Tensor, Tensor]:
-    """The boxes that non-maximum suppression keeps, by descending score, and how many there are, at most `size`.
+    """The boxes that non-maximum suppression keeps, by descending score, and how many there are: at most `limit`, and
+    at most `size`, which is the number of places of the result.
 
     A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. One is left out when its intersection with a kept one is more
-    than `iou_threshold` of their union, which may be a tensor of rank 0, or when its score is not above
-    `score_threshold`. Axes before that of the boxes are separate batches. Places after the last one are -1.
+    than `iou_threshold` of their union, or when its score is not above `score_threshold`. The thresholds and the limit
+    may be tensors of rank 0. Axes before that of the boxes are separate batches. Places after the last one are -1.
 
-    Dtypes: float32, float64, one for both; results are int64.
+    The boxes are taken from a binary heap, `<name>_heap`, so that a limit bounds the work: O(n + k log n) for n boxes
+    of which k are taken, and k times the number of kept ones for the intersections.
+
+    Dtypes: float32, float64, one for boxes and scores; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.
     """
     source, ranks = floating(boxes, "nms: boxes"), floating(scores, "nms: scores")
@@ -240,50 +245,101 @@ def nms(
         )
     batch, extent = ranks.shape[:-1], ranks.shape[-1]
     room = _size("nms", size, [extent])
-    order = argsort(ranks, descending=True, name=f"{name}_order")
-    inputs = [source, ranks, order]
-    if isinstance(iou_threshold, Tensor):
-        inputs.append(ranked(iou_threshold, "nms: iou_threshold", 0))
-        limit = inputs[-1]().astype(dtype)
-    else:
-        limit = constant(iou_threshold, dtype)
+    inputs = [source, ranks]
 
-    def write(code: Statements, at: Sequence[Expr], kept: Written, count: Written, keeps: Written) -> None:
-        def corner(box: Expr, number: int) -> Expr:
-            return source(*at, box, number)
+    def number(value: Tensor | float, what: str, of: str) -> Expr:
+        if not isinstance(value, Tensor):
+            return constant(value, of)
+        inputs.append(ranked(value, f"nms: {what}", 0))
+        return inputs[-1]().astype(of)
 
-        def overlaps(one: Expr, other: Expr) -> Expr:
-            """Whether the intersection is too large a part of the union."""
-            ends = [lesser(corner(one, number), corner(other, number)) for number in (2, 3)]
-            begins = [greater(corner(one, number), corner(other, number)) for number in (0, 1)]
+    overlap = number(iou_threshold, "iou_threshold", dtype)
+    least = None if score_threshold is None else number(score_threshold, "score_threshold", dtype)
+    most = room if limit is None else lesser(number(limit, "limit", "int64"), room)
+
+    def write(
+        code: Statements,
+        at: Sequence[Expr],
+        kept: Written,
+        count: Written,
+        heap: Written,
+        left: Written,
+        hole: Written,
+        corners: Written,
+        worst: Written,
+    ) -> None:
+        def goes_first(one: Expr, other: Expr) -> Expr:
+            """Whether a box is taken before another one: equal scores keep the order of the boxes."""
+            first, second = ranks(*at, one), ranks(*at, other)
+            is_tie = ~is_before(second, first, descending=True) & (one < other)
+            return is_before(first, second, descending=True) | is_tie
+
+        def sift(item: Expr) -> None:
+            """Move the hole of the heap down to where `item` belongs, and put it there."""
+            size = left.load(*at)
+            with code.loop(_bits(size), "level"):
+                child = hole.load(*at) * 2 + 1
+                with code.when(child < size):
+                    one, other = heap.load(*at, child), heap.load(*at, lesser(child + 1, size - 1))
+                    best = select(goes_first(other, one), other, one)
+                    with code.when(goes_first(best, item)):
+                        heap.store(best, *at, hole.load(*at))
+                        hole.store(select(best == one, child, child + 1), *at)
+            heap.store(item, *at, hole.load(*at))
+
+        def is_suppressed(begins: Sequence[Expr], ends: Sequence[Expr], area: Expr, k: Expr) -> Expr:
+            """Whether the intersection with the kept box `k` is too large a part of the union."""
             zero = constant(0, dtype)
-            shared = greater(ends[0] - begins[0], zero) * greater(ends[1] - begins[1], zero)
-            first, second = (
-                (corner(box, 2) - corner(box, 0)) * (corner(box, 3) - corner(box, 1)) for box in (one, other)
-            )
-            return shared > limit * (first + second - shared)
+            sides = [
+                greater(lesser(end, corners.load(*at, axis + 2, k)) - greater(begin, corners.load(*at, axis, k)), zero)
+                for axis, (begin, end) in enumerate(zip(begins, ends, strict=True))
+            ]
+            shared = sides[0] * sides[1]
+            return shared > overlap * (corners.load(*at, 4, k) + area - shared)
 
         count.store(0, *at)
+        left.store(0, *at)
         with code.loop(room, "k") as k:
             kept.store(-1, *at, k)
         with code.loop(extent, "k") as k:
-            box = order(*at, k)
-            is_chosen = count.load(*at) < room
-            if score_threshold is not None:
-                is_chosen = is_chosen & (ranks(*at, box) > constant(score_threshold, dtype))
-            keeps.store(is_chosen, *at)
-            with code.when(keeps.load(*at)):
-                with code.loop(count.load(*at), "c") as c, code.when(overlaps(kept.load(*at, c), box)):
-                    keeps.store(constant(False, "bool"), *at)
-                with code.when(keeps.load(*at)):
-                    here = count.load(*at)
-                    kept.store(box, *at, here)
-                    count.store(here + 1, *at)
+            with code.when(constant(True, "bool") if least is None else ranks(*at, k) > least):
+                heap.store(k, *at, left.load(*at))
+                left.store(left.load(*at) + 1, *at)
+        with code.loop(left.load(*at) // 2, "k") as k:
+            root = left.load(*at) // 2 - 1 - k
+            hole.store(root, *at)
+            sift(heap.load(*at, root))
+        with code.loop(left.load(*at), "k"), code.when((count.load(*at) < most) & (left.load(*at) > 0)):
+            box, here = heap.load(*at, 0), count.load(*at)
+            box_corners = [source(*at, box, corner) for corner in range(4)]
+            begins, ends = box_corners[:2], box_corners[2:]
+            area = (ends[0] - begins[0]) * (ends[1] - begins[1])
+            worst.store(0, *at)
+            with code.loop(here, "c") as c:
+                found = select(is_suppressed(begins, ends, area, c), constant(1, dtype), constant(0, dtype))
+                worst.store(greater(worst.load(*at), found), *at)
+            with code.when(worst.load(*at) == constant(0, dtype)):
+                kept.store(box, *at, here)
+                for corner, value in enumerate([*box_corners, area]):
+                    corners.store(value, *at, corner, here)
+                count.store(here + 1, *at)
+            left.store(left.load(*at) - 1, *at)
+            hole.store(0, *at)
+            sift(heap.load(*at, left.load(*at)))
 
     results = [
         Result((*batch, room), "int64", name),
         Result(tuple(batch), "int64", f"{name}_count"),
-        Result(tuple(batch), "bool", f"{name}_keeps"),
+        Result((*batch, extent), "int64", f"{name}_heap"),
+        Result(tuple(batch), "int64", f"{name}_left"),
+        Result(tuple(batch), "int64", f"{name}_hole"),
+        Result((*batch, 5, room), dtype, f"{name}_corners"),
+        Result(tuple(batch), dtype, f"{name}_worst"),
     ]
-    kept, count, _ = extern(batch, results, inputs, write, name)
+    kept, count, *_ = extern(batch, results, inputs, write, name)
     return kept, count
+
+
+def _bits(number: Expr) -> Expr:
+    """The number of binary digits of a number that is not negative."""
+    return 64 - clz(number)

@@ -25,7 +25,7 @@ from weft.texpr.tensor import Tensor
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
 
 
-def _is_before(left: Expr, right: Expr, descending: bool) -> Expr:
+def is_before(left: Expr, right: Expr, descending: bool) -> Expr:
     """Whether `left` comes before `right` in a sort that would not keep their order."""
     first, second = (right, left) if descending else (left, right)
     if not is_float(left.dtype):
@@ -65,13 +65,13 @@ def _order(
                 one = runs.load(old, *at(lesser(left, extent - 1)))
                 other = runs.load(old, *at(lesser(right, extent - 1)))
                 if columns is None:
-                    wins = _is_before(source(*at(other)), source(*at(one)), descending)
+                    wins = is_before(source(*at(other)), source(*at(one)), descending)
                 else:
                     cursors.store(0, 2)
                     with code.loop(columns, "c") as c, code.when(cursors.load(2) == 0):
                         first, second = source(one, c), source(other, c)
-                        later = select(_is_before(first, second, descending), const(-1, "int64"), const(0, "int64"))
-                        cursors.store(select(_is_before(second, first, descending), const(1, "int64"), later), 2)
+                        later = select(is_before(first, second, descending), const(-1, "int64"), const(0, "int64"))
+                        cursors.store(select(is_before(second, first, descending), const(1, "int64"), later), 2)
                     wins = cursors.load(2) == 1
                 from_left = (left < middle) & ((right >= end) | ~wins)
                 runs.store(select(from_left, one, other), 1 - old, *at(k))
@@ -170,7 +170,7 @@ def searchsorted(
         for power in reversed(powers):
             further = place + (1 << power)
             known = line(lesser(further, extent) - 1)
-            behind = _is_before(known, value, False) if side == "left" else ~_is_before(value, known, False)
+            behind = is_before(known, value, False) if side == "left" else ~is_before(value, known, False)
             place = select((further <= extent) & behind, further, place)
         return place.astype(result)
 

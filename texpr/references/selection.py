@@ -45,15 +45,17 @@ def nms(
     scores: Array,
     iou_threshold: float = 0.5,
     score_threshold: float | None = None,
+    limit: int | None = None,
     size: int | None = None,
 ) -> tuple[Array, Array]:
     room = scores.shape[-1] if size is None else size
+    most = room if limit is None else min(room, int(limit))
     places, counts = np.full((*scores.shape[:-1], room), -1), np.zeros(scores.shape[:-1], int)
     for at in np.ndindex(*scores.shape[:-1]):
         kept: list[int] = []
         for box in np.argsort(-scores[at], stable=True):
             is_above = score_threshold is None or scores[at][box] > score_threshold
-            if len(kept) < room and is_above and not _overlaps(boxes[at], kept, box, iou_threshold):
+            if len(kept) < most and is_above and not _overlaps(boxes[at], kept, box, iou_threshold):
                 kept.append(int(box))
         places[(*at, slice(len(kept)))], counts[at] = kept, len(kept)
     return places, counts
