@@ -257,6 +257,9 @@ def nms(
     least = None if score_threshold is None else number(score_threshold, "score_threshold", dtype)
     most = room if limit is None else lesser(number(limit, "limit", "int64"), room)
 
+    def is_candidate(at: Sequence[Expr], box: Expr) -> Expr:
+        return constant(True, "bool") if least is None else ranks(*at, box) > least
+
     def write(
         code: Statements,
         at: Sequence[Expr],
@@ -301,10 +304,9 @@ def nms(
         left.store(0, *at)
         with code.loop(room, "k") as k:
             kept.store(-1, *at, k)
-        with code.loop(extent, "k") as k:
-            with code.when(constant(True, "bool") if least is None else ranks(*at, k) > least):
-                heap.store(k, *at, left.load(*at))
-                left.store(left.load(*at) + 1, *at)
+        with code.loop(extent, "k") as k, code.when(is_candidate(at, k)):
+            heap.store(k, *at, left.load(*at))
+            left.store(left.load(*at) + 1, *at)
         with code.loop(left.load(*at) // 2, "k") as k:
             root = left.load(*at) // 2 - 1 - k
             hole.store(root, *at)
