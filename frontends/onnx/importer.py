@@ -48,6 +48,7 @@ from weft.dialects.graph_shapes import (
     shape_of,
     show_extent,
     show_shape,
+    solutions,
     substitute,
     symbol,
 )
@@ -670,12 +671,13 @@ class _Names:
         self._parameters: set[str] = set()
         self._extents: dict[str, str] = {}
         texts = {dim.dim_param for proto in inputs for dim in _dims(proto.type)}
+        self._opaque = _unsolved(texts)
         for shape in shapes.values():
             parts = () if shape is None else (shape,) if isinstance(shape, str) else shape
             for part in parts:
                 texts |= {str(e) for e in part} if not isinstance(part, int | str) else {*_WORDS.findall(str(part))}
         self._taken: set[str] = set()
-        for text in texts:
+        for text in texts - self._opaque:
             with suppress(ShapeError):
                 self._taken |= names_in(parse_extent(text))
 
@@ -688,14 +690,13 @@ class _Names:
         return name
 
     def extent(self, text: str, parameter: str, axis: int) -> str:
-        """The extent that a model calls `text`: an expression over names, or another name; for one without a name,
-        one after its parameter."""
-        try:
-            found = parse_extent(text)
-            if names_in(found) or (isinstance(found, int) and found >= 0):
-                return text
-        except ShapeError:
-            pass
+        """The extent that a model calls `text`: an expression over names that extents of inputs determine, or a name;
+        for one without a name, one after its parameter."""
+        if text not in self._opaque:
+            with suppress(ShapeError):
+                found = parse_extent(text)
+                if names_in(found) or (isinstance(found, int) and found >= 0):
+                    return text
         is_named = bool(text.strip(" ?"))
         if not is_named or text not in self._extents:
             wanted = word_of(text) if is_named else f"{parameter}_{axis}"
@@ -712,6 +713,19 @@ class _Names:
             return extent
         found = substitute(parse_extent(extent), self._equal)
         return found if isinstance(found, int) else show_extent(found)
+
+
+def _unsolved(texts: Iterable[str]) -> set[str]:
+    """The texts of dimensions that read as expressions whose names the dimensions do not determine, such as `a*b` if
+    no dimension is `a`: exporters write them as names."""
+    parsed = dict[str, KnownExtent]()
+    for text in texts:
+        with suppress(ShapeError):
+            extent = parse_extent(text)
+            if extent is not None:
+                parsed[text] = extent
+    solved = {solution.name for solution in solutions(list(parsed.values()))}
+    return {text for text, extent in parsed.items() if not names_in(extent) <= solved}
 
 
 def _dims(kind: TypeProto) -> Iterable[Any]:

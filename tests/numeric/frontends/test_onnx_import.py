@@ -412,6 +412,17 @@ def test_names_of_extents_are_any_text() -> None:
     _checked(proto, np.ones(3, np.float32), np.ones((2, 4, 5), np.float32))
 
 
+@pytest.mark.parametrize("text", ["a*b", "a - b", "min(a, b)", "n*n", "-n"])
+def test_expressions_over_names_that_no_axis_determines_are_names(text: str) -> None:
+    nodes = [node("Add", "x z", "y")]
+    proto = model(nodes, {"x": [text], "z": [text]})
+    _checked(proto, np.ones(6, np.float32), np.ones(6, np.float32))
+    with pytest.raises(
+        ValueError, match=r"argument 2 \('z'\): expected shape .* = 6 \(from axis 0 of 'x'\), got shape \(5,\)"
+    ):
+        weft.build(weft.from_onnx(proto))["main"](np.ones(6, np.float32), np.ones(5, np.float32))
+
+
 @pytest.mark.parametrize("operator", ["Mean", "L1", "L2", "SumSquare", "Prod"])
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint32", "uint64"])
 def test_reductions_of_integers(operator: str, dtype: str) -> None:
