@@ -212,9 +212,15 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
 
     Attributes of subclasses, and of arrays of other libraries, are not believed: shape, strides, element type and
     address are those that NumPy's constructor finds. What a DLPack capsule or a buffer says about memory is believed.
-    Raises `TypeError` for a value without such a view, whatever its methods raise.
+    A number of Python stands for an array of rank 0 that is only read.
+    Raises `TypeError` for a value without such a view, whatever its methods raise, and `ValueError` for an integer
+    outside of the range of the elements.
     """
     spec = signature.args[position]
+    if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and _is_number(spec):
+        bits = _scalar_bits(ScalarSpec(spec.name, spec.dtype), value, partial(argument_error, signature, position))
+        size = spec.element.bytes
+        return np.frombuffer(bits.to_bytes(8, "little")[:size], numpy_dtype(spec)).reshape(())
     bfloat = isinstance(spec, ArraySpec) and spec.dtype == "bfloat16"
     try:
         hidden = hidden_meaning(value)
@@ -227,6 +233,10 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
     if hidden:
         raise argument_error(signature, position, TypeError, f"an array {spec}", hidden)
     return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
+
+
+def _is_number(spec: ArraySpec) -> bool:
+    return not spec.shape and spec.access == "read" and spec.element.kind != "stored"
 
 
 def _plain_view(value: object, bfloat: bool) -> Array:

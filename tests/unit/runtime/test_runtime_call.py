@@ -18,6 +18,7 @@ import weft
 from weft.backends.llvm.jit import jit
 from weft.dialects.low_signature import signature_of
 from weft.runtime.call import Caller, native_entry
+from weft.support.call_arguments import bind_arguments
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
@@ -724,3 +725,26 @@ def test_signatures_count_iterations() -> None:
     _, f, g = (op for op in module.ops if isinstance(op, FuncOp))
     assert signature_of(f).iterations == 1 + 100 * (1 + 34 * 2)
     assert [signature_of(op).calls_out for op in (f, g)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "expected"),
+    [
+        ("float32", 2.5, 2.5),
+        ("float32", True, 1.0),
+        ("int8", -128, -128),
+        ("bool", True, True),
+        ("uint64", (1 << 64) - 1, (1 << 64) - 1),
+        ("int8", 200, r"argument 1 \('A'\): expected an integer from -128 to 127 \(int8\), got 200"),
+        ("int64", 3.0, r"argument 1 \('A'\): expected an integer \(int64\), got float 3.0"),
+        ("bool", 1, r"argument 1 \('A'\): expected a bool, got int 1"),
+    ],
+)
+def test_numbers_stand_for_arrays_of_rank_0(dtype: str, number: object, expected: object) -> None:
+    signature = Signature("f", (ArraySpec("A", dtype, ()),))
+    if isinstance(expected, str):
+        with pytest.raises((TypeError, ValueError), match=expected):
+            bind_arguments(signature, [number], {})
+    else:
+        (array,) = bind_arguments(signature, [number], {}).arrays.values()
+        assert (array.shape, array.dtype, array[()]) == ((), np.dtype(dtype), expected)
