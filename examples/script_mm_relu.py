@@ -57,8 +57,9 @@ def main() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.random((128, 128), dtype=np.float32) for _ in range(2))
     expected = np.maximum(a @ b, 0)
-    for name, module in (("plain", MyModule), ("transformed", sch.mod)):
-        lib = weft.build(module, target="llvm")
+    for name, module in (("as written", MyModule), ("transformed", sch.mod), ("weft's own", MyModule)):
+        # A program without a schedule gets weft's own, unless it is built as it is written.
+        lib = weft.build(module, target="llvm", default_schedule=name != "as written")
         c = np.empty((128, 128), np.float32)
         lib["mm_relu"](a, b, c)
         np.testing.assert_allclose(c, expected, rtol=1e-5)
