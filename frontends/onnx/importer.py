@@ -25,6 +25,7 @@ from onnx import (
     GraphProto,
     ModelProto,
     NodeProto,
+    SparseTensorProto,
     TensorProto,
     TypeProto,
     ValueInfoProto,
@@ -60,6 +61,7 @@ from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
+from weft.frontends.onnx.node_order import ordered
 from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
@@ -222,9 +224,10 @@ class Scope:
                 pending += value.owner.operands if isinstance(value.owner, Operation) else ()
         return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
 
-    def tensor_of(self, proto: TensorProto) -> Known:
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
-        return self.shared.file.tensor(proto)
+        file = self.shared.file
+        return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
 
     def sizes(self) -> DataSizes:
         """Operators whose results have a size that depends on data, in the function that is being built."""
@@ -238,7 +241,7 @@ class Scope:
             if name in scope.names:
                 return scope.names[name]
             scope = scope.outer
-        raise Refusal(f"nothing computes '{name}', or only a node behind it (the graph has a cycle or is not ordered)")
+        raise Refusal(f"nothing computes '{name}', or only what depends on it (the graph has a cycle)")
 
     def outputs_of(self, graph: GraphProto) -> list[Entry]:
         """Convert the nodes of a graph within a node, whose inputs have names here; returns its outputs. Raises
@@ -251,9 +254,9 @@ class Scope:
             raise UnconvertedError
         return outputs
 
-    def run(self, nodes: Iterable[NodeProto]) -> None:
-        """Convert nodes, in their order."""
-        for number, proto in enumerate(nodes):
+    def run(self, nodes: Sequence[NodeProto]) -> None:
+        """Convert nodes, each after those that compute its inputs."""
+        for number, proto in ordered(nodes):
             self._run(proto, number)
 
     def _run(self, proto: NodeProto, number: int) -> None:
@@ -376,7 +379,7 @@ class Scope:
         absent = frozenset(set(function.input) - names.keys())
         inner = {**self.opsets, **opsets}
         scope = Scope(self.shared, inner, f"{place}/", self.depth + 1, None, names, self.constants)
-        scope.run(_with_attributes(node, given, absent) for node in function.node)
+        scope.run([_with_attributes(node, given, absent) for node in function.node])
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
         ]
@@ -653,8 +656,12 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
             scope.names[tensor.name] = None
             scope.shared.report("initializer", error, tensor.name)
     for sparse in graph.sparse_initializer:
-        scope.names[sparse.values.name] = None
-        scope.shared.report("initializer", Refusal("sparse tensors are not supported"), sparse.values.name)
+        name = sparse.values.name
+        try:
+            scope.names[name] = replace(scope.shared.file.sparse(sparse), name=word_of(name))
+        except Refusal as error:
+            scope.names[name] = None
+            scope.shared.report("initializer", error, name)
 
 
 class _Names:

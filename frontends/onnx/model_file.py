@@ -15,12 +15,12 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
-from onnx import ModelProto, TensorProto, defs, numpy_helper
+from onnx import ModelProto, SparseTensorProto, TensorProto, defs, numpy_helper
 
 from weft.dialects.constant_data import LARGE_BYTES
 from weft.dialects.element_types import STORED, TYPES
 from weft.frontends.onnx.known import Known
-from weft.frontends.onnx.node import Refusal, dtype_of
+from weft.frontends.onnx.node import MOST_ELEMENTS, Refusal, dtype_of
 from weft.frontends.onnx.registry import domain_name
 from weft.frontends.onnx.wire_format import without_elements
 from weft.support.argument_types import checked_argument
@@ -102,6 +102,26 @@ class ModelFile:
             return Known(numpy_helper.to_array(proto), dtype)
         except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
+
+    def sparse(self, proto: SparseTensorProto) -> Known:
+        """The elements of a sparse tensor, with zeros between them. Raises `Refusal` as `tensor` does, and for many
+        more zeros than elements."""
+        values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
+        shape, label = tuple(proto.dims), f"sparse tensor '{proto.values.name}'"
+        most = MOST_ELEMENTS + 64 * values.array.size
+        if any(extent < 0 for extent in shape) or prod(shape) > most:
+            raise Refusal(f"{label} of shape {shape} is not made dense: it must have 0 to {most} elements")
+        if indices.ndim == 2 and indices.shape[1] == len(shape):
+            rows = [indices[:, axis] for axis in range(len(shape))]
+            is_inside = all(np.all((row >= 0) & (row < extent)) for row, extent in zip(rows, shape, strict=True))
+            places = np.ravel_multi_index(rows, shape) if is_inside and rows else None
+        else:
+            places = indices if indices.ndim == 1 and np.all((indices >= 0) & (indices < prod(shape))) else None
+        if places is None or values.ndim != 1 or len(places) != values.array.size or indices.dtype != np.int64:
+            raise Refusal(f"{label} of shape {shape}: indices of shape {indices.shape} do not fit {values.shape} values")
+        found = np.zeros(prod(shape), values.array.dtype)
+        found[places] = values.array
+        return Known(found.reshape(shape), values.dtype)
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """The elements of a tensor in the model's file, or another of its folder, mapped."""

@@ -76,14 +76,15 @@ def _text(shape: Sequence[Extent]) -> str:
 
 @converts("Constant")
 def _constant(node: Node) -> Item:
-    tensor = node.attribute("value")
-    if tensor is not None:
-        return node.scope.tensor_of(tensor)
+    for name in ("value", "sparse_value"):
+        tensor = node.attribute(name) if node.takes(name) else None
+        if tensor is not None:
+            return node.scope.tensor_of(tensor)
     for name in ("value_int", "value_ints", "value_float", "value_floats"):
         if node.gives(name):
             dtype = "int64" if "int" in name else "float32"
             return Known(np.array(node.attribute(name), dtype), dtype)
-    raise node.refuse("attribute 'value' must be a dense tensor of numbers, or 'value_int' and the like")
+    raise node.refuse("attribute 'value' must be a tensor of numbers, or 'value_int' and the like")
 
 
 @converts("Shape")
