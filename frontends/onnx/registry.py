@@ -50,6 +50,8 @@ _FAMILIES: Final = (
     "contrib.blocks",
     "contrib.convolutions",
     "contrib.elementwise",
+    "contrib.experts",
+    "contrib.grouped_attention",
     "contrib.images",
     "contrib.normalization",
     "contrib.products",

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent, add, multiply, show_shape
+from weft.dialects.graph_shapes import Extent, add, multiply, show_shape, subtract
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
@@ -356,7 +356,7 @@ def _decoder_attention(
     attention_bias: Value | None = None,
     past_key: Value | None = None,
     past_value: Value | None = None,
-    past_sequence_length: Item | None = None,
+    past_sequence_length: Value | None = None,
     beam_width: Item | None = None,
     cache_indirection: Item | None = None,
     bias: Value | None = None,
@@ -367,15 +367,40 @@ def _decoder_attention(
     past_present_share_buffer: bool | None = None,
     scale: float | None = None,
 ) -> Sequence[Item | None]:
-    """Of one query for each sequence. `output_qk` says that an output has the weights."""
-    check_flag_off(node, "past_present_share_buffer", past_present_share_buffer, _SHARED)
+    """Of one query for each sequence. `output_qk` says that an output has the weights.
+
+    With `past_present_share_buffer`, caches have room for later tokens: the new key is put at `past_sequence_length`,
+    and those after it are not seen."""
     check_absent(node, _BEAMS, 9)
-    del past_sequence_length, beam_width, output_qk  # of shared buffers and of beams
+    del beam_width, output_qk
     operands = _unpacked(node, query, key, value, bias, num_heads)
+    past = _pair(node, past_key, past_value)
+    if past_present_share_buffer and past is not None:
+        if past_sequence_length is None:
+            raise node.refuse("attribute 'past_present_share_buffer' = 1 needs input 'past_sequence_length'")
+        place = ops.reshape(ops.cast(past_sequence_length, "int64"), [1, 1, 1, 1])
+        check_rank(node, "past_key", past[0], 4)
+        room = past[0].shape[2]
+        places = ops.reshape(ops.iota([room]), [1, 1, room, 1])
+        caches = [ops.where(ops.equal(places, place), new, old) for new, old in zip(operands[1:], past, strict=True)]
+        seen = ops.reshape(ops.less_equal(places, place), [1, 1, 1, room])
+        lowest = ops.where(seen, ops.full([], 0, query.dtype), ops.full([], float("-inf"), query.dtype))
+        if attention_bias is not None:
+            lowest = ops.add(lowest, _filled(attention_bias, room))
+        mask = None if mask_index is None else _filled(mask_index, room)
+        operands, past, attention_bias, mask_index = (operands[0], caches[0], caches[1]), None, lowest, mask
     return _several(
-        node, operands, _pair(node, past_key, past_value), mask_index, attention_bias, mask_name="mask_index",
-        mask_filter_value=mask_filter_value, is_causal=False, scale=scale,
+        node, operands, past, mask_index, attention_bias, mask_name="mask_index", mask_filter_value=mask_filter_value,
+        is_causal=False, scale=scale,
     )  # fmt: skip
+
+
+def _filled(value: Value, room: Extent) -> Value:
+    """A mask or bias of the tokens so far, with zeros for those that a cache has room for."""
+    own = value.shape[-1]
+    if own == room:
+        return value
+    return ops.pad(value, [(0, 0)] * (value.ndim - 1) + [(0, subtract(room, own))])
 
 
 def _packed(

@@ -102,9 +102,7 @@ def _gather_block_quantized(
         raise node.refuse(f"attribute 'block_size' must be a power of 2 from 16 on, got {block_size}")
     is_packed = data.dtype == "uint8"
     if is_packed and (bits not in (2, 4, 8) or chosen != 0):
-        raise node.refuse(
-            f"attributes 'bits' = {bits} and 'gather_axis' = {chosen} must be 2, 4 or 8, and 0"
-        )
+        raise node.refuse(f"attributes 'bits' = {bits} and 'gather_axis' = {chosen} must be 2, 4 or 8, and 0")
     if chosen == along:
         raise node.refuse(f"attributes 'gather_axis' and 'quantize_axis' must differ, got {chosen} for both")
     extent = data.shape[chosen]
@@ -113,8 +111,8 @@ def _gather_block_quantized(
     zeros = None if zero_points is None else ops.take(zero_points, wrapped, chosen)
     numbers, factors = taken
     if is_packed and bits < 8:
-        numbers = _unpacked(numbers, bits)
-        zeros = None if zeros is None else _unpacked(zeros, bits)
+        numbers = unpacked(numbers, bits)
+        zeros = None if zeros is None else unpacked(zeros, bits)
     axis = along + indices.ndim - 1 if along > chosen else along
     length = numbers.shape[axis]
     if not isinstance(length, int):
@@ -139,7 +137,7 @@ def _gather_block_quantized(
     return ops.where(inside, found, ops.full([], 0, scales.dtype))
 
 
-def _unpacked(data: Value, bits: int) -> Value:
+def unpacked(data: Value, bits: int) -> Value:
     """Numbers of few bits, the lowest bits of each byte first, along the last axis."""
     shifts = [ops.right_shift(data, ops.full([], bits * at, "uint8")) for at in range(8 // bits)]
     fields = ops.stack([ops.bitwise_and(shifted, ops.full([], (1 << bits) - 1, "uint8")) for shifted in shifts], -1)
