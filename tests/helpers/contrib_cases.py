@@ -710,6 +710,8 @@ def _moe(draw: Draw) -> None:
         if draw.random.random() < 0.5:
             draw.attributes["swiglu_limit"] = 1.5
     if draw.operator == "QMoE":
+        draw.inputs += [""] * (14 - len(draw.inputs))
+        draw.give("router_weights", draw.maybe(draw.floats(tokens, number, low=0.1), 0.3))
         draw.attributes["expert_weight_bits"] = bits
         draw.attributes |= {"block_size": block} if block else {}
     # onnxruntime rounds activations to 8 bits for weights of 8 bits in blocks.

@@ -209,7 +209,8 @@ def _qmoe(
         third,
     )
     activation = _Activation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
-    return _experts(node, input, router_probs, layers, activation, k, normalize_routing_weights, router_weights)
+    normalizes = normalize_routing_weights or router_weights is None  # onnxruntime has no others on the CPU
+    return _experts(node, input, router_probs, layers, activation, k, normalizes, router_weights)
 
 
 def _dequantized(
