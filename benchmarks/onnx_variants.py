@@ -101,9 +101,7 @@ class Causal(nn.Module):
 class Residual(nn.Module):
     def __init__(self, before: int, after: int, stride: int) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            *_convolution(before, after, 3, stride), nn.ReLU(), *_convolution(after, after, 3, 1)
-        )
+        self.body = nn.Sequential(*_convolution(before, after, 3, stride), nn.ReLU(), *_convolution(after, after, 3, 1))
         self.skip = nn.Identity() if stride == 1 else nn.Sequential(*_convolution(before, after, 1, stride))
 
     def forward(self, image: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
   weft import model.onnx -o model.mlir                     # weights in model.safetensors beside it
   weft import model.onnx -o model.mlir --shape input=nx3x224x224
   weft import model.onnx -o model.mlir --weights w.safetensors --bind axes=axes.npy
+  weft import model.onnx --list-operators                  # which nodes can be imported, and why others cannot
 
 --shape takes numbers, names and ranges (docs/dynamic-shapes.md), of a sequence the axes of its tensors with commas
 between them. --bind gives inputs whose values must be known, such as axes.
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from xdsl.context import Context
 
-from weft.driver.programs import onnx_module
+from weft.driver.programs import onnx_module, onnx_operators
 from weft.driver.weights import save_weights
 from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
@@ -32,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the model, an .onnx file")
     parser.add_argument("-o", "--output", metavar="FILE", help="the text (default: the model's name with .mlir)")
     parser.add_argument("--weights", metavar="FILE", help="the weights (default: the text's name with .safetensors)")
+    parser.add_argument(
+        "--list-operators", action="store_true", help="print the operators of the model and write nothing"
+    )
     add_import_arguments(parser)
 
 
@@ -49,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(arguments.file)
     if source.suffix != ".onnx":
         raise CompileError(f"'{source}': weft import reads .onnx files")
+    if arguments.list_operators:
+        return _list_operators(source, arguments)
     output = Path(arguments.output or source.with_suffix(".mlir"))
     weights = Path(arguments.weights or output.with_suffix(".safetensors"))
     for path in (output, weights):
@@ -64,3 +70,21 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (output, weights):
         print(f"saved     {path}")
     return 0
+
+
+def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
+    """Print the number of nodes of each operator, how many are imported, and why others are not. Returns 1 if there are
+    such."""
+    constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
+    outcomes = onnx_operators(source, stated_shapes(arguments), constants)
+    width = max(map(len, outcomes), default=8)
+    print(f"{'operator':{width}}  nodes  imported")
+    for label, outcome in sorted(outcomes.items()):
+        print(f"{label:{width}}  {outcome.nodes:5}  {outcome.converted:8}")
+        for problem in outcome.problems:
+            more = f" and {len(problem.places) - 1} more" if len(problem.places) > 1 else ""
+            print(f"{'':{width}}         refused: {problem.message}, at {problem.places[0]}{more}")
+        refused = sum(len(problem.places) for problem in outcome.problems)
+        if outcome.converted + refused < outcome.nodes:
+            print(f"{'':{width}}         {outcome.nodes - outcome.converted - refused} follow nodes that are refused")
+    return 0 if all(outcome.converted == outcome.nodes and not outcome.problems for outcome in outcomes.values()) else 1

@@ -56,7 +56,7 @@ from weft.dialects.input_shapes import unify
 from weft.frontends.data_sizes import DataSizes
 from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
-from weft.frontends.onnx.fallback import fall_back
+from weft.frontends.onnx.fallback import fall_back, fallback_hint
 from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
@@ -93,7 +93,7 @@ _MISFITS: Final = (LookupError, TypeError, ValueError, ArithmeticError, Recursio
 
 
 @dataclass
-class _Problem:
+class Problem:
     """Why nodes cannot be converted, and which."""
 
     operator: str
@@ -103,6 +103,17 @@ class _Problem:
     def __str__(self) -> str:
         more = f" and {len(self.places) - 4} more" if len(self.places) > 4 else ""
         return f"{self.operator}: {self.message}, at {', '.join(self.places[:4])}{more}"
+
+
+@dataclass
+class Outcome:
+    """The nodes of an operator, and what the import made of them."""
+
+    nodes: int = 0
+    """All of them; those of functions and of loops that are written out as often as they are."""
+    converted: int = 0
+    problems: list[Problem] = field(default_factory=list[Problem])
+    """Why nodes are refused; others follow nodes that are."""
 
 
 class UnconvertedError(Exception):
@@ -117,7 +128,11 @@ class Import:
         self.builder = builder
         self.fallback = fallback
         self.functions = {(domain_name(f.domain), f.name): f for f in file.model.functions}
-        self.problems: dict[tuple[str, str], _Problem] = {}
+        self.problems: dict[tuple[str, str], Problem] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        """By operators, as errors call them."""
+        self.replaceable: dict[str, tuple[str, str, int]] = {}
+        """Operators that may have an implementation to fall back to: how errors call them -> domain, name, opset."""
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs, by their values."""
@@ -140,7 +155,7 @@ class Import:
     def report(self, operator: str, error: CompileError | ShapeError, place: str) -> None:
         """Record what could not be converted."""
         message = error.message if isinstance(error, CompileError) else str(error)
-        problem = self.problems.setdefault((operator, message), _Problem(operator, message))
+        problem = self.problems.setdefault((operator, message), Problem(operator, message))
         problem.places.append(place)
         if isinstance(error, Refusal):
             self.unbound |= error.unbound
@@ -150,6 +165,7 @@ class Import:
         if not self.problems:
             return
         lines = [f"  {problem}" for problem in self.problems.values()]
+        lines += fallback_hint(self.replaceable)
         count = sum(len(problem.places) for problem in self.problems.values())
         error = Refusal(f"{self.file.name}: {count} node{'s' * (count > 1)} cannot be imported:\n" + "\n".join(lines))
         error.unbound = frozenset(self.unbound)
@@ -273,7 +289,9 @@ class Scope:
             if opset is None:
                 raise Refusal(f"the model imports no opset of the domain '{domain or 'ai.onnx'}'")
             label = f"{label} (opset {opset})"
-            found = self._converted(proto, domain, opset, place)
+            shared.outcomes.setdefault(label, Outcome()).nodes += 1
+            found = self._converted(proto, domain, opset, place, label)
+            shared.outcomes[label].converted += any(item is not None for item in found)
         except (CompileError, ShapeError) as error:
             shared.report(label, error, place)
             items = [self.names.get(name) for name in proto.input]
@@ -294,7 +312,7 @@ class Scope:
         if isinstance(item, Value) and isinstance(item.ssa.owner, Operation):
             item.ssa.name_hint = word_of(name)
 
-    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
+    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str, label: str) -> Sequence[Entry | None]:
         """The outputs of a node; none where an input could not be converted."""
         operator = proto.op_type
         schema = schema_of(operator, opset, domain) or definition_of(domain, operator, opset)
@@ -303,6 +321,7 @@ class Scope:
         is_defined = schema is not None
         convert = None if function is not None else converter_of(domain, operator, version, is_defined=is_defined)
         if convert is None and function is None and not self.shared.fallback and not _has_body(schema):
+            self.shared.replaceable[label] = domain, operator, opset
             raise Refusal(_unknown(domain, operator, schema))
         inputs: list[Entry | None] = []
         for name in proto.input:
@@ -318,13 +337,15 @@ class Scope:
         node = Node(proto, domain, version, schema, inputs, scope)
         try:
             node.check()
-            return self._by_converter(node, convert, opset, place)
+            return self._by_converter(node, convert, opset, place, label)
         except _MISFITS as error:
             if is_users(domain, operator, version):
                 raise
             raise Refusal(_misfit(node, error)) from error
 
-    def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
+    def _by_converter(
+        self, node: Node, convert: Converter | None, opset: int, place: str, label: str
+    ) -> Sequence[Entry | None]:
         """The outputs of a node that no function of the model defines."""
         by_user = is_users(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
@@ -338,6 +359,7 @@ class Scope:
                     return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
+                    self.shared.replaceable[label] = node.domain, node.operator, opset
                     raise
                 return fall_back(node, opset)
         if not _has_body(node.schema):
@@ -544,6 +566,30 @@ def import_model(
             extents = error.extents
         else:
             return shared.builder, frozenset(file.others)
+
+
+def operators_of(
+    source: str | os.PathLike[str] | bytes | ModelProto,
+    shapes: Mapping[str, InputShape],
+    constants: Mapping[str, ArrayLike],
+) -> Mapping[str, Outcome]:
+    """What an import makes of the nodes of a model, by their operators. Raises as `import_model` does, except for nodes
+    that cannot be converted."""
+    file = ModelFile.read(source)
+    extents: Mapping[str, KnownExtent] = {}
+    while True:
+        shared = Import(file, BlockBuilder(), False)
+        try:
+            _build_main(shared, shapes, constants, extents)
+        except _EqualExtents as error:
+            extents = error.extents
+            continue
+        except CompileError:
+            if not shared.problems:
+                raise
+        for problem in shared.problems.values():
+            shared.outcomes.setdefault(problem.operator, Outcome()).problems.append(problem)
+        return shared.outcomes
 
 
 class _EqualExtents(Exception):

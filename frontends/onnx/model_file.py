@@ -118,9 +118,7 @@ class ModelFile:
         else:
             places = indices if indices.ndim == 1 and np.all((indices >= 0) & (indices < prod(shape))) else None
         if places is None or values.ndim != 1 or len(places) != values.array.size or indices.dtype != np.int64:
-            raise Refusal(
-                f"{label} of shape {shape}: indices {indices.shape} do not fit {values.shape} values"
-            )
+            raise Refusal(f"{label} of shape {shape}: indices {indices.shape} do not fit {values.shape} values")
         found = np.zeros(prod(shape), values.array.dtype)
         found[places] = values.array
         return Known(found.reshape(shape), values.dtype)

@@ -125,7 +125,7 @@ def drawn(operator: str, seed: int) -> Draw:
 # Elementwise operators and norms
 
 
-@makes("Gelu", "QuickGelu", "FastGelu", "BiasGelu", "Affine", "ParametricSoftplus", "ScaledTanh")
+@makes("Gelu", "QuickGelu", "FastGelu", "BiasGelu")
 def _activation(draw: Draw) -> None:
     shape = [draw.size() for _ in range(draw.size(1, 3))]
     draw.give("A" if draw.operator == "BiasGelu" else "X", draw.floats(*shape))
@@ -135,8 +135,6 @@ def _activation(draw: Draw) -> None:
         draw.give("bias", draw.maybe(draw.floats(shape[-1])))
     elif draw.operator == "QuickGelu" and draw.random.random() < 0.7:
         draw.attributes["alpha"] = draw.random.uniform(0.5, 2)
-    elif draw.operator in ("Affine", "ParametricSoftplus", "ScaledTanh"):
-        draw.attributes |= {"alpha": 1.25, "beta": 0.75}
 
 
 @makes("BiasSoftmax")

@@ -111,21 +111,6 @@ def _complex_mul(node: Node, A: Value, B: Value) -> Item:
     return ops.concatenate([real, ops.add(ops.multiply(a, d), ops.multiply(b, c))], -1)
 
 
-@defines("Affine", domain="")
-def _affine(node: Node, X: Value, *, alpha: float = 1.0, beta: float = 0.0) -> Item:
-    return ops.add(ops.multiply(X, alpha), beta)
-
-
-@defines("ParametricSoftplus", domain="")
-def _parametric_softplus(node: Node, X: Value, *, alpha: float, beta: float) -> Item:
-    return ops.multiply(ops.softplus(ops.multiply(X, beta)), alpha)
-
-
-@defines("ScaledTanh", domain="")
-def _scaled_tanh(node: Node, input: Value, *, alpha: float, beta: float) -> Item:
-    return ops.multiply(ops.tanh(ops.multiply(input, beta)), alpha)
-
-
 _Activation = Callable[..., Value]
 _ACTIVATIONS: Final[Mapping[str, tuple[_Activation, Sequence[float]]]] = {
     "Relu": (lambda x: ops.relu(x), ()),

@@ -50,16 +50,12 @@ def _experts(
     """Tokens are sorted by their experts, so that each layer is one product of groups of rows."""
     first, second, third = layers
     if activation.name not in _ACTIVATIONS:
-        raise node.refuse(
-            f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {activation.name}"
-        )
+        raise node.refuse(f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {activation.name}")
     is_gated = activation.name == "swiglu"
     if activation.fusion not in ((0, 1, 2) if is_gated else (0,)):
         raise node.refuse(f"attribute 'swiglu_fusion' = {activation.fusion} does not fit {activation.name}")
     if (third is not None) != (is_gated and not activation.fusion):
-        raise node.refuse(
-            "input 'fc3_experts_weights' belongs to swiglu with 'swiglu_fusion' = 0, and to that alone"
-        )
+        raise node.refuse("input 'fc3_experts_weights' belongs to swiglu with 'swiglu_fusion' = 0, and to that alone")
     number = first.weights.shape[0]
     if not isinstance(number, int) or not node.equal(router.shape[-1], number) or not 1 <= chosen <= number:
         raise node.refuse(f"attribute 'k' = {chosen}: {router.shape[-1]} scores do not choose of {number} experts")
@@ -195,9 +191,7 @@ def _qmoe(
     ) -> _Layer:
         width = bits or expert_weight_bits
         if scales is None or width not in (2, 4, 8):
-            raise node.refuse(
-                f"attribute 'expert_weight_bits' = {width} must be 2, 4 or 8, with scales of weights"
-            )
+            raise node.refuse(f"attribute 'expert_weight_bits' = {width} must be 2, 4 or 8, with scales of weights")
         return _Layer(_dequantized(node, weights, scales, zeros, width, block_size or 0, input.dtype), bias)
 
     third = None

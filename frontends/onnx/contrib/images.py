@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import defines
@@ -90,25 +90,6 @@ def _crop_and_resize(
 
 def _between(left: Value, right: Value, share: Value) -> Value:
     return ops.add(left, ops.multiply(ops.subtract(right, left), share))
-
-
-@defines("ImageScaler", domain="")
-def _image_scaler(node: Node, input: Value, *, bias: list[float] | None = None, scale: float = 1.0) -> Item:
-
-    found = ops.multiply(input, scale)
-    if bias is None:
-        return found
-    return ops.add(found, ops.expand_dims(Known.of(bias, input.dtype).constant(), [1, 2]))
-
-
-@defines("Crop", domain="")
-def _crop(node: Node, input: Value, *, border: list[int], scale: list[int] | None = None) -> Item:
-    """Images without borders (left, top, right, bottom), or of the size `scale` from the left and top ones on."""
-    if input.ndim != 4 or len(border) != 4 or (scale is not None and len(scale) != 2):
-        raise node.refuse(f"attributes 'border' = {border} and 'scale' = {scale} are of 4 and 2 numbers, of images")
-    left, top, right, bottom = border
-    ends = [-bottom or None, -right or None] if scale is None else [top + scale[0], left + scale[1]]
-    return ops.strided_slice(input, [top, left], ends, [1, 1], [2, 3])
 
 
 @defines("Inverse")
