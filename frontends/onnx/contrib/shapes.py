@@ -68,11 +68,11 @@ def _torch_embedding(
 
 
 @defines("IsAllFinite")
-def _is_all_finite(node: Node, *inputs: Value, isinf_only: bool = False, isnan_only: bool = False) -> Item:
+def _is_all_finite(node: Node, *input: Value, isinf_only: bool = False, isnan_only: bool = False) -> Item:
     if isinf_only and isnan_only:
         raise node.refuse("attributes 'isinf_only' and 'isnan_only' exclude each other")
     found: Value | None = None
-    for value in inputs:
+    for value in input:
         wrong = ops.isinf(value) if isinf_only else ops.isnan(value) if isnan_only else None
         bad = ops.logical_not(ops.isfinite(value)) if wrong is None else wrong
         good = ops.logical_not(ops.any(bad))
