@@ -56,6 +56,7 @@ from weft.dialects.input_shapes import unify
 from weft.frontends.data_sizes import DataSizes
 from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
+from weft.frontends.onnx.contrib.refused import REASONS
 from weft.frontends.onnx.fallback import fall_back, fallback_hint
 from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
@@ -477,6 +478,8 @@ def _version(versions: Sequence[int], opset: int) -> int:
 def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
     if schema is not None:
         return "there is no converter (weft.onnx.register adds one)"
+    if domain == "com.microsoft" and operator in REASONS:
+        return REASONS[operator]
     if domain:
         return "there is no converter for this domain (weft.onnx.register adds one)"
     return _not_defined(operator)
