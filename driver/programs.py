@@ -88,6 +88,7 @@ def onnx_module(
     constants: Mapping[str, ArrayLike] | None = None,
     *,
     fallback: bool = False,
+    weights: str | os.PathLike[str] | None = None,
     into: Callable[[], BlockBuilder] | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
     """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
@@ -95,7 +96,9 @@ def onnx_module(
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     importer = _onnx_importer()
-    builder, files = importer.import_model(model, into or BlockBuilder, shapes or {}, constants or {}, fallback)
+    builder, files = importer.import_model(
+        model, into or BlockBuilder, shapes or {}, constants or {}, fallback, weights
+    )
     return builder.get(), files
 
 

@@ -30,7 +30,7 @@ _LEAST = 1 << 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the model, an .onnx file")
+    parser.add_argument("file", help="the model, an .onnx file or a folder with one")
     parser.add_argument("-o", "--output", metavar="FILE", help="the text (default: the model's name with .mlir)")
     parser.add_argument("--weights", metavar="FILE", help="the weights (default: the text's name with .safetensors)")
     parser.add_argument(
@@ -40,10 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_import_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--shape`, `--bind` and `--fallback`."""
+    """`--shape`, `--bind`, `--bind-weights` and `--fallback`."""
     add_shape_argument(parser)
     parser.add_argument(
         "--bind", metavar="NAME=FILE", action="append", default=[], help="the value of an input, a .npy file"
+    )
+    parser.add_argument(
+        "--bind-weights", metavar="FILE", help="tensors of initializers and inputs by their names, a .safetensors file"
     )
     parser.add_argument("--fallback", action="store_true", help="run operators that weft lacks in ONNX's reference")
 
@@ -51,18 +54,22 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` and `OSError`."""
     source = Path(arguments.file)
-    if source.suffix != ".onnx":
-        raise CompileError(f"'{source}': weft import reads .onnx files")
+    if source.suffix != ".onnx" and not source.is_dir():
+        raise CompileError(f"'{source}': weft import reads .onnx files, and folders with one")
     if arguments.list_operators:
         return _list_operators(source, arguments)
     output = Path(arguments.output or source.with_suffix(".mlir"))
     weights = Path(arguments.weights or output.with_suffix(".safetensors"))
     for path in (output, weights):
         check_output(path, source)
+        if arguments.bind_weights is not None:
+            check_output(path, Path(arguments.bind_weights))
     if weights.resolve().parent != output.resolve().parent or weights.resolve() == output.resolve():
         raise CompileError(f"the weights '{weights}' must be another file in the folder of '{output}'")
     constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
-    module, _ = onnx_module(source, stated_shapes(arguments), constants, fallback=arguments.fallback)
+    module, _ = onnx_module(
+        source, stated_shapes(arguments), constants, fallback=arguments.fallback, weights=arguments.bind_weights
+    )
     save_weights(module, weights, _LEAST)
     text = StringIO()
     ScopedMLIRTarget().emit(Context(), module, text)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -62,7 +63,7 @@ from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
-from weft.frontends.onnx.node_order import ordered
+from weft.frontends.onnx.node_order import graphs_within, ordered
 from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
@@ -70,6 +71,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.input_axes import Axis, axes_of, show_axes
 from weft.support.locations import node_location
 from weft.support.names import free_name
+from weft.support.safetensors import StoredTensor, read_safetensors
 from weft.texpr.shapes import value_name
 
 if TYPE_CHECKING:
@@ -124,10 +126,14 @@ class UnconvertedError(Exception):
 class Import:
     """What scopes of one import share."""
 
-    def __init__(self, file: ModelFile, builder: BlockBuilder, fallback: bool) -> None:
+    def __init__(
+        self, file: ModelFile, builder: BlockBuilder, fallback: bool, weights: Mapping[str, StoredTensor] | None = None
+    ) -> None:
         self.file = file
         self.builder = builder
         self.fallback = fallback
+        self.weights = weights or {}
+        """Tensors of another file that take the place of those of the model, by their names."""
         self.functions = {(domain_name(f.domain), f.name): f for f in file.model.functions}
         self.problems: dict[tuple[str, str], Problem] = {}
         self.outcomes: dict[str, Outcome] = {}
@@ -166,6 +172,9 @@ class Import:
         if not self.problems:
             return
         lines = [f"  {problem}" for problem in self.problems.values()]
+        if self.unbound:
+            names = ", ".join(f"'{name}'" for name in sorted(self.unbound))
+            lines.append(f"constants= (weft import --bind) gives values of inputs that must be known: {names}")
         lines += fallback_hint(self.replaceable)
         count = sum(len(problem.places) for problem in self.problems.values())
         error = Refusal(f"{self.file.name}: {count} node{'s' * (count > 1)} cannot be imported:\n" + "\n".join(lines))
@@ -360,7 +369,8 @@ class Scope:
                     return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
-                    self.shared.replaceable[label] = node.domain, node.operator, opset
+                    if not any(True for _ in graphs_within(node.proto)):
+                        self.shared.replaceable[label] = node.domain, node.operator, opset
                     raise
                 return fall_back(node, opset)
         if not _has_body(node.schema):
@@ -549,26 +559,43 @@ def import_model(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
     fallback: bool,
+    weights: str | os.PathLike[str] | None = None,
 ) -> tuple[BlockBuilder, frozenset[str]]:
     """Build the function @main of a model. Returns its builder, and the files that the model's file refers to, by their
     paths from its folder.
 
-    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. If operators
+    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters; initializers
+    and inputs of the names in the file `weights`, of the safetensors format, are the tensors of this file. If operators
     require that extents of different names are equal, the import starts again with one name for them. Raises
     `CompileError`, `OSError`, and `TypeError` for arguments of other types.
     """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
+    checked_argument("from_onnx", "weights", str | os.PathLike | None, weights)
     file = ModelFile.read(source)
+    stored = {} if weights is None else _weights_of(file, Path(weights))
     extents: Mapping[str, KnownExtent] = {}
     while True:
-        shared = Import(file, new_builder(), fallback)
+        shared = Import(file, new_builder(), fallback, stored)
         try:
             _build_main(shared, shapes, constants, extents)
         except _EqualExtents as error:
             extents = error.extents
         else:
             return shared.builder, frozenset(file.others)
+
+
+def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
+    """The tensors of a file that have names of the model's initializers and inputs. Raises `CompileError` if none
+    has."""
+    graph = file.model.graph
+    names = [entry.name for entry in (*graph.initializer, *graph.input)]
+    tensors = read_safetensors(path)
+    found = {name: tensors[name] for name in names if name in tensors}
+    if not found:
+        examples = ", ".join(f"'{name}'" for name in list(tensors)[:3]) or "none"
+        raise CompileError(f"'{path}' has no tensor of {file.name}: its names are {examples} and so on")
+    return found
 
 
 def operators_of(
@@ -646,6 +673,9 @@ def _build_main(
         try:
             if proto.name in constants:
                 scope.names[proto.name] = _bound(proto, constants[proto.name])
+            elif proto.name in shared.weights:
+                known = file.stored(shared.weights[proto.name], proto.name)
+                scope.names[proto.name] = _bound(proto, known.array)
             else:
                 entry, made = _parameters(proto, names, shapes)
                 scope.names[proto.name] = entry
@@ -698,9 +728,12 @@ def _set_location(items: Sequence[Entry | None], place: str) -> None:
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:
     """Let the names of a graph's own tensors stand for them."""
+    file, stored = scope.shared.file, scope.shared.weights if scope.outer is None else {}
     for tensor in graph.initializer:
         try:
-            scope.names[tensor.name] = replace(scope.shared.file.tensor(tensor), name=word_of(tensor.name))
+            other = stored.get(tensor.name)
+            known = file.tensor(tensor) if other is None else file.stored(other, tensor.name, tensor)
+            scope.names[tensor.name] = replace(known, name=word_of(tensor.name))
         except Refusal as error:
             scope.names[tensor.name] = None
             scope.shared.report("initializer", error, tensor.name)

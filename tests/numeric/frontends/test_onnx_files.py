@@ -16,6 +16,7 @@ from onnx import ModelProto, helper, numpy_helper
 from onnx_models import BOOL, FLOAT, model, node, perceptron
 
 import weft
+from weft.support.safetensors import StoredTensor, write_safetensors
 from weft.tools.weft_cli import execute
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -142,3 +143,111 @@ def test_operators_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "refused: ONNX has no such operator in this opset, did you mean 'Floor' or 'Loop'?, at node 1",
         "Neg (opset 18) 1 1",
     ]
+
+
+# Weights in other files, and folders
+
+
+def _mlp_of(x: Any, weights: dict[str, Any]) -> Any:
+    return np.maximum(x @ weights["fc1.weight"] + weights["fc1.bias"], 0) @ weights["fc2.weight"]
+
+
+def _save_safetensors(path: Path, arrays: dict[str, Any]) -> None:
+    stored = {name: StoredTensor("F32", a.shape, memoryview(a.tobytes())) for name, a in arrays.items()}
+    write_safetensors(path, stored)
+
+
+def test_weights_by_name(tmp_path: Path) -> None:
+    """Tensors of a file take the place of initializers and of inputs."""
+    arrays = {t.name: numpy_helper.to_array(t) * 2 for t in perceptron().graph.initializer}
+    x, path = np.random.default_rng(0).standard_normal((3, 16)).astype(np.float32), tmp_path / "w.safetensors"
+    _save_safetensors(path, {**arrays, "other": np.zeros(3, np.float32)})
+    wanted = _mlp_of(x, arrays)
+    np.testing.assert_allclose(_interpreted(perceptron(), x, weights=path), wanted, rtol=1e-4, atol=1e-5)
+    proto = perceptron()
+    proto.graph.input.extend(
+        helper.make_tensor_value_info(t.name, FLOAT, list(t.dims)) for t in proto.graph.initializer
+    )
+    del proto.graph.initializer[:]
+    module = weft.from_onnx(proto, weights=path)
+    found = weft.Interpreter(module).call("main", x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    onnx.save(proto, tmp_path / "m.onnx")
+    command = ["import", str(tmp_path / "m.onnx"), "--bind-weights", str(path)]
+    assert execute(command) == 0
+    found = weft.Interpreter(weft.parse_file(tmp_path / "m.mlir")).call("main", x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    before = path.read_bytes()
+    with pytest.raises(weft.CompileError, match="is read: it cannot be the output as well"):
+        execute([*command, "--weights", str(path)])
+    assert path.read_bytes() == before
+
+
+def test_weights_that_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    _save_safetensors(path, {"fc1.bias": np.zeros(31, np.float32)})
+    with pytest.raises(weft.CompileError, match=r"'fc1.bias' is float32 of shape \(31,\), but .* \(32,\)"):
+        weft.from_onnx(perceptron(), weights=path)
+    _save_safetensors(path, {"bias": np.zeros(31, np.float32)})
+    with pytest.raises(weft.CompileError, match="has no tensor of the model: its names are 'bias' and so on"):
+        weft.from_onnx(perceptron(), weights=path)
+
+
+def test_weights_far_into_a_file(tmp_path: Path) -> None:
+    """The offset of external data does not fit 32 bits; the file has a hole before them."""
+    proto, offset = perceptron(), (5 << 30) + 4096
+    tensors = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
+    with (tmp_path / "m.onnx.data").open("wb") as file:
+        for tensor in proto.graph.initializer:
+            data = tensors[tensor.name].tobytes()
+            file.seek(offset)
+            file.write(data)
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            for key, value in (("location", "m.onnx.data"), ("offset", offset), ("length", len(data))):
+                tensor.external_data.add(key=key, value=str(value))
+            offset += len(data)
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    x = np.ones((2, 16), np.float32)
+    np.testing.assert_allclose(_interpreted(tmp_path, x), _mlp_of(x, tensors), rtol=1e-4, atol=1e-5)
+
+
+def test_folders(tmp_path: Path) -> None:
+    with pytest.raises(weft.CompileError, match=r"is a folder, which must hold one \.onnx file: found none"):
+        weft.from_onnx(tmp_path)
+    for name in ("decoder_model.onnx", "encoder_model.onnx"):
+        onnx.save(perceptron(), tmp_path / name)
+    with pytest.raises(weft.CompileError, match=r"found 'decoder_model\.onnx', 'encoder_model\.onnx'"):
+        weft.from_onnx(tmp_path)
+    (tmp_path / "encoder_model.onnx").unlink()
+    x = np.ones((2, 16), np.float32)
+    np.testing.assert_array_equal(_interpreted(tmp_path, x), _interpreted(perceptron(), x))
+
+
+def _merged() -> ModelProto:
+    """A decoder as optimum merges those of the first step, and of others with a cache, into one."""
+
+    def branch(nodes: Any, outputs: str) -> onnx.GraphProto:
+        entries = [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs.split()]
+        return helper.make_graph(nodes, "branch", [], entries)
+
+    first = branch([node("MatMul", "x w", "k"), node("MatMul", "k w", "l")], "l k")
+    others = [node("MatMul", "x w", "k"), node("Concat", "past k", "all", axis=1), node("MatMul", "k w", "l")]
+    chosen = helper.make_node(
+        "If", ["use_cache_branch"], ["logits", "present"], then_branch=branch(others, "l all"), else_branch=first
+    )
+    inputs = {"x": ["batch", "length", 4], "past": ["batch", "past_length", 4], "use_cache_branch": [1]}
+    weights = {"w": np.eye(4, dtype=np.float32) * 2}
+    return model([chosen], inputs, "logits present", weights, types={"use_cache_branch": BOOL})
+
+
+def test_merged_decoders() -> None:
+    """The branch that is bound is the model; without, the error says which input to bind."""
+    x, past = np.ones((1, 2, 4), np.float32), np.zeros((1, 3, 4), np.float32)
+    for uses, length in ((True, 5), (False, 2)):
+        bound = {"use_cache_branch": np.array([uses])}
+        logits, present = _interpreted(_merged(), x, past, constants=bound)
+        np.testing.assert_array_equal(logits, 4 * x)
+        assert present.shape == (1, length, 4)
+    with pytest.raises(weft.CompileError, match=r"constants= .* gives values of inputs that .*: 'use_cache_branch'"):
+        weft.from_onnx(_merged())
