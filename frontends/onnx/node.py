@@ -32,6 +32,8 @@ Schema: TypeAlias = Any
 _MINIMUM, _MAXIMUM = -(1 << 63), (1 << 63) - 1
 MOST_ELEMENTS: Final = 1 << 22
 """Elements of tensors that attributes and known inputs describe, and that are computed at import."""
+_NEWEST: Final = (1 << 31) - 1
+"""The newest opset that the package `onnx` compares with."""
 _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
@@ -75,7 +77,7 @@ _DATA_TYPES: Final = _data_types()
 def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
     """The definition of an operator that an opset of its domain has."""
     try:
-        return defs.get_schema(operator, opset, domain)
+        return defs.get_schema(operator, min(opset, _NEWEST), domain)
     except defs.SchemaError:
         return None
 

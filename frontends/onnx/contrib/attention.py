@@ -39,12 +39,12 @@ def check_absent(node: Node, reason: str, *inputs: int) -> None:
             raise node.refuse(f"input {node.input_name(index)} is not supported: {reason}")
 
 
-def heads(node: Node, name: str, data: Value, number: int) -> Value:
+def heads(node: Node, name: str, data: Value, number: int, attribute: str = "num_heads") -> Value:
     """(batch, s, number * e) as (batch, number, s, e)."""
     check_rank(node, name, data, 3)
     batch, length, width = data.shape
     if isinstance(width, int) and width % number:
-        raise node.refuse(f"{number} heads do not share the {width} elements of input '{name}' evenly")
+        raise node.refuse(f"attribute '{attribute}' = {number} does not divide the {width} elements of input '{name}'")
     depth: Extent = width // number if isinstance(width, int) else -1
     return ops.swapaxes(ops.reshape(data, [batch, length, number, depth]), 1, 2)
 
@@ -493,6 +493,7 @@ def _rotary_embedding(
     """Positions are one for each token, or that of the first one."""
     del is_packed_batching  # says how the batch was made
     check_rank(node, "input", input, 3, 4)
+    check_rank(node, "cos_cache", cos_cache, 2)
     half = cos_cache.shape[1]
     if input.ndim == 3:
         width = input.shape[2]

@@ -213,6 +213,8 @@ def _dequantized(
     """Weights (experts, outputs, inputs) of packed integers, with scales (experts, outputs), or for each block too."""
     numbers = ops.cast(unpacked(weights, bits) if bits < 8 else weights, "float32")
     inputs = numbers.shape[2]
+    if not isinstance(inputs, int) or block > inputs:
+        raise node.refuse(f"attribute 'block_size' = {block} is larger than the {inputs} elements of a row of weights")
     if scales.ndim not in (2, 3) or (scales.ndim == 3) != bool(block):
         raise node.refuse(f"attribute 'block_size' = {block} does not fit scales of rank {scales.ndim}")
 

@@ -173,7 +173,13 @@ def _group_query_attention(
     if key is None or value is None:
         query, key, value = _unpacked(node, query, num_heads, kv_num_heads)
     queries = heads(node, "query", query, num_heads)
-    keys, values = heads(node, "key", key, kv_num_heads), heads(node, "value", value, kv_num_heads)
+    if "int" not in seqlens_k.dtype:
+        raise node.refuse(f"input 'seqlens_k' must hold integers, got {seqlens_k.dtype}")
+    if isinstance(total_sequence_length, int) and total_sequence_length < 0:
+        raise node.refuse(f"input 'total_sequence_length' must not be negative, got {total_sequence_length}")
+    keys, values = (
+        heads(node, name, data, kv_num_heads, "kv_num_heads") for name, data in (("key", key), ("value", value))
+    )
     if q_norm_weight is not None or k_norm_weight is not None:
         if q_norm_weight is None or k_norm_weight is None:
             raise node.refuse("inputs 'q_norm_weight' and 'k_norm_weight' are given together")

@@ -122,7 +122,7 @@ def _gather_block_quantized(
         count = value.shape[axis]
         if not isinstance(count, int) or count * block_size < length:
             raise node.refuse(f"input 'scales' has {count} blocks of {block_size} for {length} elements")
-        return ops.strided_slice(ops.repeat(value, block_size, axis), [0], [length], [1], [axis])
+        return ops.strided_slice(ops.repeat(value, min(block_size, length), axis), [0], [length], [1], [axis])
 
     steps = ops.cast(numbers, "float32")
     if zeros is not None:
