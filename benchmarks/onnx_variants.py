@@ -177,8 +177,8 @@ def _vit() -> nn.Module:
 
 def _whisper() -> nn.Module:
     config = transformers.WhisperConfig(
-        d_model=128, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=512, decoder_layers=1, decoder_attention_heads=4,
-        max_source_positions=100, attn_implementation="eager",
+        d_model=128, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=512, decoder_layers=1,
+        decoder_attention_heads=4, max_source_positions=100, attn_implementation="eager",
     )  # fmt: skip
     return First(transformers.WhisperModel(config).get_encoder())
 
@@ -214,7 +214,7 @@ CASES: Final[Mapping[str, Case]] = {
 
 
 def _level(level: str) -> Callable[[Path, Path, Case], None]:
-    """What onnxruntime runs at a level of its optimizer."""
+    """The model after a level of onnxruntime's optimizer."""
 
     def write(source: Path, target: Path, case: Case) -> None:
         del case
@@ -413,7 +413,7 @@ def contrib_operators(path: Path) -> str:
 
 @dataclass
 class Row:
-    """What one variant gives."""
+    """The results of one variant."""
 
     name: str
     operators: str
@@ -479,8 +479,8 @@ def _shown(error: str) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as a table of Markdown."""
-    text = "| variant | operators beyond ONNX | largest difference | onnxruntime / weft | onnxruntime / weft, second size |\n"
-    text += "|---|---|---|---|---|\n"
+    heads = ("variant", "operators beyond ONNX", "largest difference", "first size", "second size")
+    text = f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|\n"
     for row in rows:
         if row.error:
             text += f"| {row.name} | {row.operators} | refused: {_shown(row.error)} | | |\n"

@@ -107,8 +107,8 @@ def onnx_operators(
     shapes: Mapping[str, InputShape] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
 ) -> Mapping[str, Outcome]:
-    """What an import makes of the nodes of an ONNX model, by their operators. Raises `CompileError` for what is no
-    model, and `OSError`."""
+    """The outcomes of an import of an ONNX model, by operators. Raises `CompileError` for a file that is no model, and
+    `OSError`."""
     return _onnx_importer().operators_of(model, shapes or {}, constants or {})
 
 

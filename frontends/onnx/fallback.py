@@ -58,7 +58,7 @@ def _has_reference(domain: str, operator: str, opset: int) -> bool:
 
     try:
         return load_op(domain, operator, opset) is not None
-    except (RuntimeContextError, RuntimeImplementationError, NotImplementedError, ValueError):
+    except (RuntimeContextError, RuntimeImplementationError, RuntimeError, ValueError):
         return False
 
 

@@ -110,7 +110,7 @@ class Problem:
 
 @dataclass
 class Outcome:
-    """The nodes of an operator, and what the import made of them."""
+    """The nodes of an operator, and the results of their import."""
 
     nodes: int = 0
     """All of them; those of functions and of loops that are written out as often as they are."""
@@ -603,8 +603,8 @@ def operators_of(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
 ) -> Mapping[str, Outcome]:
-    """What an import makes of the nodes of a model, by their operators. Raises as `import_model` does, except for nodes
-    that cannot be converted."""
+    """The outcomes of an import of a model, by operators. Raises the errors of `import_model`, except for nodes that
+    cannot be converted."""
     file = ModelFile.read(source)
     extents: Mapping[str, KnownExtent] = {}
     while True:

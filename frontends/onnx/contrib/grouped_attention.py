@@ -41,7 +41,7 @@ class _Steps:
 
 
 def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_past: bool) -> _Steps:
-    """The first call of a sequence adds all of its tokens, of which those behind its end do not count."""
+    """The first call of a sequence adds all of its tokens, of which those after its end do not count."""
     ends = ops.add(ops.reshape(ops.cast(seqlens, "int64"), [-1]), 1)
     before = ops.subtract(ends, number_of(length))
     if not has_past or length == total:
@@ -53,7 +53,7 @@ def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_p
 
 
 def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Value:
-    """A cache (batch, heads, t, e) with the new tokens behind those of each sequence."""
+    """A cache (batch, heads, t, e) with the new tokens after those of each sequence."""
     if past is None:
         return new
     old, length = past.shape[2], new.shape[2]

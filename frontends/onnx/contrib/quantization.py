@@ -133,7 +133,7 @@ def _qlinear_reduce_mean(
 
 
 def _over_images(data: Value, is_last: bool, apply: Callable[[Value], Value]) -> Value:
-    """What a function on (n, c, ...) gives for data with the channels there, or at the end."""
+    """Apply a function of images (n, c, ...) to data that may have the channels at the end."""
     return with_channels_last(apply(channels_first(data))) if is_last else apply(data)
 
 
