@@ -573,7 +573,7 @@ def import_model(
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
     checked_argument("from_onnx", "weights", str | os.PathLike | None, weights)
     file = ModelFile.read(source)
-    stored = {} if weights is None else _weights_of(file, Path(weights))
+    stored = None if weights is None else _weights_of(file, Path(weights))
     extents: Mapping[str, KnownExtent] = {}
     while True:
         shared = Import(file, new_builder(), fallback, stored)

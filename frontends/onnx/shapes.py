@@ -287,7 +287,7 @@ def padded(
         data = ops.strided_slice(data, [before for before, _ in cut], ends)
     if all(border == _NO_BORDER for border in around):
         return data
-    if "int" in data.dtype:
+    if "int" in data.dtype and not isinstance(fill, Value):
         fill = int(fill)
     return ops.pad(data, around, mode, fill)
 

@@ -25,7 +25,9 @@ RECORD: Final = Path(__file__).parents[1] / "data" / "onnx_contrib.npz"
 RECORDED: Final = 2
 """The nodes of each operator that are recorded."""
 
-ON_GPUS: Final = ("BiasSoftmax", "IsAllFinite", "MulInteger", "NhwcFusedConv", "QLinearReduceMean")
+ON_GPUS: Final = (
+    *("BiasSoftmax", "IsAllFinite", "MulInteger", "NhwcFusedConv", "QLinearReduceMean", "RelativePositionBias"),
+)
 """Operators that onnxruntime does not implement for CPUs."""
 
 
@@ -196,6 +198,36 @@ def _embed(draw: Draw) -> None:
     draw.give("position_ids", draw.maybe(draw.integers(0, 9, (rows, length), "int32")))
     draw.attributes["epsilon"] = 1e-5
     draw.outputs = draw.random.choice((2, 3))
+
+
+@makes("QEmbedLayerNormalization")
+def _qembed(draw: Draw) -> None:
+    batch, length, width, words = draw.size(), draw.size(), draw.size(2, 8), 11
+    has_segments, dtype = draw.random.random() < 0.5, draw.random.choice(("int8", "uint8"))
+    draw.give("input_ids", draw.integers(0, words, (batch, length), "int32"))
+    draw.give("segment_ids", draw.integers(0, 2, (batch, length), "int32") if has_segments else None)
+    names = ("word", "position", "segment", "gamma", "beta")
+    shapes = [(words, width), (9, width), (2, width), (width,), (width,)]
+    given = [name for name in names if has_segments or name != "segment"]
+    for name, shape in zip(names, shapes, strict=True):
+        draw.give(name, draw.integers(0, 120, shape, dtype) if name in given else None)
+    draw.give("mask", draw.maybe(draw.integers(0, 2, (batch, length), "int32")))
+    for name in names:
+        draw.give(f"{name}_scale", np.float32(0.02) if name in given else None)
+    for name in names:
+        draw.give(f"{name}_zero", draw.integers(40, 80, (), dtype) if name in given else None)
+    draw.attributes["epsilon"] = 1e-5
+    draw.outputs = 2
+
+
+@makes("RelativePositionBias")
+def _relative_position_bias(draw: Draw) -> None:
+    draw.give("bias_table", draw.floats(2 * draw.size(2, 16), draw.size(1, 3)))
+    length = draw.size(1, 40)
+    draw.give("query_length", np.array([length], np.int64), is_bound=True)
+    draw.give("key_length", np.array([length], np.int64), is_bound=True)
+    draw.attributes["max_distance"] = draw.random.choice((32, 128))
+    draw.flag("is_bidirectional")
 
 
 # Products

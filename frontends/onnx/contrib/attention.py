@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent, add, multiply, show_shape, subtract
+from weft.dialects.graph_shapes import Extent, KnownExtent, add, multiply, show_shape, subtract
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
@@ -471,7 +471,7 @@ def _packed_multi_head_attention(
     else:
         data = [query, key, value]
     if bias is not None:
-        widths = [value.shape[1] for value in data if isinstance(value.shape[1], int)]
+        widths = [width for value in data if isinstance(width := value.shape[1], int)]
         data = [ops.add(*pair) for pair in zip(data, parts(node, "bias", bias, widths), strict=True)]
     return _packed(node, data, cumulative_sequence_length, num_heads, scale)
 
@@ -519,3 +519,35 @@ def turned(
     half = cos.shape[1]
     size = count or (2 * half if isinstance(half, int) else 0)
     return ops.rotary_embedding(data, cos, sin, ops.expand_dims(positions, [1]), interleaved, size)
+
+
+@defines("RelativePositionBias")
+def _relative_position_bias(
+    node: Node,
+    bias_table: Value,
+    query_length: KnownExtent,
+    key_length: KnownExtent,
+    *,
+    max_distance: int,
+    is_bidirectional: bool = False,
+) -> Item:
+    """Biases (1, heads, q, k) of distances, which share a bucket each if they are large (Raffel et al. 2020)."""
+    check_rank(node, "bias_table", bias_table, 2)
+    count = bias_table.shape[0]
+    sides = 2 if is_bidirectional else 1
+    if not isinstance(count, int) or count % sides or count // sides < 2:
+        raise node.refuse(f"input 'bias_table' must have a known number of buckets for each direction, got {count}")
+    buckets = count // sides
+    exact = buckets // 2
+    if max_distance <= exact:
+        raise node.refuse(f"attribute 'max_distance' must be more than {exact}, got {max_distance}")
+    keys, queries = ops.iota([1, key_length], 1), ops.iota([query_length, 1], 0)
+    distance = ops.subtract(keys, queries)
+    first = ops.multiply(ops.cast(ops.greater(distance, 0), "int64"), buckets) if is_bidirectional else None
+    size = ops.abs(distance) if is_bidirectional else ops.maximum(ops.negative(distance), 0)
+    ratio = ops.divide(ops.cast(ops.maximum(size, 1), "float32"), float(exact))
+    steps = ops.multiply(ops.divide(ops.log(ratio), log(max_distance / exact)), float(buckets - exact))
+    large = ops.minimum(ops.add(ops.cast(steps, "int64"), exact), buckets - 1)
+    bucket = ops.where(ops.less(size, exact), size, large)
+    bucket = bucket if first is None else ops.add(bucket, first)
+    return ops.expand_dims(ops.transpose(ops.take(bias_table, bucket, 0), [2, 0, 1]), [0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from weft.frontends.graph_builder import Value
@@ -111,24 +111,23 @@ def _complex_mul(node: Node, A: Value, B: Value) -> Item:
     return ops.concatenate([real, ops.add(ops.multiply(a, d), ops.multiply(b, c))], -1)
 
 
-_Activation = Callable[..., Value]
-_ACTIVATIONS: Final[Mapping[str, tuple[_Activation, Sequence[float]]]] = {
-    "Relu": (lambda x: ops.relu(x), ()),
-    "Sigmoid": (lambda x: ops.sigmoid(x), ()),
-    "Tanh": (lambda x: ops.tanh(x), ()),
-    "Softplus": (lambda x: ops.softplus(x), ()),
-    "Softsign": (lambda x: ops.softsign(x), ()),
-    "Gelu": (lambda x: ops.gelu(x), ()),
-    "HardSwish": (lambda x: ops.hardswish(x), ()),
-    "QuickGelu": (lambda x, alpha: ops.silu(x, alpha), (1.702,)),
-    "LeakyRelu": (lambda x, alpha: ops.leaky_relu(x, alpha), (0.01,)),
-    "Elu": (lambda x, alpha: ops.elu(x, alpha), (1.0,)),
-    "ThresholdedRelu": (lambda x, alpha: ops.thresholded_relu(x, alpha), (1.0,)),
-    "Selu": (lambda x, alpha, gamma: ops.selu(x, alpha, gamma), (1.67326319217681884765625, 1.05070102214813232421875)),
-    "HardSigmoid": (lambda x, alpha, beta: ops.hardsigmoid(x, alpha, beta), (0.2, 0.5)),
-    "Clip": (lambda x, low, high: ops.clip(x, low, high), ()),
+_ACTIVATIONS: Final[Mapping[str, tuple[str, Sequence[float]]]] = {
+    "Relu": ("relu", ()),
+    "Sigmoid": ("sigmoid", ()),
+    "Tanh": ("tanh", ()),
+    "Softplus": ("softplus", ()),
+    "Softsign": ("softsign", ()),
+    "Gelu": ("gelu", ()),
+    "HardSwish": ("hardswish", ()),
+    "QuickGelu": ("silu", (1.702,)),
+    "LeakyRelu": ("leaky_relu", (0.01,)),
+    "Elu": ("elu", (1.0,)),
+    "ThresholdedRelu": ("thresholded_relu", (1.0,)),
+    "Selu": ("selu", (1.67326319217681884765625, 1.05070102214813232421875)),
+    "HardSigmoid": ("hardsigmoid", (0.2, 0.5)),
+    "Clip": ("clip", ()),
 }
-"""Activations that onnxruntime fuses -> the function, and the defaults of its numbers; those of Clip are required."""
+"""Activations that onnxruntime fuses -> the operator, and the defaults of its numbers; those of Clip are required."""
 _GIVEN: Final = {"Clip": 2}
 """Activations -> the number of numbers that have no defaults."""
 
@@ -139,9 +138,9 @@ def activated(node: Node, value: Value, activation: str | None, numbers: Sequenc
         return value
     if activation not in _ACTIVATIONS:
         raise node.refuse(f"attribute 'activation' must be one of {', '.join(_ACTIVATIONS)}, got '{activation}'")
-    apply, defaults = _ACTIVATIONS[activation]
+    name, defaults = _ACTIVATIONS[activation]
     given = [number for number in numbers if number is not None]
     count = _GIVEN.get(activation, len(defaults))
     if len(given) > count or len(given) + len(defaults) < count:
         raise node.refuse(f"attribute 'activation' = {activation} has {count} numbers, got {given}")
-    return apply(value, *given, *defaults[len(given) :])
+    return getattr(ops, name)(value, *given, *defaults[len(given) :])

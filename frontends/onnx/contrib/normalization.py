@@ -8,6 +8,7 @@ from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.quantization import single
 from weft.frontends.onnx.registry import defines
 
 
@@ -84,10 +85,27 @@ def _embed_layer_norm(
     epsilon: float = 1e-12,
     mask_index_type: int | None = None,
 ) -> Sequence[Item | None]:
-    if (segment_ids is None) != (segment_embedding is None):
-        raise node.refuse("inputs 'segment_ids' and 'segment_embedding' are given together")
+    tables = (word_embedding, position_embedding, segment_embedding)
     if mask_index_type not in (None, 0, 1):
         raise node.refuse(f"attribute 'mask_index_type' must be 0 or 1, got {mask_index_type}")
+    return _embedded(node, input_ids, segment_ids, tables, gamma, beta, mask, position_ids, epsilon)
+
+
+def _embedded(
+    node: Node,
+    input_ids: Value,
+    segment_ids: Value | None,
+    tables: tuple[Value, Value, Value | None],
+    gamma: Value,
+    beta: Value,
+    mask: Value | None,
+    position_ids: Value | None,
+    epsilon: float,
+) -> Sequence[Item | None]:
+    """The norm of sums of embeddings of words, positions and segments; the numbers of words; the sums."""
+    word_embedding, position_embedding, segment_embedding = tables
+    if (segment_ids is None) != (segment_embedding is None):
+        raise node.refuse("inputs 'segment_ids' and 'segment_embedding' are given together")
     if input_ids.ndim != 2:
         raise node.refuse(f"input 'input_ids' must have rank 2, got {input_ids.ndim}")
     places = ops.iota([input_ids.shape[1]]) if position_ids is None else position_ids
@@ -99,6 +117,50 @@ def _embed_layer_norm(
     else:
         counts = ops.sum(ops.cast(ops.equal(mask, 1), "int32"), [1])
     return [ops.layer_norm(total, gamma, beta, -1, epsilon), counts, total]
+
+
+@defines("QEmbedLayerNormalization")
+def _qembed_layer_norm(
+    node: Node,
+    input_ids: Value,
+    segment_ids: Value | None,
+    word_embedding_quant: Value,
+    position_embedding_quant: Value,
+    segment_embedding: Value | None,
+    gamma_quant: Value,
+    beta_quant: Value,
+    mask: Value | None,
+    word_embedding_scale: Value,
+    position_embedding_scale: Value,
+    segment_embedding_scale: Value | None,
+    gamma_scale: Value,
+    beta_scale: Value,
+    word_embedding_zero_point: Value,
+    position_embedding_zero_point: Value,
+    segment_embedding_zero_point: Value | None,
+    gamma_zero_point: Value,
+    beta_zero_point: Value,
+    *,
+    epsilon: float = 1e-12,
+) -> Sequence[Item | None]:
+    word, position, gamma, beta = (
+        ops.dequantize(data, single(scale), single(zero))
+        for data, scale, zero in (
+            (word_embedding_quant, word_embedding_scale, word_embedding_zero_point),
+            (position_embedding_quant, position_embedding_scale, position_embedding_zero_point),
+            (gamma_quant, gamma_scale, gamma_zero_point),
+            (beta_quant, beta_scale, beta_zero_point),
+        )
+    )
+    segment = None
+    if segment_embedding is not None:
+        if segment_embedding_scale is None or segment_embedding_zero_point is None:
+            raise node.refuse("input 'segment_embedding' needs its scale and its zero point")
+        segment = ops.dequantize(
+            segment_embedding, single(segment_embedding_scale), single(segment_embedding_zero_point)
+        )
+    found = _embedded(node, input_ids, segment_ids, (word, position, segment), gamma, beta, mask, None, epsilon)
+    return found[:2]
 
 
 @defines("GroupNorm")

@@ -185,6 +185,27 @@ def test_packed_attention() -> None:
     _equal(_of("PackedMultiHeadAttention", inputs, num_heads=heads)[0], np.concatenate(rows))
 
 
+@pytest.mark.parametrize("both_ways", [0, 1])
+def test_relative_position_bias(both_ways: int) -> None:
+    """Buckets as the T5 of transformers computes them."""
+    table, queries, keys, farthest = _floats(32, 3), 5, 60, 50
+    weights = {"q": np.array([queries]), "k": np.array([keys])}
+    made = node(
+        "RelativePositionBias", "t q k", "y", domain="com.microsoft", max_distance=farthest, is_bidirectional=both_ways
+    )
+    proto = model([made], {"t": [32, 3]}, weights=weights, domains={"com.microsoft": 1})
+    (found,) = _interpreted(weft.from_onnx(proto), table)
+    distance = np.arange(keys)[None] - np.arange(queries)[:, None]
+    count, buckets = 16 if both_ways else 32, np.zeros(distance.shape, np.int64)
+    if both_ways:
+        buckets += (distance > 0) * count
+    size = np.abs(distance) if both_ways else -np.minimum(distance, 0)
+    exact = count // 2
+    large = exact + np.log(np.maximum(size, 1) / exact) / np.log(farthest / exact) * (count - exact)
+    buckets += np.where(size < exact, size, np.minimum(large.astype(np.int64), count - 1))
+    np.testing.assert_array_equal(found, table[buckets].transpose(2, 0, 1)[None])
+
+
 # Symbolic extents
 
 
