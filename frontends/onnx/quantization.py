@@ -8,7 +8,7 @@ from weft.dialects.element_types import STORED
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.elementwise import cast_to
 from weft.frontends.onnx.known import Item, Known
-from weft.frontends.onnx.neural import Window, convolved, kernel_of
+from weft.frontends.onnx.neural import Window, convolved, kernel_of, with_bias
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -119,9 +119,38 @@ def _qlinear_conv(node: Node) -> Item:
 def qlinear_conv(node: Node, data: Value, group: int) -> Value:
     """The convolution of a node with the inputs of QLinearConv, whose first one is `data`."""
     weight, bias = node.value(3), node.optional(8)
-    window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
     scales = _parameters(node, 1, 2, 4, 5, 6, 7)
+    if are_known(node, *range(1, 9)):
+        floats = dequantized(data, *scales[:2], None), dequantized(weight, *scales[2:4], 0)
+        found = with_bias(convolved(node, *floats, group), dequantized_bias(node, bias, 8, 1, 4))
+        return ops.quantize(found, *scales[4:], None, node.dtype(7))
+    window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
     return ops.qlinear_conv(data, *scales[:2], weight, *scales[2:], bias, *window.options, group, node.dtype(7))
+
+
+def are_known(node: Node, *indices: int) -> bool:
+    """Whether those of these inputs that are given are known: weights, scales, zero points. An operator on floats
+    between `dequantize` and `quantize` is then rewritten to one on integers (`graph-rewrite`)."""
+    return all(isinstance(node.item(index), Known) for index in indices if node.has(index))
+
+
+def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) -> Value:
+    """Floats of integers whose scale and zero point are one, or one for each element along an axis."""
+    along = axis if scale.ndim else None
+    if isinstance(zero, Value) and zero.ndim != scale.ndim:  # one zero point for several scales
+        zero = ops.broadcast_to(zero, scale.shape)
+    return ops.dequantize(data, scale, zero, along, "float32")
+
+
+def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -> Value | None:
+    """A bias of the scale of a product, that of its operands multiplied; `scales` are inputs of numbers."""
+    if bias is None:
+        return None
+    first, second = (node.numbers(at).astype(np.float32) for at in scales)
+    product = np.asarray(first.reshape(-1)[0] * second, np.float32)
+    product = product.reshape(()) if product.size == 1 else product.reshape(-1)
+    node.item(index)
+    return ops.dequantize(bias, Known(product, "float32").constant(), 0, 0 if product.ndim else None, "float32")
 
 
 def _shifted(data: Value, zero: Value | None, axis: int) -> Value:

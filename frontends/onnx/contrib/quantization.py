@@ -14,7 +14,15 @@ from weft.frontends.onnx.neural import pooled
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.parameters import Index
-from weft.frontends.onnx.quantization import integer_product, qlinear_conv, single, zero_point
+from weft.frontends.onnx.quantization import (
+    are_known,
+    dequantized,
+    dequantized_bias,
+    integer_product,
+    qlinear_conv,
+    single,
+    zero_point,
+)
 from weft.frontends.onnx.recurrent import activations_of
 from weft.frontends.onnx.registry import defines
 from weft.frontends.onnx.shapes import product_of
@@ -321,13 +329,20 @@ def _qgemm(
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {A.ndim} and {B.ndim}")
     left = ops.transpose(A, [1, 0]) if transA else A
     right = ops.transpose(B, [1, 0]) if transB else B
+    dtype = A.dtype if y_zero_point is None else y_zero_point.dtype
+    is_row = C is None or C.ndim == 1 or C.shape[0] == 1
+    if y_scale is not None and alpha == 1 and is_row and are_known(node, 1, 2, 3, 4, 5, 6, 7, 8):
+        zeros = [single(node.value(at)) for at in (2, 5)]
+        operands = dequantized(left, single(a_scale), zeros[0], None), dequantized(right, single(b_scale), zeros[1], 1)
+        bias = None if C is None else dequantized_bias(node, ops.reshape(C, [C.shape[-1]]), 6, 1, 4)
+        floats = ops.matmul(*operands)
+        return _quantized(floats if bias is None else ops.add(floats, bias), y_scale, y_zero_point, dtype)
     product = integer_product(left, right, zero_point(node, 2), zero_point(node, 5))
     product = product if C is None else ops.add(product, C)
     found = _scaled(product, a_scale, b_scale, bias=None)
     found = found if alpha == 1 else ops.multiply(found, alpha)
     if y_scale is None:
         return found
-    dtype = A.dtype if y_zero_point is None else y_zero_point.dtype
     return _quantized(found, y_scale, y_zero_point, dtype)
 
 
