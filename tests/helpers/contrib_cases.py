@@ -440,6 +440,29 @@ def _qlinear_pool(draw: Draw) -> None:
         draw.flag("count_include_pad")
 
 
+@makes("QLinearConv")
+def _qlinear_conv(draw: Draw) -> None:
+    """Of weights, scales and zero points that are constants, or not."""
+    group = draw.size(1, 2)
+    channels, filters, kernel = group * draw.size(1, 2), group * draw.size(1, 2), [draw.size(1, 3), draw.size(1, 3)]
+    is_last, is_bound, per_filter = draw.flag("channels_last"), draw.random.random() < 0.7, draw.random.random() < 0.5
+    batch, extents = draw.size(1, 2), (draw.size(4, 6), draw.size(4, 6))
+    draw.give(
+        "x", draw.integers(0, 256, (batch, *extents, channels) if is_last else (batch, channels, *extents), "uint8")
+    )
+    draw.give("x_scale", np.float32(0.02), is_bound=is_bound)
+    draw.give("x_zero_point", draw.integers(0, 200, (), "uint8"), is_bound=is_bound)
+    draw.give("w", draw.integers(-100, 100, (filters, channels // group, *kernel), "int8"), is_bound=is_bound)
+    scales = draw.floats(filters, low=0.2) / 20 if per_filter else np.float32(0.03)
+    draw.give("w_scale", scales, is_bound=is_bound)
+    draw.give("w_zero_point", np.zeros((filters,) if per_filter else (), np.int8), is_bound=is_bound)
+    draw.give("y_scale", np.float32(0.1), is_bound=is_bound)
+    draw.give("y_zero_point", draw.integers(0, 200, (), "uint8"), is_bound=is_bound)
+    draw.give("B", draw.maybe(draw.integers(-500, 500, (filters,), "int32")), is_bound=is_bound)
+    draw.attributes["group"] = group
+    _window(draw, 2, kernel)
+
+
 @makes("QLinearReduceMean")
 def _qlinear_reduce_mean(draw: Draw) -> None:
     dtype = draw.random.choice(("int8", "uint8"))
