@@ -78,6 +78,7 @@ generated: setup
 	$(BIN)/python docs/generators/pass_docs.py > docs/passes.md
 	$(BIN)/python docs/generators/primitive_docs.py > docs/primitives.md
 	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
+	$(BIN)/python docs/generators/contrib_docs.py > docs/onnx-contrib.md
 	$(BIN)/python docs/generators/gpu_docs.py --write
 	$(BIN)/python docs/generators/schedule_methods.py > schedule/schedule.py.new && mv schedule/schedule.py.new schedule/schedule.py
 

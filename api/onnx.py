@@ -29,9 +29,10 @@ def from_onnx(
     shapes: Mapping[str, InputShape] | None = None,
     *,
     constants: Mapping[str, ArrayLike] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     fallback: bool = False,
 ) -> Module:
-    """The graph of an ONNX model, as function @main: a file, its bytes, or the model as it is.
+    """The graph of an ONNX model, as function @main: a file, a folder with one, its bytes, or the model as it is.
 
         mod = weft.from_onnx("model.onnx", shapes={"input": ("n", 3, 224, 224)})
         lib = weft.build(mod)
@@ -39,7 +40,10 @@ def from_onnx(
     `shapes` are those of inputs, in place of what the model states; extents are numbers, names and expressions. An
     input that is a sequence has a list of them, for as many parameters; None leaves out an optional one.
     `constants` are values of inputs, which are then no parameters: shapes, axes and the like must be known.
+    `weights` is a file of the safetensors format: its tensors take the place of initializers and inputs of their names.
 
     Raises `CompileError` for what is no model, and one for all nodes that cannot be converted; `OSError`.
     """
-    return cast("Module", onnx_module(model, shapes, constants, fallback=fallback, into=BlockBuilder)[0])
+    return cast(
+        "Module", onnx_module(model, shapes, constants, fallback=fallback, weights=weights, into=BlockBuilder)[0]
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from weft.frontends.graph_builder import BlockBuilder
-    from weft.frontends.onnx.importer import InputShape
+    from weft.frontends.onnx.importer import InputShape, Outcome
 
 
 def context() -> Context:
@@ -87,17 +88,35 @@ def onnx_module(
     constants: Mapping[str, ArrayLike] | None = None,
     *,
     fallback: bool = False,
+    weights: str | os.PathLike[str] | None = None,
     into: Callable[[], BlockBuilder] | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
     """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
     from its folder; `into` gives the builder of a module. Raises `CompileError` and `OSError`."""
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
+    importer = _onnx_importer()
+    builder, files = importer.import_model(
+        model, into or BlockBuilder, shapes or {}, constants or {}, fallback, weights
+    )
+    return builder.get(), files
+
+
+def onnx_operators(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    shapes: Mapping[str, InputShape] | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
+) -> Mapping[str, Outcome]:
+    """The outcomes of an import of an ONNX model, by operators. Raises `CompileError` for a file that is no model, and
+    `OSError`."""
+    return _onnx_importer().operators_of(model, shapes or {}, constants or {})
+
+
+def _onnx_importer() -> ModuleType:
     try:
-        from weft.frontends.onnx.importer import import_model  # start-up: 430 ms
+        from weft.frontends.onnx import importer  # start-up: 430 ms
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "ml_dtypes", "google"):
             raise
         raise CompileError("ONNX models need the package onnx: pip install 'weft[onnx]'") from None
-    builder, files = import_model(model, into or BlockBuilder, shapes or {}, constants or {}, fallback)
-    return builder.get(), files
+    return importer

@@ -3,6 +3,7 @@
   weft import model.onnx -o model.mlir                     # weights in model.safetensors beside it
   weft import model.onnx -o model.mlir --shape input=nx3x224x224
   weft import model.onnx -o model.mlir --weights w.safetensors --bind axes=axes.npy
+  weft import model.onnx --list-operators                  # which nodes can be imported, and why others cannot
 
 --shape takes numbers, names and ranges (docs/dynamic-shapes.md), of a sequence the axes of its tensors with commas
 between them. --bind gives inputs whose values must be known, such as axes.
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from xdsl.context import Context
 
-from weft.driver.programs import onnx_module
+from weft.driver.programs import onnx_module, onnx_operators
 from weft.driver.weights import save_weights
 from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
@@ -29,17 +30,23 @@ _LEAST = 1 << 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the model, an .onnx file")
+    parser.add_argument("file", help="the model, an .onnx file or a folder with one")
     parser.add_argument("-o", "--output", metavar="FILE", help="the text (default: the model's name with .mlir)")
     parser.add_argument("--weights", metavar="FILE", help="the weights (default: the text's name with .safetensors)")
+    parser.add_argument(
+        "--list-operators", action="store_true", help="print the operators of the model and write nothing"
+    )
     add_import_arguments(parser)
 
 
 def add_import_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--shape`, `--bind` and `--fallback`."""
+    """`--shape`, `--bind`, `--bind-weights` and `--fallback`."""
     add_shape_argument(parser)
     parser.add_argument(
         "--bind", metavar="NAME=FILE", action="append", default=[], help="the value of an input, a .npy file"
+    )
+    parser.add_argument(
+        "--bind-weights", metavar="FILE", help="tensors of initializers and inputs by their names, a .safetensors file"
     )
     parser.add_argument("--fallback", action="store_true", help="run operators that weft lacks in ONNX's reference")
 
@@ -47,16 +54,22 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` and `OSError`."""
     source = Path(arguments.file)
-    if source.suffix != ".onnx":
-        raise CompileError(f"'{source}': weft import reads .onnx files")
+    if source.suffix != ".onnx" and not source.is_dir():
+        raise CompileError(f"'{source}': weft import reads .onnx files, and folders with one")
+    if arguments.list_operators:
+        return _list_operators(source, arguments)
     output = Path(arguments.output or source.with_suffix(".mlir"))
     weights = Path(arguments.weights or output.with_suffix(".safetensors"))
     for path in (output, weights):
         check_output(path, source)
+        if arguments.bind_weights is not None:
+            check_output(path, Path(arguments.bind_weights))
     if weights.resolve().parent != output.resolve().parent or weights.resolve() == output.resolve():
         raise CompileError(f"the weights '{weights}' must be another file in the folder of '{output}'")
     constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
-    module, _ = onnx_module(source, stated_shapes(arguments), constants, fallback=arguments.fallback)
+    module, _ = onnx_module(
+        source, stated_shapes(arguments), constants, fallback=arguments.fallback, weights=arguments.bind_weights
+    )
     save_weights(module, weights, _LEAST)
     text = StringIO()
     ScopedMLIRTarget().emit(Context(), module, text)
@@ -64,3 +77,21 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (output, weights):
         print(f"saved     {path}")
     return 0
+
+
+def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
+    """Print the number of nodes of each operator, how many are imported, and why others are not. Returns 1 if there are
+    such."""
+    constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
+    outcomes = onnx_operators(source, stated_shapes(arguments), constants)
+    width = max(map(len, outcomes), default=8)
+    print(f"{'operator':{width}}  nodes  imported")
+    for label, outcome in sorted(outcomes.items()):
+        print(f"{label:{width}}  {outcome.nodes:5}  {outcome.converted:8}")
+        for problem in outcome.problems:
+            more = f" and {len(problem.places) - 1} more" if len(problem.places) > 1 else ""
+            print(f"{'':{width}}         refused: {problem.message}, at {problem.places[0]}{more}")
+        refused = sum(len(problem.places) for problem in outcome.problems)
+        if outcome.converted + refused < outcome.nodes:
+            print(f"{'':{width}}         {outcome.nodes - outcome.converted - refused} follow nodes that are refused")
+    return 0 if all(outcome.converted == outcome.nodes and not outcome.problems for outcome in outcomes.values()) else 1

@@ -24,14 +24,19 @@ _WORDS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
     "aggregate_function": {"TreeEnsembleRegressor": ("AVERAGE", "SUM", "MIN", "MAX")},
     "approximate": {"Gelu": ("none", "tanh")},
     "auto_pad": dict.fromkeys(
-        ("AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool", "QLinearConv"), _PADDING
+        (
+            *("AveragePool", "Conv", "ConvInteger", "ConvTranspose", "ConvTransposeWithDynamicPads", "FusedConv"),
+            *("LpPool", "MaxPool", "NhwcConv", "NhwcFusedConv", "NhwcMaxPool", "QLinearAveragePool", "QLinearConv"),
+        ),
+        _PADDING,
     ),
     "case_change_action": {"StringNormalizer": ("LOWER", "UPPER", "NONE")},
     "coordinate_transformation_mode": {"Resize": _FRAMES, "RoiAlign": ("half_pixel", "output_half_pixel")},
-    "direction": {"BitShift": ("LEFT", "RIGHT"), "GRU": _WAY, "LSTM": _WAY, "RNN": _WAY},
+    "direction": {"BitShift": ("LEFT", "RIGHT"), "DynamicQuantizeLSTM": _WAY, "GRU": _WAY, "LSTM": _WAY, "RNN": _WAY},
     "keep_aspect_ratio_policy": {"Resize": ("stretch", "not_larger", "not_smaller")},
     "kernel_type": dict.fromkeys(("SVMClassifier", "SVMRegressor"), ("LINEAR", "POLY", "RBF", "SIGMOID")),
     "mode": {
+        "CropAndResize": ("bilinear", "nearest"),
         "DepthToSpace": _BLOCKS,
         "GridSample": ("bilinear", "nearest", "bicubic", "linear", "cubic"),
         "Momentum": ("nesterov", "standard"),
@@ -74,7 +79,7 @@ def words_of(operator: str, attribute: str) -> Sequence[str] | None:
 _LEAST: Final[Mapping[str, int]] = {
     **dict.fromkeys(("blocksize", "dilations", "group", "kernel_shape", "offset_group", "p", "size", "strides"), 1),
     **dict.fromkeys(("n_targets", "num_outputs", "output_height", "output_shape", "output_width", "targets"), 1),
-    **dict.fromkeys(("max_gram_length", "min_gram_length", "kv_num_heads", "q_num_heads"), 1),
+    **dict.fromkeys(("max_gram_length", "min_gram_length", "kv_num_heads", "num_heads", "q_num_heads"), 1),
     **dict.fromkeys(("block_size", "max_skip_count", "ngram_counts", "ngram_indexes", "output_padding"), 0),
     **dict.fromkeys(("pads", "sampling_ratio"), 0),
 }

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, cast
 
 import numpy as np
-from onnx import AttributeProto, GraphProto
+from onnx import GraphProto
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
 from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.node_order import used_names
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 from weft.support.errors import CompileError
@@ -25,25 +26,11 @@ _UNROLLED: Final = 64
 """Steps up to which a loop is written out."""
 
 
-def _used_names(graph: GraphProto) -> set[str]:
-    """The names that a graph uses of those around it."""
-    own = {entry.name for entry in (*graph.input, *graph.initializer)}
-    used: set[str] = set()
-    for node in graph.node:
-        used |= {name for name in node.input if name and name not in own}
-        for attribute in node.attribute:
-            inner = [attribute.g] if attribute.type == AttributeProto.GRAPH else list(attribute.graphs)
-            for graph_within in inner:
-                used |= _used_names(graph_within) - own
-        own |= set(node.output)
-    return used | {entry.name for entry in graph.output if entry.name not in own}
-
-
 def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
     """What names around a node that its graphs use stand for, where values of the function are in it. Raises
     `UnconvertedError` for one that could not be converted."""
     found: dict[str, Entry] = {}
-    for name in sorted(set[str]().union(*map(_used_names, graphs))):
+    for name in sorted(set[str]().union(*map(used_names, graphs))):
         entry = scope_of(node).find(name)
         if entry is None:
             raise UnconvertedError

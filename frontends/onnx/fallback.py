@@ -7,7 +7,7 @@ call of Python and NumPy's time, and nothing is fused across it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,30 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
     shapes, dtypes = [shape for shape, _ in types], [dtype for _, dtype in types]
     found = iter(call_dps(name, given, [[_text(e) for e in shape] for shape in shapes], dtypes))
     return [next(found) if output else None for output in node.proto.output]
+
+
+def fallback_hint(operators: Mapping[str, tuple[str, str, int]]) -> list[str]:
+    """A line that says which of these operators, (domain, name, opset) by how errors call them, `fallback=True` runs,
+    and what that costs."""
+    found = [label for label, operator in operators.items() if _has_reference(*operator)]
+    if not found:
+        return []
+    names = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+    return [
+        f"fallback=True (weft import --fallback) may run {names} in onnx's reference implementation: each node then "
+        "costs a call of Python and NumPy's time, nothing is fused across it, and the program cannot be exported"
+    ]
+
+
+def _has_reference(domain: str, operator: str, opset: int) -> bool:
+    """Whether onnx has a reference implementation of an operator."""
+    from onnx.reference.op_run import RuntimeContextError, RuntimeImplementationError
+    from onnx.reference.ops import load_op
+
+    try:
+        return load_op(domain, operator, opset) is not None
+    except (RuntimeContextError, RuntimeImplementationError, RuntimeError, ValueError):
+        return False
 
 
 def _tensors(node: Node) -> Sequence[Item | None]:

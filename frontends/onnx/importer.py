@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from onnx import (
     GraphProto,
     ModelProto,
     NodeProto,
+    SparseTensorProto,
     TensorProto,
     TypeProto,
     ValueInfoProto,
@@ -56,18 +58,21 @@ from weft.dialects.input_shapes import unify
 from weft.frontends.data_sizes import DataSizes
 from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
-from weft.frontends.onnx.fallback import fall_back
+from weft.frontends.onnx.contrib.refused import REASONS
+from weft.frontends.onnx.fallback import fall_back, fallback_hint
 from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
-from weft.frontends.onnx.registry import Converter, converter_of, domain_name, is_users
+from weft.frontends.onnx.node_order import graphs_within, ordered
+from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.input_axes import Axis, axes_of, show_axes
 from weft.support.locations import node_location
 from weft.support.names import free_name
+from weft.support.safetensors import StoredTensor, read_safetensors
 from weft.texpr.shapes import value_name
 
 if TYPE_CHECKING:
@@ -92,7 +97,7 @@ _MISFITS: Final = (LookupError, TypeError, ValueError, ArithmeticError, Recursio
 
 
 @dataclass
-class _Problem:
+class Problem:
     """Why nodes cannot be converted, and which."""
 
     operator: str
@@ -104,6 +109,17 @@ class _Problem:
         return f"{self.operator}: {self.message}, at {', '.join(self.places[:4])}{more}"
 
 
+@dataclass
+class Outcome:
+    """The nodes of an operator, and the results of their import."""
+
+    nodes: int = 0
+    """All of them; those of functions and of loops that are written out as often as they are."""
+    converted: int = 0
+    problems: list[Problem] = field(default_factory=list[Problem])
+    """Why nodes are refused; others follow nodes that are."""
+
+
 class UnconvertedError(Exception):
     """A graph within a node has nodes that could not be converted, which are reported."""
 
@@ -111,12 +127,20 @@ class UnconvertedError(Exception):
 class Import:
     """What scopes of one import share."""
 
-    def __init__(self, file: ModelFile, builder: BlockBuilder, fallback: bool) -> None:
+    def __init__(
+        self, file: ModelFile, builder: BlockBuilder, fallback: bool, weights: Mapping[str, StoredTensor] | None = None
+    ) -> None:
         self.file = file
         self.builder = builder
         self.fallback = fallback
+        self.weights = weights or {}
+        """Tensors of another file that take the place of those of the model, by their names."""
         self.functions = {(domain_name(f.domain), f.name): f for f in file.model.functions}
-        self.problems: dict[tuple[str, str], _Problem] = {}
+        self.problems: dict[tuple[str, str], Problem] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        """By operators, as errors call them."""
+        self.replaceable: dict[str, tuple[str, str, int]] = {}
+        """Operators that may have an implementation to fall back to: how errors call them -> domain, name, opset."""
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs, by their values."""
@@ -139,7 +163,7 @@ class Import:
     def report(self, operator: str, error: CompileError | ShapeError, place: str) -> None:
         """Record what could not be converted."""
         message = error.message if isinstance(error, CompileError) else str(error)
-        problem = self.problems.setdefault((operator, message), _Problem(operator, message))
+        problem = self.problems.setdefault((operator, message), Problem(operator, message))
         problem.places.append(place)
         if isinstance(error, Refusal):
             self.unbound |= error.unbound
@@ -149,6 +173,10 @@ class Import:
         if not self.problems:
             return
         lines = [f"  {problem}" for problem in self.problems.values()]
+        if self.unbound:
+            names = ", ".join(f"'{name}'" for name in sorted(self.unbound))
+            lines.append(f"constants= (weft import --bind) gives values of inputs that must be known: {names}")
+        lines += fallback_hint(self.replaceable)
         count = sum(len(problem.places) for problem in self.problems.values())
         error = Refusal(f"{self.file.name}: {count} node{'s' * (count > 1)} cannot be imported:\n" + "\n".join(lines))
         error.unbound = frozenset(self.unbound)
@@ -223,9 +251,10 @@ class Scope:
                 pending += value.owner.operands if isinstance(value.owner, Operation) else ()
         return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
 
-    def tensor_of(self, proto: TensorProto) -> Known:
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
-        return self.shared.file.tensor(proto)
+        file = self.shared.file
+        return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
 
     def sizes(self) -> DataSizes:
         """Operators whose results have a size that depends on data, in the function that is being built."""
@@ -239,7 +268,7 @@ class Scope:
             if name in scope.names:
                 return scope.names[name]
             scope = scope.outer
-        raise Refusal(f"nothing computes '{name}', or only a node behind it (the graph has a cycle or is not ordered)")
+        raise Refusal(f"nothing computes '{name}', or only what depends on it (the graph has a cycle)")
 
     def outputs_of(self, graph: GraphProto) -> list[Entry]:
         """Convert the nodes of a graph within a node, whose inputs have names here; returns its outputs. Raises
@@ -252,9 +281,9 @@ class Scope:
             raise UnconvertedError
         return outputs
 
-    def run(self, nodes: Iterable[NodeProto]) -> None:
-        """Convert nodes, in their order."""
-        for number, proto in enumerate(nodes):
+    def run(self, nodes: Sequence[NodeProto]) -> None:
+        """Convert nodes, each after those that compute its inputs."""
+        for number, proto in ordered(nodes):
             self._run(proto, number)
 
     def _run(self, proto: NodeProto, number: int) -> None:
@@ -271,7 +300,9 @@ class Scope:
             if opset is None:
                 raise Refusal(f"the model imports no opset of the domain '{domain or 'ai.onnx'}'")
             label = f"{label} (opset {opset})"
-            found = self._converted(proto, domain, opset, place)
+            shared.outcomes.setdefault(label, Outcome()).nodes += 1
+            found = self._converted(proto, domain, opset, place, label)
+            shared.outcomes[label].converted += any(item is not None for item in found)
         except (CompileError, ShapeError) as error:
             shared.report(label, error, place)
             items = [self.names.get(name) for name in proto.input]
@@ -292,15 +323,16 @@ class Scope:
         if isinstance(item, Value) and isinstance(item.ssa.owner, Operation):
             item.ssa.name_hint = word_of(name)
 
-    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
+    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str, label: str) -> Sequence[Entry | None]:
         """The outputs of a node; none where an input could not be converted."""
         operator = proto.op_type
-        schema = schema_of(operator, opset, domain)
+        schema = schema_of(operator, opset, domain) or definition_of(domain, operator, opset)
         version = opset if schema is None else schema.since_version
         function = self.shared.functions.get((domain, operator))
         is_defined = schema is not None
         convert = None if function is not None else converter_of(domain, operator, version, is_defined=is_defined)
         if convert is None and function is None and not self.shared.fallback and not _has_body(schema):
+            self.shared.replaceable[label] = domain, operator, opset
             raise Refusal(_unknown(domain, operator, schema))
         inputs: list[Entry | None] = []
         for name in proto.input:
@@ -316,13 +348,15 @@ class Scope:
         node = Node(proto, domain, version, schema, inputs, scope)
         try:
             node.check()
-            return self._by_converter(node, convert, opset, place)
+            return self._by_converter(node, convert, opset, place, label)
         except _MISFITS as error:
             if is_users(domain, operator, version):
                 raise
             raise Refusal(_misfit(node, error)) from error
 
-    def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
+    def _by_converter(
+        self, node: Node, convert: Converter | None, opset: int, place: str, label: str
+    ) -> Sequence[Entry | None]:
         """The outputs of a node that no function of the model defines."""
         by_user = is_users(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
@@ -336,6 +370,8 @@ class Scope:
                     return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
+                    if not any(True for _ in graphs_within(node.proto)):
+                        self.shared.replaceable[label] = node.domain, node.operator, opset
                     raise
                 return fall_back(node, opset)
         if not _has_body(node.schema):
@@ -377,7 +413,7 @@ class Scope:
         absent = frozenset(set(function.input) - names.keys())
         inner = {**self.opsets, **opsets}
         scope = Scope(self.shared, inner, f"{place}/", self.depth + 1, None, names, self.constants)
-        scope.run(_with_attributes(node, given, absent) for node in function.node)
+        scope.run([_with_attributes(node, given, absent) for node in function.node])
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
         ]
@@ -453,6 +489,8 @@ def _version(versions: Sequence[int], opset: int) -> int:
 def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
     if schema is not None:
         return "there is no converter (weft.onnx.register adds one)"
+    if domain == "com.microsoft" and operator in REASONS:
+        return REASONS[operator]
     if domain:
         return "there is no converter for this domain (weft.onnx.register adds one)"
     return _not_defined(operator)
@@ -522,26 +560,67 @@ def import_model(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
     fallback: bool,
+    weights: str | os.PathLike[str] | None = None,
 ) -> tuple[BlockBuilder, frozenset[str]]:
     """Build the function @main of a model. Returns its builder, and the files that the model's file refers to, by their
     paths from its folder.
 
-    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. If operators
+    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters; initializers
+    and inputs of the names in the file `weights`, of the safetensors format, are the tensors of this file. If operators
     require that extents of different names are equal, the import starts again with one name for them. Raises
     `CompileError`, `OSError`, and `TypeError` for arguments of other types.
     """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
+    checked_argument("from_onnx", "weights", str | os.PathLike | None, weights)
     file = ModelFile.read(source)
+    stored = None if weights is None else _weights_of(file, Path(weights))
     extents: Mapping[str, KnownExtent] = {}
     while True:
-        shared = Import(file, new_builder(), fallback)
+        shared = Import(file, new_builder(), fallback, stored)
         try:
             _build_main(shared, shapes, constants, extents)
         except _EqualExtents as error:
             extents = error.extents
         else:
             return shared.builder, frozenset(file.others)
+
+
+def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
+    """The tensors of a file that have names of the model's initializers and inputs. Raises `CompileError` if none
+    has."""
+    graph = file.model.graph
+    names = [entry.name for entry in (*graph.initializer, *graph.input)]
+    tensors = read_safetensors(path)
+    found = {name: tensors[name] for name in names if name in tensors}
+    if not found:
+        examples = ", ".join(f"'{name}'" for name in list(tensors)[:3]) or "none"
+        raise CompileError(f"'{path}' has no tensor of {file.name}: its names are {examples} and so on")
+    return found
+
+
+def operators_of(
+    source: str | os.PathLike[str] | bytes | ModelProto,
+    shapes: Mapping[str, InputShape],
+    constants: Mapping[str, ArrayLike],
+) -> Mapping[str, Outcome]:
+    """The outcomes of an import of a model, by operators. Raises the errors of `import_model`, except for nodes that
+    cannot be converted."""
+    file = ModelFile.read(source)
+    extents: Mapping[str, KnownExtent] = {}
+    while True:
+        shared = Import(file, BlockBuilder(), False)
+        try:
+            _build_main(shared, shapes, constants, extents)
+        except _EqualExtents as error:
+            extents = error.extents
+            continue
+        except CompileError:
+            if not shared.problems:
+                raise
+        for problem in shared.problems.values():
+            shared.outcomes.setdefault(problem.operator, Outcome()).problems.append(problem)
+        return shared.outcomes
 
 
 class _EqualExtents(Exception):
@@ -595,6 +674,9 @@ def _build_main(
         try:
             if proto.name in constants:
                 scope.names[proto.name] = _bound(proto, constants[proto.name])
+            elif proto.name in shared.weights:
+                known = file.stored(shared.weights[proto.name], proto.name)
+                scope.names[proto.name] = _bound(proto, known.array)
             else:
                 entry, made = _parameters(proto, names, shapes)
                 scope.names[proto.name] = entry
@@ -647,15 +729,22 @@ def _set_location(items: Sequence[Entry | None], place: str) -> None:
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:
     """Let the names of a graph's own tensors stand for them."""
+    file, stored = scope.shared.file, scope.shared.weights if scope.outer is None else {}
     for tensor in graph.initializer:
         try:
-            scope.names[tensor.name] = replace(scope.shared.file.tensor(tensor), name=word_of(tensor.name))
+            other = stored.get(tensor.name)
+            known = file.tensor(tensor) if other is None else file.stored(other, tensor.name, tensor)
+            scope.names[tensor.name] = replace(known, name=word_of(tensor.name))
         except Refusal as error:
             scope.names[tensor.name] = None
             scope.shared.report("initializer", error, tensor.name)
     for sparse in graph.sparse_initializer:
-        scope.names[sparse.values.name] = None
-        scope.shared.report("initializer", Refusal("sparse tensors are not supported"), sparse.values.name)
+        name = sparse.values.name
+        try:
+            scope.names[name] = replace(scope.shared.file.sparse(sparse), name=word_of(name))
+        except Refusal as error:
+            scope.names[name] = None
+            scope.shared.report("initializer", error, name)
 
 
 class _Names:

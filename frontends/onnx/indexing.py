@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 @converts("GatherND")
 def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
     batch = node.integer("batch_dims", 0, min(data.ndim, indices.ndim) - 1) if node.takes("batch_dims") else 0
+    return gather_nd(data, indices, batch)
+
+
+def gather_nd(data: Value, indices: Value, batch: int) -> Value:
+    """Elements at places whose coordinates are along the last axis of `indices`, within the first `batch` axes."""
     places = _coordinates_first(indices)
     if batch:
         over = indices.shape[:-1]

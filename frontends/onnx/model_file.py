@@ -15,23 +15,33 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
-from onnx import ModelProto, TensorProto, defs, numpy_helper
+from onnx import ModelProto, SparseTensorProto, TensorProto, defs, numpy_helper
 
 from weft.dialects.constant_data import LARGE_BYTES
 from weft.dialects.element_types import STORED, TYPES
 from weft.frontends.onnx.known import Known
-from weft.frontends.onnx.node import Refusal, dtype_of
+from weft.frontends.onnx.node import MOST_ELEMENTS, Refusal, dtype_of
 from weft.frontends.onnx.registry import domain_name
 from weft.frontends.onnx.wire_format import without_elements
 from weft.support.argument_types import checked_argument
 from weft.support.errors import CompileError
 from weft.support.names import printable
+from weft.support.safetensors import StoredTensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEWEST: Final[Mapping[str, int]] = {"": 28, "ai.onnx.ml": 5}
 """The newest opsets whose operators the converters were written for."""
+
+
+_STORED_TYPES: Final[Mapping[str, int]] = {
+    **{"BOOL": TensorProto.BOOL, "F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16},
+    **{"F32": TensorProto.FLOAT, "F64": TensorProto.DOUBLE, "I8": TensorProto.INT8, "I16": TensorProto.INT16},
+    **{"I32": TensorProto.INT32, "I64": TensorProto.INT64, "U8": TensorProto.UINT8, "U16": TensorProto.UINT16},
+    **{"U32": TensorProto.UINT32, "U64": TensorProto.UINT64},
+}
+"""Element types of the safetensors format -> those of ONNX."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class ModelFile:
         elif isinstance(source, bytes):
             file = ModelFile(_parsed(source, "the model"), "the model")
         else:
-            path = Path(source)
+            path = _file_of(Path(source))
             file = ModelFile(_read(path), f"'{path}'", path)
         file._check()
         file._check_memory()
@@ -102,6 +112,39 @@ class ModelFile:
             return Known(numpy_helper.to_array(proto), dtype)
         except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
+
+    def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> Known:
+        """A tensor of a file of weights, in place of that of the model. Raises `Refusal` for another type or shape."""
+        if tensor.dtype not in _STORED_TYPES:
+            raise Refusal(f"weights: tensor '{name}' is of type {tensor.dtype}, which is not supported")
+        element = onnx.helper.tensor_dtype_to_np_dtype(_STORED_TYPES[tensor.dtype])
+        if proto is not None:
+            dtype, shape = dtype_of(proto.data_type), tuple(proto.dims)
+            if (element.name, tensor.shape) != (dtype, shape):
+                given = f"{element.name} of shape {tensor.shape}"
+                raise Refusal(f"weights: tensor '{name}' is {given}, but the model has {dtype} of shape {shape}")
+        array = np.frombuffer(tensor.data, element).reshape(tensor.shape)
+        return Known.copy_of(array, element.name) if array.nbytes >= LARGE_BYTES else Known(array, element.name)
+
+    def sparse(self, proto: SparseTensorProto) -> Known:
+        """The elements of a sparse tensor, with zeros between them. Raises `Refusal` as `tensor` does, and for many
+        more zeros than elements."""
+        values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
+        shape, label = tuple(proto.dims), f"sparse tensor '{proto.values.name}'"
+        most = MOST_ELEMENTS + 64 * values.array.size
+        if any(extent < 0 for extent in shape) or prod(shape) > most:
+            raise Refusal(f"{label} of shape {shape} is not made dense: it must have 0 to {most} elements")
+        if indices.ndim == 2 and indices.shape[1] == len(shape):
+            rows = [indices[:, axis] for axis in range(len(shape))]
+            is_inside = all(np.all((row >= 0) & (row < extent)) for row, extent in zip(rows, shape, strict=True))
+            places = np.ravel_multi_index(rows, shape) if is_inside and rows else None
+        else:
+            places = indices if indices.ndim == 1 and np.all((indices >= 0) & (indices < prod(shape))) else None
+        if places is None or values.ndim != 1 or len(places) != values.array.size or indices.dtype != np.int64:
+            raise Refusal(f"{label} of shape {shape}: indices {indices.shape} do not fit {values.shape} values")
+        found = np.zeros(prod(shape), values.array.dtype)
+        found[places] = values.array
+        return Known(found.reshape(shape), values.dtype)
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """The elements of a tensor in the model's file, or another of its folder, mapped."""
@@ -151,6 +194,17 @@ class ModelFile:
             raise Refusal(f"{label}: there is no file '{location}' beside the model")
         self.others.add(path.relative_to(folder).as_posix())
         return path
+
+
+def _file_of(path: Path) -> Path:
+    """The model at a path, which may be a folder with one. Raises `CompileError` for a folder with none or several."""
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.onnx"))
+    if len(found) != 1:
+        names = ", ".join(f"'{file.name}'" for file in found) or "none"
+        raise CompileError(f"'{path}' is a folder, which must hold one .onnx file: found {names}")
+    return found[0]
 
 
 def _read(path: Path) -> ModelProto:

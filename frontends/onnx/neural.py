@@ -74,20 +74,33 @@ def convolved(node: Node, data: Value, weight: Value, group: int, **options: str
 
 @converts("Conv")
 def _conv(node: Node, data: Value, weight: Value, bias: Value | None = None, *, group: int) -> Item:
-    return _with_bias(convolved(node, data, weight, group), bias)
+    return with_bias(convolved(node, data, weight, group), bias)
 
 
 @converts("ConvTranspose")
 def _conv_transpose(
     node: Node, data: Value, weight: Value, bias: Value | None = None, *, auto_pad: str, group: int
 ) -> Item:
+    pads, wanted = node.integers("pads", count=2 * _spatial(node, data)), node.integers("output_shape")
+    return with_bias(conv_transposed(node, data, weight, auto_pad, group, pads, wanted), bias)
+
+
+def conv_transposed(
+    node: Node,
+    data: Value,
+    weight: Value,
+    auto_pad: str,
+    group: int,
+    given_pads: Sequence[int] | None,
+    wanted: Sequence[int] | None = None,
+) -> Value:
+    """The transposed convolution without a bias; `wanted` are the extents in space of the result."""
     space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", count=space) or [1] * space
     dilations = node.integers("dilations", count=space) or [1] * space
     longer = node.integers("output_padding", count=space) or [0] * space
-    pads = node.integers("pads", count=2 * space) or [0] * (2 * space)
-    wanted = node.integers("output_shape")
+    pads = list(given_pads or [0] * (2 * space))
     if wanted is not None and len(wanted) == space + 2:
         wanted = wanted[2:]
     if wanted is not None and len(wanted) != space:
@@ -118,7 +131,7 @@ def _conv_transpose(
     if any(cut):
         ends = [-amount if amount else None for amount in cut[space:]]
         found = ops.strided_slice(found, cut[:space], ends, 1 if space == 1 else [1] * space, list(range(2, space + 2)))
-    return _with_bias(found, bias)
+    return found
 
 
 @converts("DeformConv", since=19)
@@ -168,17 +181,17 @@ def _deform_conv(
         sampled = ops.multiply(sampled, ops.reshape(mask, [batch, groups, 1, taps, *places]))
     columns = ops.reshape(sampled, [batch, group, per_group * taps, -1])
     found = ops.matmul(ops.reshape(weight, [group, -1, per_group * taps]), columns)
-    return _with_bias(ops.reshape(found, [batch, -1, *places]), bias)
+    return with_bias(ops.reshape(found, [batch, -1, *places]), bias)
 
 
-def _with_bias(found: Value, bias: Value | None) -> Value:
+def with_bias(found: Value, bias: Value | None) -> Value:
     """Channels, each plus its own number."""
     if bias is None or found.ndim == 2:
         return found if bias is None else ops.add(found, bias)
     return ops.add(found, ops.expand_dims(bias, list(range(1, found.ndim - 1))))
 
 
-def _pooled(node: Node, data: Value, name: str, *options: object) -> Any:
+def pooled(node: Node, data: Value, name: str, *options: object) -> Any:
     """A pool; `name` is formatted with the number of axes in space."""
     space = _spatial(node, data)
     window = Window(node, node.integers("kernel_shape", count=space) or [], data.shape[2:])
@@ -190,8 +203,8 @@ def _max_pool(
     node: Node, data: Value, *, ceil_mode: bool = False, storage_order: bool = False
 ) -> Item | Sequence[Item]:
     if not node.wants(1):
-        return _pooled(node, data, "max_pool{}d", ceil_mode)
-    found, places = _pooled(node, data, "max_pool_with_indices", ceil_mode)
+        return pooled(node, data, "max_pool{}d", ceil_mode)
+    found, places = pooled(node, data, "max_pool_with_indices", ceil_mode)
     return found, _row_places(node, places, data.shape, storage_order)
 
 
@@ -220,12 +233,12 @@ def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: 
 def _average_pool(
     node: Node, data: Value, *, ceil_mode: bool = False, count_include_pad: bool = False
 ) -> Item | Sequence[Item]:
-    return _pooled(node, data, "avg_pool{}d", ceil_mode, count_include_pad)
+    return pooled(node, data, "avg_pool{}d", ceil_mode, count_include_pad)
 
 
 @converts("LpPool", since=2)
 def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item | Sequence[Item]:
-    return _pooled(node, data, "lp_pool", ceil_mode, float(p))
+    return pooled(node, data, "lp_pool", ceil_mode, float(p))
 
 
 @converts("GlobalAveragePool", "GlobalMaxPool")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, NodeProto, TensorProto, defs
+from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, defs
 
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import Extent, KnownExtent, Shape, is_not_negative, subtract, sum_text
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 Schema: TypeAlias = Any
 """The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
 _MINIMUM, _MAXIMUM = -(1 << 63), (1 << 63) - 1
-_MOST_ELEMENTS: Final = 1 << 22
+MOST_ELEMENTS: Final = 1 << 22
 """Elements of tensors that attributes and known inputs describe, and that are computed at import."""
+_NEWEST: Final = (1 << 31) - 1
+"""The newest opset that the package `onnx` compares with."""
 _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
@@ -75,7 +77,7 @@ _DATA_TYPES: Final = _data_types()
 def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
     """The definition of an operator that an opset of its domain has."""
     try:
-        return defs.get_schema(operator, opset, domain)
+        return defs.get_schema(operator, min(opset, _NEWEST), domain)
     except defs.SchemaError:
         return None
 
@@ -103,7 +105,7 @@ class NodeScope(Protocol):
         """Let calls of the model check a precondition; False if they do not know the extents in it."""
         ...
 
-    def tensor_of(self, proto: TensorProto) -> Known:
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
         """The elements of a tensor that an attribute holds."""
         ...
 
@@ -418,7 +420,7 @@ class Node:
 
     def check_room(self, *extents: int) -> None:
         """Raises `Refusal` for more elements than are computed at import."""
-        if prod(extents) > _MOST_ELEMENTS:
+        if prod(extents) > MOST_ELEMENTS:
             shape = ", ".join(map(str, extents))
             raise self.refuse(f"a tensor of shape ({shape}) is not computed at import: it is too large")
 

@@ -23,6 +23,13 @@ def _gemm(
     transA: bool,
     transB: bool,
 ) -> Item:
+    return gemm(node, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+def gemm(
+    node: Node, a: Value, b: Value, c: Value | None, *, alpha: float, beta: float, transA: bool, transB: bool
+) -> Value:
+    """alpha * a @ b + beta * c."""
     if a.ndim != 2 or b.ndim != 2:
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {a.ndim} and {b.ndim}")
     product = ops.matmul(a, b, transpose_a=transA, transpose_b=transB)
@@ -35,7 +42,7 @@ def _gemm(
     return ops.add(product, c if beta == 1 else _scaled(node, c, beta))
 
 
-def _scaled(node: Node, value: Item, factor: float) -> Item:
+def _scaled(node: Node, value: Value, factor: float) -> Value:
     if "int" in value.dtype:
         if factor != int(factor):
             raise node.refuse(f"attributes 'alpha' and 'beta' must be integers for {value.dtype}, got {factor}")

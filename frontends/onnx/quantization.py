@@ -8,7 +8,7 @@ from weft.dialects.element_types import STORED
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.elementwise import cast_to
 from weft.frontends.onnx.known import Item, Known
-from weft.frontends.onnx.neural import Window, convolved, kernel_of
+from weft.frontends.onnx.neural import Window, convolved, kernel_of, with_bias
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -25,7 +25,7 @@ def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
     return node.axis("axis", data.ndim) if has_axis else 0
 
 
-def _one(value: Value) -> Value:
+def single(value: Value) -> Value:
     """A tensor of one number without axes; others as they are."""
     return ops.reshape(value, ()) if value.ndim and all(extent == 1 for extent in value.shape) else value
 
@@ -56,7 +56,7 @@ def _quantize(
     precision: int = 0,
     saturate: bool = True,
 ) -> Item:
-    scale, zero = _one(scale), None if zero is None else _one(zero)
+    scale, zero = single(scale), None if zero is None else single(zero)
     if precision not in (0, 1):
         raise node.refuse(f"attribute 'precision' = {precision} is not supported")
     stated = node.element_type("output_dtype") if output_dtype else None
@@ -82,7 +82,7 @@ def _quantize(
 def _dequantize(
     node: Node, data: Value, scale: Value, zero: Value | None = None, *, output_dtype: int = 0, block_size: int = 0
 ) -> Item:
-    scale, zero = _one(scale), None if zero is None else _one(zero)
+    scale, zero = single(scale), None if zero is None else single(zero)
     dtype = (node.element_type("output_dtype") if output_dtype else None) or scale.dtype
     axis, block = _axis_of(node, scale, data), block_size
     if data.dtype not in STORED and not block and scale.dtype == dtype:
@@ -96,7 +96,7 @@ def _dequantize(
 
 def _parameters(node: Node, *indices: int) -> list[Value]:
     """Scales, as float32, and zero points."""
-    found = [_one(node.value(index)) for index in indices]
+    found = [single(node.value(index)) for index in indices]
     return [ops.cast(value, "float32") if value.dtype in ("float16", "bfloat16") else value for value in found]
 
 
@@ -113,23 +113,57 @@ def _qlinear_matmul(node: Node) -> Item:
 
 @converts("QLinearConv")
 def _qlinear_conv(node: Node) -> Item:
-    data, weight, bias = node.value(0), node.value(3), node.optional(8)
+    return qlinear_conv(node, node.value(0), node.integer("group"))
+
+
+def qlinear_conv(node: Node, data: Value, group: int) -> Value:
+    """The convolution of a node with the inputs of QLinearConv, whose first one is `data`."""
+    weight, bias = node.value(3), node.optional(8)
+    scales = _parameters(node, 1, 2, 4, 5, 6, 7)
+    if are_known(node, *range(1, 9)):
+        floats = dequantized(data, *scales[:2], None), dequantized(weight, *scales[2:4], 0)
+        found = with_bias(convolved(node, *floats, group), dequantized_bias(node, bias, 8, 1, 4))
+        return ops.quantize(found, *scales[4:], None, node.dtype(7))
     window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
-    scales, group = _parameters(node, 1, 2, 4, 5, 6, 7), node.integer("group")
     return ops.qlinear_conv(data, *scales[:2], weight, *scales[2:], bias, *window.options, group, node.dtype(7))
+
+
+def are_known(node: Node, *indices: int) -> bool:
+    """Whether those of these inputs that are given are known: weights, scales, zero points. An operator on floats
+    between `dequantize` and `quantize` is then rewritten to one on integers (`graph-rewrite`)."""
+    return all(isinstance(node.item(index), Known) for index in indices if node.has(index))
+
+
+def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) -> Value:
+    """Floats of integers whose scale and zero point are one, or one for each element along an axis."""
+    along = axis if scale.ndim else None
+    if isinstance(zero, Value) and zero.ndim != scale.ndim:  # one zero point for several scales
+        zero = ops.broadcast_to(zero, scale.shape)
+    return ops.dequantize(data, scale, zero, along, "float32")
+
+
+def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -> Value | None:
+    """A bias of the scale of a product, that of its operands multiplied; `scales` are inputs of numbers."""
+    if bias is None:
+        return None
+    first, second = (node.numbers(at).astype(np.float32) for at in scales)
+    product = np.asarray(first.reshape(-1)[0] * second, np.float32)
+    product = product.reshape(()) if product.size == 1 else product.reshape(-1)
+    node.item(index)
+    return ops.dequantize(bias, Known(product, "float32").constant(), 0, 0 if product.ndim else None, "float32")
 
 
 def _shifted(data: Value, zero: Value | None, axis: int) -> Value:
     """The numbers less their zero point, one or one for each element along an axis; as int16, which holds them."""
     if zero is None:
         return data
-    moved, zero = ops.cast(data, "int16"), _one(ops.cast(zero, "int16"))
+    moved, zero = ops.cast(data, "int16"), single(ops.cast(zero, "int16"))
     if zero.ndim == 1 and data.ndim - axis > 1:
         zero = ops.expand_dims(zero, [1 + d for d in range(data.ndim - axis - 1)])
     return ops.subtract(moved, zero)
 
 
-def _zero(node: Node, index: int) -> Value | None:
+def zero_point(node: Node, index: int) -> Value | None:
     """A zero point, None where it is known to be 0."""
     item = node.item(index) if node.has(index) else None
     is_zero = isinstance(item, Known) and not np.any(item.array)
@@ -142,12 +176,17 @@ def _of_one_dtype(a: Value, b: Value) -> tuple[Value, Value]:
 
 @converts("MatMulInteger")
 def _matmul_integer(node: Node, a: Value, b: Value) -> Item:
-    left = _shifted(a, _zero(node, 2), max(a.ndim - 2, 0))
-    right = _shifted(b, _zero(node, 3), b.ndim - 1)
+    return integer_product(a, b, zero_point(node, 2), zero_point(node, 3))
+
+
+def integer_product(a: Value, b: Value, zero_a: Value | None, zero_b: Value | None) -> Value:
+    """The product of matrices of integers less their zero points, one or one for each row of `a` and column of `b`."""
+    left = _shifted(a, zero_a, max(a.ndim - 2, 0))
+    right = _shifted(b, zero_b, b.ndim - 1)
     return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")
 
 
 @converts("ConvInteger")
 def _conv_integer(node: Node, data: Value, weight: Value, *, group: int) -> Item:
-    images, kernels = _of_one_dtype(_shifted(data, _zero(node, 2), 1), _shifted(weight, _zero(node, 3), 0))
+    images, kernels = _of_one_dtype(_shifted(data, zero_point(node, 2), 1), _shifted(weight, zero_point(node, 3), 0))
     return convolved(node, images, kernels, group, out_dtype="int32")

@@ -37,7 +37,7 @@ def _recurrent(
         "bias": node.optional(3),
         "sequence_lens": node.optional(4),
         "direction": direction,
-        "activations": _activations(node),
+        "activations": activations_of(node),
         "clip": clip,
     }
     for name, state in zip(("initial_h", "initial_c"), states, strict=False):
@@ -58,7 +58,7 @@ def _batch_first(steps: Value) -> Value:
     return ops.transpose(steps, [2, 0, 1, 3])
 
 
-def _activations(node: Node) -> list[str] | None:
+def activations_of(node: Node) -> list[str] | None:
     """The activations of both directions. Raises `Refusal` for those with parameters."""
     for name in ("activation_alpha", "activation_beta"):
         if node.attribute(name):

@@ -76,14 +76,15 @@ def _text(shape: Sequence[Extent]) -> str:
 
 @converts("Constant")
 def _constant(node: Node) -> Item:
-    tensor = node.attribute("value")
-    if tensor is not None:
-        return node.scope.tensor_of(tensor)
+    for name in ("value", "sparse_value"):
+        tensor = node.attribute(name) if node.takes(name) else None
+        if tensor is not None:
+            return node.scope.tensor_of(tensor)
     for name in ("value_int", "value_ints", "value_float", "value_floats"):
         if node.gives(name):
             dtype = "int64" if "int" in name else "float32"
             return Known(np.array(node.attribute(name), dtype), dtype)
-    raise node.refuse("attribute 'value' must be a dense tensor of numbers, or 'value_int' and the like")
+    raise node.refuse("attribute 'value' must be a tensor of numbers, or 'value_int' and the like")
 
 
 @converts("Shape")
@@ -259,11 +260,23 @@ def _pad(node: Node, data: Value) -> Item:
         widths = node.extents(1)
         fill = node.number_at(2) if node.has(2) else 0
         axes = node.axes(node.indices(3), rank) if node.version >= 18 and node.has(3) else list(range(rank))
-    if len(widths) != 2 * len(axes):
-        raise node.refuse(f"input 'pads' must be {2 * len(axes)} numbers, got {len(widths)}")
     modes = ("constant", "reflect", "edge", "wrap")
     mode = node.word("mode", *(modes if node.version >= 19 else modes[:3]))
-    around, cut = [_NO_BORDER] * rank, [_NO_BORDER] * rank
+    return padded(node, data, widths, mode, fill, axes)
+
+
+def padded(
+    node: Node,
+    data: Value,
+    widths: Sequence[KnownExtent],
+    mode: str,
+    fill: float | bool | Value,
+    axes: Sequence[int],
+) -> Value:
+    """The tensor with borders before and after each of some axes; negative widths cut."""
+    if len(widths) != 2 * len(axes):
+        raise node.refuse(f"input 'pads' must be {2 * len(axes)} numbers, got {len(widths)}")
+    around, cut = [_NO_BORDER] * data.ndim, [_NO_BORDER] * data.ndim
     for position, axis in enumerate(axes):
         pair = (_width_and_cut(widths[at], mode) for at in (position, position + len(axes)))
         around[axis], cut[axis] = zip(*pair, strict=True)
@@ -274,7 +287,7 @@ def _pad(node: Node, data: Value) -> Item:
         data = ops.strided_slice(data, [before for before, _ in cut], ends)
     if all(border == _NO_BORDER for border in around):
         return data
-    if "int" in data.dtype:
+    if "int" in data.dtype and not isinstance(fill, Value):
         fill = int(fill)
     return ops.pad(data, around, mode, fill)
 
@@ -294,6 +307,11 @@ def _eye_like(node: Node, like: Item, *, k: int) -> Item:
 
 @converts("Range")
 def _range(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> Item:
+    return numbers_between(node, first_item, limit_item, delta_item)
+
+
+def numbers_between(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> Item:
+    """Numbers from one on, up to another, with equal gaps."""
     given = [first_item, limit_item, delta_item]
     known = [node.scope.known_of(item) for item in given]
     start, limit, delta = known

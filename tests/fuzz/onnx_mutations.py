@@ -1,4 +1,5 @@
-"""Mutated ONNX models: node tests of the package `onnx` whose attributes, names, shapes, types and constants change."""
+"""Mutated ONNX models: node tests of the package `onnx`, and nodes of the operators that onnxruntime adds to it, whose
+attributes, names, shapes, types and constants change."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import contrib_cases
 import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
@@ -34,6 +36,12 @@ def sources() -> tuple[ModelProto, ...]:
     models += [onnx.load(path) for path in sorted(Path(DATA_DIR).glob("simple/*/model.onnx"))]
     models = [model for model in models if model.ByteSize() < 20_000]
     return tuple(sorted(models, key=lambda model: model.graph.name))
+
+
+@cache
+def contrib_sources() -> tuple[ModelProto, ...]:
+    """Random nodes of the operators that onnxruntime adds to ONNX."""
+    return tuple(contrib_cases.drawn(operator, seed).model() for operator in contrib_cases.MAKERS for seed in range(6))
 
 
 def mutated(seed: int, models: Sequence[ModelProto]) -> ModelProto:
@@ -161,7 +169,7 @@ def _change_wiring(draw: random.Random, model: ModelProto) -> None:
         case 4:
             node.op_type = draw.choice(draw.choice(sources()).graph.node or nodes).op_type
         case _:
-            node.domain = draw.choice(("", "ai.onnx", "ai.onnx.ml", "com.acme"))
+            node.domain = draw.choice(("", "ai.onnx", "ai.onnx.ml", "com.acme", "com.microsoft"))
 
 
 def _change_type(draw: random.Random, model: ModelProto) -> None:

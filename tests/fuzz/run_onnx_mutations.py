@@ -1,5 +1,5 @@
 """Mutated ONNX models through the importer and the compiler: `python tests/fuzz/run_onnx_mutations.py 3000 [FIRST_SEED]
-[--jobs 2]`.
+[--jobs 2]`. Seeds from 1,000,000 on start from operators of onnxruntime.
 
 A finding is a crash of the process, ten processor seconds, and an error that is not about the model: any but weft's
 own. Every fourth model that is imported is compiled too.
@@ -17,12 +17,16 @@ from pathlib import Path
 from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1] / "helpers"))
 
 from onnx import ModelProto
-from onnx_mutations import mutated, sources
+from onnx_mutations import contrib_sources, mutated, sources
 from run_mutations import MEMORY, SECONDS, Hang, run
 
 import weft
+
+FIRST_CONTRIB = 1_000_000
+"""The first seed of models of operators of onnxruntime."""
 
 
 def problems(model: ModelProto, *, compiles: bool) -> Iterator[tuple[str, str]]:
@@ -49,13 +53,17 @@ def problems(model: ModelProto, *, compiles: bool) -> Iterator[tuple[str, str]]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+def model_of(seed: int) -> ModelProto:
+    """The mutated model of a seed."""
+    return mutated(seed, sources() if seed < FIRST_CONTRIB else contrib_sources())
+
+
 def work(connection: Connection) -> None:
     """Answer seeds by their findings."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    models = sources()
     while (seed := connection.recv()) is not None:
-        connection.send(list(problems(mutated(seed, models), compiles=seed % 4 == 0)))
+        connection.send(list(problems(model_of(seed), compiles=seed % 4 == 0)))
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, work, lambda seed: mutated(seed, sources())))
+    sys.exit(run(__doc__, work, model_of))

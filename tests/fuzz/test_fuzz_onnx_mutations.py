@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
 
 from onnx_models import model, node
-from onnx_mutations import mutated, sources
+from onnx_mutations import contrib_sources, mutated, sources
 from run_onnx_mutations import problems
 
 MODELS = (
@@ -22,6 +22,11 @@ MODELS = (
 @pytest.mark.parametrize("seed", range(60))
 def test_mutated_models_are_imported_or_refused(seed: int) -> None:
     assert not list(problems(mutated(seed, MODELS), compiles=False))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_mutated_contrib_nodes_are_imported_or_refused(seed: int) -> None:
+    assert not list(problems(mutated(seed, contrib_sources()), compiles=False))
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ REFUSED = {
     ),
     "a cycle": (
         model([node("Add", "x b", "a"), node("Relu", "a", "b"), node("Relu", "b", "y")], {"x": [2]}),
-        r"Add \(opset 18\): nothing computes 'b', or only a node behind it \(the graph has a cycle",
+        r"Add \(opset 18\): nothing computes 'b', or only what depends on it \(the graph has a cycle",
     ),
     "an output that nothing computes": (model([], {"x": [2]}), "output: nothing computes 'y'"),
     "strings": (

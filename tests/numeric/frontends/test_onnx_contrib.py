@@ -1,0 +1,279 @@
+"""Operators that onnxruntime adds to ONNX, against results of onnxruntime that are recorded (contrib_cases.py), and
+against their definitions where it has no implementation for CPUs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import contrib_cases
+from onnx import ModelProto, TensorProto
+from onnx_models import BOOL, model, node
+
+import weft
+from weft.frontends.onnx.registry import definitions
+
+needs_onnxruntime = pytest.mark.skipif(
+    importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed"
+)
+RANDOM = np.random.default_rng(0)
+
+
+def _floats(*shape: int) -> Any:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def _interpreted(module: Any, *arrays: Any) -> list[Any]:
+    found = weft.Interpreter(module).call("main", *arrays)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Mapping[str, Any]:
+    return dict(np.load(contrib_cases.RECORD))
+
+
+@pytest.mark.parametrize("operator", contrib_cases.MAKERS)
+def test_recorded(recorded: Mapping[str, Any], operator: str) -> None:
+    seeds = {int(name.split("/")[1]) for name in recorded if name.startswith(f"{operator}/")}
+    if not seeds:
+        assert operator in contrib_cases.ON_GPUS
+    for seed in seeds:
+        draw = contrib_cases.drawn(operator, seed)
+        results = contrib_cases.found(draw)
+        wanted = [recorded[f"{operator}/{seed}/{at}"] for at in range(len(results))]
+        assert not contrib_cases.difference(draw, results, wanted), draw.attributes
+
+
+@pytest.mark.slow
+@needs_onnxruntime
+@pytest.mark.parametrize("operator", sorted(set(contrib_cases.MAKERS) - set(contrib_cases.ON_GPUS)))
+def test_against_onnxruntime(operator: str) -> None:
+    equal = 0
+    for seed in range(30):
+        draw = contrib_cases.drawn(operator, seed)
+        try:
+            wanted = contrib_cases.expected(draw)
+        except Exception:  # noqa: BLE001 (onnxruntime refuses some combinations)
+            continue
+        assert not contrib_cases.difference(draw, contrib_cases.found(draw), wanted), (seed, draw.attributes)
+        equal += 1
+    assert equal >= 5
+
+
+@needs_onnxruntime
+def test_definitions_are_those_of_onnxruntime() -> None:
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+    theirs: dict[tuple[str, str], Any] = {}
+    for schema in get_all_operator_schema():
+        theirs.setdefault((schema.domain, schema.name), schema)
+    for key, mine in definitions().items():
+        other = theirs[key]
+        assert [(i.name, i.option.name) for i in mine.inputs] == [(i.name, i.option.name) for i in other.inputs], key
+        attributes = {name: (a.type.name, a.required) for name, a in mine.attributes.items()}
+        assert attributes == {name: (a.type.name, a.required) for name, a in other.attributes.items()}, key
+
+
+# Operators that onnxruntime implements for GPUs alone
+
+
+def _of(operator: str, inputs: Mapping[str, Any], outputs: str = "y", **attributes: Any) -> list[Any]:
+    """What a node gives for arrays."""
+    kinds = {np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int8): TensorProto.INT8, np.dtype(bool): BOOL}
+    types = {name: kinds[array.dtype] for name, array in inputs.items() if array.dtype in kinds}
+    made = node(operator, " ".join(inputs), outputs, domain="com.microsoft", **attributes)
+    shapes = {name: array.shape for name, array in inputs.items()}
+    proto = model([made], shapes, outputs, domains={"com.microsoft": 1}, types=types)
+    return _interpreted(weft.from_onnx(proto), *inputs.values())
+
+
+def _softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def _equal(found: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_bias_softmax() -> None:
+    x, inner, outer = _floats(2, 3, 4, 5), _floats(2, 1, 4, 5), _floats(1, 1, 4, 5)
+    (found,) = _of("BiasSoftmax", {"x": x, "b": inner}, axis=2, is_inner_broadcast=1)
+    _equal(found, _softmax((x + inner).reshape(6, 20)).reshape(x.shape))
+    for bias in (outer, outer[0, 0]):
+        (found,) = _of("BiasSoftmax", {"x": x, "b": bias}, axis=3, is_inner_broadcast=0)
+        _equal(found, _softmax(x + bias))
+
+
+def test_sums_with_biases() -> None:
+    x, bias, skip = _floats(2, 3, 4), _floats(4), _floats(2, 3, 4)
+    _equal(_of("BiasAdd", {"x": x, "b": bias, "s": skip})[0], x + bias + skip)
+    _equal(_of("BiasDropout", {"x": x, "b": bias, "s": skip})[0], x + bias + skip)
+    left, right = np.split(x + bias, 2, -1)
+    gelu = weft.Interpreter(weft.from_onnx(model([node("Gelu", "x", "y")], {"x": [2, 3, 2]}, opset=20)))
+    _equal(_of("BiasSplitGelu", {"x": x, "b": bias})[0], left * gelu.call("main", right))
+
+
+def test_swiglu() -> None:
+    gate, up = 3 * _floats(2, 4), 3 * _floats(2, 4)
+    g, u = np.minimum(gate, 1.5), np.clip(up, -1.5, 1.5)
+    wanted = g / (1 + np.exp(-1.25 * g)) * (u + 1)
+    options = {"activation_alpha": 1.25, "activation_beta": 1.0, "limit": 1.5}
+    _equal(_of("SwiGLU", {"g": gate, "u": up}, **options)[0], wanted)
+    _equal(_of("SwiGLU", {"g": np.concatenate([gate, up], -1)}, **options)[0], wanted)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_group_norms(last: int) -> None:
+    x, gamma, beta, skip, bias = _floats(2, 4, 3, 5), _floats(4), _floats(4), _floats(2, 4), _floats(4)
+    total = x + skip[:, :, None, None] + bias[:, None, None]
+    groups = total.reshape(2, 2, -1)
+    normal = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    normal = normal.reshape(x.shape) * gamma[:, None, None] + beta[:, None, None]
+    normal = normal / (1 + np.exp(-normal))
+    wanted, sums = ([np.moveaxis(a, 1, -1) for a in (normal, total)]) if last else (normal, total)
+    data = {"x": np.moveaxis(x, 1, -1).copy() if last else x, "g": gamma, "b": beta, "s": skip, "c": bias}
+    found = _of("SkipGroupNorm", data, "y z", activation=1, groups=2, channels_last=last)
+    _equal(found[0], wanted)
+    _equal(found[1], sums)
+
+
+def test_complex_products() -> None:
+    a, b = _floats(3, 2), _floats(3, 2)
+    one, other = (v[:, 0] + 1j * v[:, 1] for v in (a, b))
+    for operator, product in (("ComplexMul", one * other), ("ComplexMulConj", one * other.conj())):
+        _equal(_of(operator, {"a": a, "b": b})[0], np.stack([product.real, product.imag], -1))
+
+
+def test_integers() -> None:
+    a, b = (RANDOM.integers(-50, 50, (2, 3)).astype(np.int8) for _ in range(2))
+    zero = np.array(5, np.int8)
+    (found,) = _of("MulInteger", {"a": a, "z": zero, "b": b})
+    np.testing.assert_array_equal(found, (a.astype(np.int32) - 5) * b.astype(np.int32))
+    (found,) = _of("ReduceSumInteger", {"a": a}, axes=[1], keepdims=1)
+    np.testing.assert_array_equal(found, a.astype(np.int32).sum(1, keepdims=True))
+
+
+def test_finite_tensors() -> None:
+    for number, expected in ((1.0, (True, True, True)), (np.inf, (False, False, True)), (np.nan, (False, True, False))):
+        arrays = {"x": _floats(2, 3), "z": np.array([1.0, number], np.float32)}
+        for options, wanted in zip(({}, {"isinf_only": 1}, {"isnan_only": 1}), expected, strict=True):
+            assert bool(_of("IsAllFinite", arrays, **options)[0]) is wanted
+
+
+def test_packed_attention() -> None:
+    """Tokens of three sequences see their own alone."""
+    tokens, width, heads = _floats(7, 4), _floats(4, 12), 2
+    bias, ends = _floats(12), np.array([0, 3, 3, 7], np.int32)
+    inputs = {"x": tokens, "w": width, "b": bias, "o": np.arange(12, dtype=np.int32).reshape(3, 4), "c": ends}
+    projected = tokens @ width + bias
+    rows = []
+    for first, last in ((0, 3), (3, 7)):
+        q, k, v = (part[first:last].reshape(-1, heads, 2).swapaxes(0, 1) for part in np.split(projected, 3, -1))
+        found = _softmax(q @ k.swapaxes(1, 2) / np.sqrt(2)) @ v
+        rows.append(found.swapaxes(0, 1).reshape(-1, 4))
+    _equal(_of("PackedAttention", inputs, num_heads=heads)[0], np.concatenate(rows))
+    parts = np.split(tokens @ width, 3, -1)
+    inputs = {name: part for name, part in zip("qkv", parts, strict=True)} | {"b": bias, "o": inputs["o"], "c": ends}
+    _equal(_of("PackedMultiHeadAttention", inputs, num_heads=heads)[0], np.concatenate(rows))
+
+
+@pytest.mark.parametrize("both_ways", [0, 1])
+def test_relative_position_bias(both_ways: int) -> None:
+    """Buckets as the T5 of transformers computes them."""
+    table, queries, keys, farthest = _floats(32, 3), 5, 60, 50
+    weights = {"q": np.array([queries]), "k": np.array([keys])}
+    made = node(
+        "RelativePositionBias", "t q k", "y", domain="com.microsoft", max_distance=farthest, is_bidirectional=both_ways
+    )
+    proto = model([made], {"t": [32, 3]}, weights=weights, domains={"com.microsoft": 1})
+    (found,) = _interpreted(weft.from_onnx(proto), table)
+    distance = np.arange(keys)[None] - np.arange(queries)[:, None]
+    count, buckets = 16 if both_ways else 32, np.zeros(distance.shape, np.int64)
+    if both_ways:
+        buckets += (distance > 0) * count
+    size = np.abs(distance) if both_ways else -np.minimum(distance, 0)
+    exact = count // 2
+    large = exact + np.log(np.maximum(size, 1) / exact) / np.log(farthest / exact) * (count - exact)
+    buckets += np.where(size < exact, size, np.minimum(large.astype(np.int64), count - 1))
+    np.testing.assert_array_equal(found, table[buckets].transpose(2, 0, 1)[None])
+
+
+# Symbolic extents
+
+
+def _attention_model(shape: Sequence[Any], past: Any, cache: Any) -> ModelProto:
+    """A layer of a decoder, and the cache for the next step."""
+    random = np.random.default_rng(1)
+    weights = {
+        "w": random.standard_normal((8, 24)).astype(np.float32),
+        "b": random.standard_normal(24).astype(np.float32),
+        "g": np.ones(8, np.float32),
+        "h": np.zeros(8, np.float32),
+    }
+    nodes = [
+        node("Attention", "x w b m p", "a present", domain="com.microsoft", num_heads=2, unidirectional=1),
+        node("SkipLayerNormalization", "a x g h", "y - - s", domain="com.microsoft", epsilon=1e-5),
+    ]
+    nodes[1].output[1:3] = ["", ""]
+    inputs = {"x": [*shape, 8], "m": [shape[0], cache], "p": [2, shape[0], 2, past, 4]}
+    kinds = {"m": TensorProto.INT32}
+    return model(nodes, inputs, "y s present", weights, domains={"com.microsoft": 1}, types=kinds)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_symbolic_attention(compiled: bool) -> None:
+    module = weft.from_onnx(_attention_model(["batch", "length"], "past", "past + length"))
+    call: Any = weft.Interpreter(module).call
+    if compiled:
+        main = weft.build(module, target="llvm -num-threads=1 -opt-level=0")["main"]
+        call = lambda _, *arrays: main(*arrays)  # noqa: E731
+    for batch, length, past in ((1, 3, 2), (2, 1, 5)):
+        mask = np.ones((batch, past + length), np.int32)
+        mask[0, 0] = 0
+        arrays = [_floats(batch, length, 8), mask, _floats(2, batch, 2, past, 4)]
+        fixed = weft.from_onnx(_attention_model([batch, length], past, past + length))
+        for found, wanted in zip(call("main", *arrays), _interpreted(fixed, *arrays), strict=True):
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
+
+
+def _grouped_model(batch: Any, length: Any, past: Any, total: Any) -> ModelProto:
+    nodes = [
+        node("Shape", "m", "s"),
+        node("Gather", "s one", "t64"),
+        node("Cast", "t64", "t", to=TensorProto.INT32),
+        node("ReduceSum", "m one", "n64", keepdims=0),
+        node("Sub", "n64 unit", "k64"),
+        node("Cast", "k64", "k", to=TensorProto.INT32),
+        node(
+            "GroupQueryAttention", "x - - pk pv k t c z", "y nk nv", domain="com.microsoft", num_heads=4,
+            kv_num_heads=2, do_rotary=1,
+        ),
+    ]  # fmt: skip
+    angles = np.arange(64, dtype=np.float32).reshape(16, 4) / 9
+    weights = {"one": np.array([1]), "unit": np.array([1]), "c": np.cos(angles), "z": np.sin(angles)}
+    cache = [batch, 2, past, 8]
+    inputs = {"x": [batch, length, 64], "m": [batch, total], "pk": cache, "pv": cache}
+    kinds = {"m": TensorProto.INT64}
+    return model(nodes, inputs, "y nk nv", weights, domains={"com.microsoft": 1}, types=kinds)
+
+
+def test_symbolic_grouped_attention() -> None:
+    module = weft.from_onnx(_grouped_model("batch", "length", "past", "total"))
+    for batch, length, past in ((1, 3, 0), (2, 1, 5), (1, 2, 4)):
+        mask = np.ones((batch, past + length), np.int64)
+        if batch > 1:
+            mask[0, -2:] = 0
+        arrays = [_floats(batch, length, 64), mask, _floats(batch, 2, past, 8), _floats(batch, 2, past, 8)]
+        fixed = weft.from_onnx(_grouped_model(batch, length, past, past + length))
+        for found, wanted in zip(_interpreted(module, *arrays), _interpreted(fixed, *arrays), strict=True):
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
