@@ -175,7 +175,9 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     ragged = columns is None or columns % tile.lanes != 0
     in_place = right.contiguous and columns is not None and columns <= tile.columns
     pack_right = (many or ahead) and (ragged or not in_place)
-    if right.contiguous and not roles.same_buffer:
+    if right.dequantized:
+        pack_right = True  # a panel at a time
+    elif right.contiguous and not roles.same_buffer:
         pack_right = decisions.decide(pack_right)
     if not right.contiguous and (roles.same_buffer or not pack_right):
         return None

@@ -60,7 +60,7 @@ from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
-from weft.frontends.onnx.registry import Converter, converter_of, domain_name, is_users
+from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
@@ -294,7 +294,7 @@ class Scope:
     def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
         """The outputs of a node; none where an input could not be converted."""
         operator = proto.op_type
-        schema = schema_of(operator, opset, domain)
+        schema = schema_of(operator, opset, domain) or definition_of(domain, operator, opset)
         version = opset if schema is None else schema.since_version
         function = self.shared.functions.get((domain, operator))
         is_defined = schema is not None

@@ -5,15 +5,21 @@
 
 Parameters by position are inputs, read as their annotations say; parameters for keywords alone are attributes of their
 names. A default stands for an input or attribute that is not given, and for one that the operator lacks in an opset.
+`definition` makes the definition of an operator of them.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from weft.frontends.onnx.node import Node
+from onnx import defs, helper
+
+from weft.frontends.onnx.node import Node, Schema
+
+Index: TypeAlias = int
+"""The annotation of an attribute of an axis that is not one of the first input."""
 
 _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     "Value": Node.value,
@@ -33,19 +39,28 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
     "bool": Node.flag,
     "float": Node.number,
     "float | None": Node.number,
+    "Index": Node.integer,
     "int": Node.integer,
     "int | None": Node.integer,
     "list[int]": Node.integers,
     "list[int] | None": Node.integers,
     "list[float]": Node.attribute,
+    "list[float] | None": Node.attribute,
+    "list[str] | None": Node.attribute,
     "str": Node.attribute,
+    "str | None": Node.attribute,
 }
 """Annotations of attributes -> how they are read."""
+_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("bool", "int", "Index"), "INT"),
+    **{"float": "FLOAT", "str": "STRING", "list[int]": "INTS", "list[float]": "FLOATS", "list[str]": "STRINGS"},
+}
+"""Annotations of attributes -> their types."""
 
 
 def attribute(node: Node, name: str, annotation: str) -> Any:
     """An attribute as a parameter of that annotation takes it; an axis of the first input counts from 0."""
-    if name == "axis":
+    if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
     return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
@@ -75,3 +90,31 @@ def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
         return function(node, *inputs, **attributes)
 
     return convert
+
+
+def definition(function: Callable[..., Any], domain: str, operator: str, since: int) -> Schema:
+    """The definition of an operator whose inputs and attributes are the parameters of its converter."""
+    schema: Any = defs.OpSchema
+    option = schema.FormalParameterOption
+    inputs, attributes = list[Any](), list[Any]()
+    _, *parameters = inspect.signature(function).parameters.values()
+    for parameter in parameters:
+        name, default = parameter.name, parameter.default
+        has_default = default is not inspect.Parameter.empty
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            is_variadic = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+            is_optional = has_default or str(parameter.annotation).endswith(" | None")
+            kind = option.Variadic if is_variadic else option.Optional if is_optional else option.Single
+            inputs.append(schema.FormalParameter(name, "T", param_option=kind, is_homogeneous=False))
+        elif has_default and default is not None:
+            given = int(default) if isinstance(default, bool) else default
+            attributes.append(schema.Attribute(name, helper.make_attribute(name, given)))
+        else:
+            kind = schema.AttrType[_KINDS[str(parameter.annotation).removesuffix(" | None")]]
+            attributes.append(schema.Attribute(name, kind, required=not has_default))
+    options = {"param_option": option.Variadic, "is_homogeneous": False, "min_arity": 0}
+    outputs = [schema.FormalParameter("outputs", "T", **options)]  # converters say how many
+    types = [("T", ["tensor(float)"], "")]  # operators of graphs check element types
+    return schema(
+        operator, domain, since, inputs=inputs, outputs=outputs, type_constraints=types, attributes=attributes
+    )

@@ -8,11 +8,13 @@ with others is refused. Operators that are other names of functions of `te.ops` 
     @converts("LpPool", since=18)
     def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item:
         ...
+
+An operator that the package `onnx` does not define is defined by the parameters of its converter (`defines`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -21,7 +23,7 @@ from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from weft.frontends.onnx.known import Entry
-    from weft.frontends.onnx.node import Node
+    from weft.frontends.onnx.node import Node, Schema
 
 Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None] | None]"
 ConverterT = TypeVar("ConverterT", bound="Callable[..., Entry | Sequence[Entry | None] | None]")
@@ -29,6 +31,7 @@ ConverterT = TypeVar("ConverterT", bound="Callable[..., Entry | Sequence[Entry |
 _FAMILIES: Final = (
     "spelled",
     "control_flow",
+    "dequantized_products",
     "elementwise",
     "images",
     "indexing",
@@ -54,6 +57,8 @@ class _Entry:
     until: int | None
     convert: Converter
     is_users: bool = False
+    schema: Schema | None = None
+    """The definition of an operator that the package `onnx` does not have."""
 
 
 _converters: Final[dict[tuple[str, str], list[_Entry]]] = {}
@@ -73,6 +78,39 @@ def converts(
         return function
 
     return enter
+
+
+def defines(
+    *operators: str, since: int = 1, until: int | None = None, domain: str = "com.microsoft"
+) -> Callable[[ConverterT], ConverterT]:
+    """Let a function convert operators that the package `onnx` does not define, from the version `since` of `domain` to
+    `until`. Its parameters are their definition: inputs by position, attributes by keyword, each optional if it has a
+    default."""
+
+    from weft.frontends.onnx.parameters import definition, with_parameters  # needs onnx, an extra
+
+    def enter(function: ConverterT) -> ConverterT:
+        for operator in operators:
+            schema = definition(function, domain, operator, since)
+            entry = _Entry(since, until, with_parameters(function), schema=schema)
+            _converters.setdefault((domain, operator), []).append(entry)
+        return function
+
+    return enter
+
+
+def definition_of(domain: str, operator: str, version: int) -> Schema | None:
+    """The definition of an operator that the package `onnx` does not have; None if weft does not have it either, or a
+    user registered another converter."""
+    found = _found(domain, operator, version)
+    return None if found is None else found.schema
+
+
+def definitions() -> Mapping[tuple[str, str], Schema]:
+    """Definitions by domain and operator of those that weft defines."""
+    load_converters()
+    found = {key: entry.schema for key, entries in _converters.items() for entry in entries}
+    return {key: found[key] for key in sorted(found) if found[key] is not None}
 
 
 def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT], ConverterT]:
