@@ -187,6 +187,8 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if ahead and rows is not None:
         # What few rows are multiplied with arrives slower than it is used.
         work = work * min(rows, fitted.LOADED_ELEMENT) // fitted.LOADED_ELEMENT
+    # Of rows whose number is not known, consumers are computed tile by tile.
+    is_finished_at_tiles = rows is None and bool(consumers_of(pattern.block))
     plan = panels_of(
         roles,
         tile,
@@ -195,7 +197,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
         work,
         target,
         decisions,
-        in_parts=pack_right and len(roles.reduced) == 1 and not passes_once,
+        in_parts=pack_right and len(roles.reduced) == 1 and not passes_once and not is_finished_at_tiles,
         packed=pack_right,
     )
     if roles.same_buffer:

@@ -47,8 +47,8 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         total[row, c] += scale[group, c] * sums[row, c]
       out[row, panel] = epilogue(total)
     ```
-    Applicable to a sum over groups that reads sums of products of which another block computes one for each element and
-    group, for this block alone, and the weights of which are stored in panels (`column floordiv width`).
+    Applicable to a sum over groups that reads sums of products, one for each element and group, of a block with no
+    other consumer, if the weights are stored in panels (`column floordiv width`).
     Not applicable if results are not consecutive along an iterator of both, or if an extent is not known.
     """
     found = _groups(sch, block)

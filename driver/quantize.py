@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from weft.dialects.traversal import copy_of
@@ -25,12 +26,13 @@ class Quantized:
     def __str__(self) -> str:
         """A table of the layers."""
         width = max((len(layer.name) for layer in self.layers), default=0)
-        lines = [f"{'weights':{width}}  {'rows x columns':>15}  {'error':>8}  {'largest':>9}  {'KiB':>9} -> KiB"]
+        header = f"{'rows x columns':>15}  {'error':>8}  {'largest':>9}  {'KiB':>9} -> KiB"
+        lines = [f"{'weights':{width}}  {header}"]
         for layer in self.layers:
             shape = f"{layer.depth} x {layer.columns}"
             sizes = f"{layer.bytes_before / 1024:9.1f} -> {layer.bytes_after / 1024:.1f}"
             lines.append(f"{layer.name:{width}}  {shape:>15}  {layer.error:8.2%}  {layer.largest:9.3g}  {sizes}")
-        before, after = (sum(sizes) for sizes in zip(*((x.bytes_before, x.bytes_after) for x in self.layers), strict=True))
+        before, after = (sum(map(attrgetter(name), self.layers)) for name in ("bytes_before", "bytes_after"))
         return "\n".join([*lines, f"{len(self.layers)} weights, {before / 1024:.1f} -> {after / 1024:.1f} KiB"])
 
 

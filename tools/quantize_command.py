@@ -1,4 +1,4 @@
-"""Write a model with weights of 4 or 8 bits as graph IR, its weights beside it.
+"""Write a model with weights of 4 or 8 bits as graph IR and a file of weights.
 
   weft quantize model.onnx --weights int4 --group 32 -o model-int4.mlir   # weights in model-int4.safetensors
   weft quantize model.onnx --weights int8 --group 0 --zero-points -o model-int8.mlir --check
@@ -37,15 +37,23 @@ if TYPE_CHECKING:
     from weft.tools.arrays import Array, Value
 
 _LEAST = 1 << 10
-"""Bytes from which on a constant goes to the file of weights."""
+"""Bytes from which on a constant is stored in the file of weights."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the model: an .onnx file, or an .mlir file of graph functions")
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the text; weights go to FILE.safetensors")
-    parser.add_argument("--weights", choices=("int4", "int8"), default="int4", help="the type of weights (default int4)")
     parser.add_argument(
-        "--group", type=int, default=32, metavar="N", help="weights of a column that share a scale, 16 to 256; 0 are all"
+        "-o", "--output", metavar="FILE", required=True, help="the text; weights go to FILE.safetensors"
+    )
+    parser.add_argument(
+        "--weights", choices=("int4", "int8"), default="int4", help="the type of weights (default int4)"
+    )
+    parser.add_argument(
+        "--group",
+        type=int,
+        default=32,
+        metavar="N",
+        help="weights that share a scale, 16 to 256; 0: a column",
     )
     zero = parser.add_mutually_exclusive_group()
     zero.add_argument("--symmetric", action="store_true", help="without zero points (default)")
@@ -98,8 +106,8 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
         given = assignments(arguments.input, "--input", names, "argument")
         values = make_arguments(signature, Request(given, arguments.seed, positive=False, default_extent=1))
         allocated = [spec.name for spec in signature.arrays if spec.is_allocated]
-        results = function(**{name: value for name, value in values.items() if name not in allocated})
-        results = results if isinstance(results, tuple) else (results,)
+        result = function(**{name: value for name, value in values.items() if name not in allocated})
+        results = cast("tuple[Array, ...]", result if isinstance(result, tuple) else (result,))
         values.update(zip(allocated, results, strict=False))
         found.append({spec.name: values[spec.name] for spec in signature.arrays if spec.writes})
     for name, exact in found[0].items():

@@ -1,9 +1,9 @@
 """Rules that let products with dequantized constant weights read the weights as they are stored.
 
-    %w = graph.dequantize %q, %scale {axis = 0, group_size = 32} : tensor<64x16xi4>, tensor<2x16xf32>
-    %y = graph.matmul %x, %w : tensor<1x64xf32>, tensor<64x16xf32>
-    // becomes
-    %y = graph.dequantized_matmul %x, %q8, %s {group_size = 32} : tensor<1x64xf32>, tensor<16x32xui8>, tensor<16x2xf32>
+%w = graph.dequantize %q, %scale {axis = 0, group_size = 32} : tensor<64x16xi4>, tensor<2x16xf32>
+%y = graph.matmul %x, %w : tensor<1x64xf32>, tensor<64x16xf32>
+// becomes
+%y = graph.dequantized_matmul %x, %q8, %s {group_size = 32} : tensor<1x64xf32>, tensor<16x32xui8>, tensor<16x2xf32>
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import is_unsigned
 from weft.dialects.graph import ConstantOp
 from weft.passes.graph.operator_properties import channel_axes
-from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.operators import dtype_of, made, made_constant, source_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
@@ -45,7 +45,7 @@ class _Weights:
     group: int
     scale_type: Attribute
     names: tuple[str | None, ...]
-    """Those of the integers, scales and zero points."""
+    """The names of the integers, scales and zero points."""
 
     def transposed(self) -> _Weights:
         axis = None if self.axis is None else 1 - self.axis
@@ -111,7 +111,9 @@ def _product(op: Operation) -> Replacement:
         return None
     if axes.weight[0] == 1:
         weights = weights.transposed()
-    packed = packed_weights(weights.integers, weights.scale, weights.zero_point, weights.bits, weights.axis, weights.group)
+    packed = packed_weights(
+        weights.integers, weights.scale, weights.zero_point, weights.bits, weights.axis, weights.group
+    )
     if packed is None:
         return None
     weight, scale, zero_point, group = packed
@@ -138,7 +140,7 @@ def packed_weights(
     import numpy as np
 
     columns, depth = integers.shape
-    if axis == 0:  # groups of columns, which have scales of their own here
+    if axis == 0:  # groups of columns, which get separate scales
         scale, zero_point = (np.repeat(p, group, 0)[:columns] if p.shape[0] > 1 else p for p in (scale, zero_point))
     per_word = _WORD // bits
     if axis != 1:

@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.analysis.graph_patterns import array_of_constant
+from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph import ConstantOp
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operators import made, made_constant, properties_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule, rewrite
+from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 
@@ -45,6 +46,27 @@ def in_panels(rows: Array, width: int) -> Array:
     return np.ascontiguousarray(filled.reshape(-1, width, rows.shape[1]).swapaxes(1, 2))
 
 
+def _check(op: Operator, weight: SSAValue, scale: SSAValue, zero_point: SSAValue | None) -> None:
+    """Raises `CompileError` for scales and zero points that are not finite, and for zero points of more bits than the
+    weights."""
+    import numpy as np
+
+    name, bits = weight.name_hint or op.results[0].name_hint or "w", cast("int", arguments_of(op)["bits"])
+    for what, value in (("scale", scale), ("zero point", zero_point)):
+        if value is None:
+            continue
+        array = array_of_constant(cast("ConstantOp", value.owner))
+        is_float = array.dtype.kind == "f"
+        wrong = ~np.isfinite(array) if is_float else array >> bits != 0
+        if wrong.any():
+            column, group = (int(at[0]) for at in np.nonzero(wrong))
+            limits = "must be finite" if is_float else f"must be below {1 << bits}"
+            found = array[column, group]
+            raise CompileError.at(
+                op, f"weights '{name}': the {what} of column {column}, group {group} {limits}, is {found}"
+            )
+
+
 def _packed(op: Operation, target: Target) -> Replacement:
     if not isinstance(op, Operator):
         return None
@@ -55,6 +77,7 @@ def _packed(op: Operation, target: Target) -> Replacement:
     columns, size = type_of(weight).get_shape()
     if size % _WORD or not columns:
         return None
+    _check(op, weight, scale, cast("SSAValue | None", zero_point))
     width = panel_width(columns, target)
 
     def packed(value: SSAValue | None) -> SSAValue | None:
@@ -86,14 +109,16 @@ class GraphPackWeightsPass(ModulePass):
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
       %w = graph.constant dense<1> : tensor<16x4xui8>
       %s = graph.constant dense<0.5> : tensor<16x1xf32>
-      %y = graph.dequantized_matmul %x, %w, %s {group_size = 8} : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf32>
+      %y = graph.dequantized_matmul %x, %w, %s {group_size = 8}
+        : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf32>
       func.return %y : tensor<1x16xf32>
     }
     // becomes
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
       %w = graph.constant dense<16843009> : tensor<1x1x16xui32>
       %s = graph.constant dense<0.5> : tensor<1x1x16xf32>
-      %y = graph.dequantized_matmul %x, %w, %s {columns = 16, group_size = 8} : tensor<1x8xf32>, tensor<1x1x16xui32>, tensor<1x1x16xf32>
+      %y = graph.dequantized_matmul %x, %w, %s {columns = 16, group_size = 8}
+        : tensor<1x8xf32>, tensor<1x1x16xui32>, tensor<1x1x16xf32>
       func.return %y : tensor<1x16xf32>
     }
     ```

@@ -53,7 +53,9 @@ class Rounding:
                 f"scales are float32, float16 or bfloat16, got '{self.scales}'{did_you_mean(self.scales, SCALES)}"
             )
         if self.group and (not 16 <= self.group <= 256 or self.group % 8):
-            raise CompileError(f"groups have 16 to 256 weights, a multiple of 8, or are whole columns (0): got {self.group}")
+            raise CompileError(
+                f"groups have 16 to 256 weights, a multiple of 8, or are whole columns (0): got {self.group}"
+            )
 
     @property
     def bits(self) -> int:

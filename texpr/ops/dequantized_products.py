@@ -12,7 +12,7 @@ from weft.texpr.math import const, equal, if_then_else, select
 from weft.texpr.ops.arguments import compute, floating, integer, ranked, shaped, sum_dtype
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent, shape_text
+from weft.texpr.shapes import shape_text
 from weft.texpr.tensor import Tensor
 
 __all__ = ["dequantized_matmul"]
@@ -36,10 +36,12 @@ class _Weights:
     bits: int
     group: int
     """Consecutive rows that share a scale."""
+    width: int
+    """Columns of a panel of packed weights; 0 for others."""
 
     @property
     def is_packed(self) -> bool:
-        return self.weight.ndim == 3
+        return self.width > 0
 
     @property
     def groups(self) -> int:
@@ -57,14 +59,7 @@ class _Weights:
     def _place(self, column: Expr, at: Expr) -> tuple[Expr, ...]:
         if not self.is_packed:
             return column, at
-        width = self._width
-        return column // width, at, column % width
-
-    @property
-    def _width(self) -> int:
-        width = self.weight.shape[2]
-        assert isinstance(width, int)
-        return width
+        return column // self.width, at, column % self.width
 
     def element(self, column: Expr, row: Expr) -> Expr:
         """The element of the tensor of weights that contains a weight."""
@@ -110,9 +105,8 @@ def _weights(
     if not isinstance(depth, int):
         raise error(f"{what}: the last extent of {data.name} must be known, got {depth}")
     groups = -(-depth // group)
-    first = stored.shape[0]
-    lanes: tuple[Extent, ...] = stored.shape[2:]
-    if not isinstance(first, int) or not all(isinstance(n, int) for n in lanes):
+    first, lanes = stored.shape[0], [n for n in stored.shape[2:] if isinstance(n, int) and n]
+    if not isinstance(first, int) or len(lanes) < stored.ndim - 2:
         raise error(f"{what}: the columns of {stored.name} of shape {shape_text(stored.shape)} must be known")
     stored = shaped(stored, f"{what}: weight", (first, groups * group // per_element, *lanes))
     factor = shaped(floating(scale, f"{what}: scale"), f"{what}: scale", (first, groups, *lanes))
@@ -121,12 +115,12 @@ def _weights(
         zero = shaped(zero_point, f"{what}: zero_point", (first, groups, *lanes))
         if zero.dtype not in ("uint8", "float16", "bfloat16", "float32"):
             raise error(f"{what}: zero points are uint8 or floats of up to 32 bits, {zero.name} is {zero.dtype}")
-    stored_columns = first * prod(n for n in lanes if isinstance(n, int))
+    stored_columns = first * prod(lanes)
     count = stored_columns if columns is None else integer(columns, f"{what}: columns")
     least = stored_columns if stored.ndim == 2 else (first - 1) * (stored_columns // max(first, 1)) + 1
     if not min(least, stored_columns) <= count <= stored_columns:
         raise error(f"{what}: {stored.name} of shape {shape_text(stored.shape)} does not have {count} columns")
-    return _Weights(stored, factor, zero, count, depth, width, group)
+    return _Weights(stored, factor, zero, count, depth, width, group, *lanes or [0])
 
 
 def dequantized_matmul(
@@ -186,12 +180,15 @@ def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
         steps = weights.integer(column, row).astype("float32") - weights.zero_of(column, group)
         return steps * weights.scale_of(column, group)
 
+    def transposed(column: Expr, row: Expr) -> Expr:
+        return dequantized(row, column)
+
     depth, columns = weights.depth, weights.columns
     k = reduce_axis((0, depth), "k")
     if weights.is_packed:
         matrix = compute((depth, columns), dequantized, f"{name}_weight", "kj")
     else:
-        matrix = compute((columns, depth), lambda j, i: dequantized(i, j), f"{name}_weight", "jk")
+        matrix = compute((columns, depth), transposed, f"{name}_weight", "jk")
 
     def element(*i: Expr) -> Expr:
         weight = matrix(k, i[-1]) if weights.is_packed else matrix(i[-1], k)
@@ -225,9 +222,7 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
     x = compute((*rows, groups * size), scaled, f"{name}_data")
     s, t = reduce_axis((0, size), "s"), reduce_axis((0, size), "t")
-    sums = compute(
-        (*rows, groups), lambda *i: sum_over(read(*i[:-1], i[-1] * size + s), axis=s), f"{name}_data_sums"
-    )
+    sums = compute((*rows, groups), lambda *i: sum_over(read(*i[:-1], i[-1] * size + s), axis=s), f"{name}_data_sums")
 
     def product(*i: Expr) -> Expr:
         row = i[-1] * size + t

@@ -151,7 +151,11 @@ def dequantize(
     group = None if group_size is None else integer(group_size, "dequantize: group_size")
     factor = _parameter("dequantize: scale", scale, source, along, False, group)
     shift = _parameter("dequantize: zero_point", zero_point, source, along, True, group)
-    exact = "int32" if source.dtype in (*_NARROW, *_STORED) and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30 else "int64"
+    exact = (
+        "int32"
+        if source.dtype in (*_NARROW, *_STORED) and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30
+        else "int64"
+    )
     wide = sum_dtype(target)
 
     def element(*i: Expr) -> Expr:

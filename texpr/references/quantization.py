@@ -42,7 +42,7 @@ def dequantize(
         if group_size is None or axis is None or not parameter.ndim:
             return _along(parameter, data.ndim, axis)
         whole = np.repeat(parameter, group_size, axis)
-        return np.take(whole, np.arange(data.shape[axis]), axis)
+        return np.take(whole, range(data.shape[axis]), axis)
 
     return (data.astype(np.int64) - spread(shift)) * spread(scale)
 
