@@ -54,7 +54,8 @@ def quantize(
 
     `group` consecutive weights of a column, 16 to 256, share a scale of type `scales`, and a zero point unless the
     rounding is `symmetric`; `group=0` are whole columns. Weights named in `skip` stay floats. Data stay floats. The
-    passes are `graph-simplify`, `graph-fold-constants`, `graph-quantize-weights` and `graph-rewrite{rules=dequantized}`.
+    passes are `graph-simplify`, `graph-fold-constants`, `graph-quantize-weights` and
+    `graph-rewrite{rules=dequantized}`.
 
     Raises `CompileError`, which names the weights, for groups that do not divide their rows, for weights that are not
     finite, and for scales that their type does not hold.
