@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import MemRefType
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import AllocOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -11,14 +13,40 @@ from xdsl.utils.exceptions import VerifyException
 from weft.analysis.structure import buffers_stored_by, function_of, stored_buffer
 from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.effects import is_pure, opaque_op, views_of
+from weft.dialects.element_types import buffer_bytes
 from weft.dialects.tir_kinds import CONSTANT
 from weft.dialects.traversal import ancestors, captured_values, operations_in
 
 
 def is_constant(value: SSAValue) -> bool:
     """Whether a value is the same in all calls: a number, a parameter marked `tir.constant`, or a temporary that nests
-    of its function compute from such values alone."""
+    of its function compute from such values alone. Dequantized weights are not, see `is_dequantized`."""
     return _is_constant(value, frozenset())
+
+
+def is_dequantized(value: SSAValue) -> bool:
+    """Whether a value is a temporary of floats that is computed from a smaller `tir.constant` parameter of integers.
+
+    It is computed in each call, piece by piece, because weights stay in memory as they are stored.
+    """
+    if not isinstance(value.owner, AllocOp):
+        return False
+    writers = [nest for nest in _nests_using(value.owner) if _writes(nest, value)]
+    return _expands_integers(value, writers)
+
+
+def _expands_integers(temporary: SSAValue, writers: Sequence[Operation]) -> bool:
+    type_ = temporary.type
+    if not isinstance(type_, MemRefType) or not isinstance(type_.element_type, AnyFloat):
+        return False
+    sources = {value for nest in writers for value in captured_values(nest) if isinstance(value, BlockArgument)}
+    return any(
+        isinstance(source.type, MemRefType)
+        and isinstance(source.type.element_type, IntegerType)
+        and _is_constant(source, frozenset())
+        and buffer_bytes(source.type) < buffer_bytes(type_)
+        for source in sources
+    )
 
 
 def is_constant_nest(nest: Operation) -> bool:
@@ -41,7 +69,8 @@ def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
     if any(view is not value for view in views_of(value)):
         return False
     writers = [nest for nest in _nests_using(op) if _writes(nest, value)]
-    return bool(writers) and all(_computes_constants(nest, inside | {value}) for nest in writers)
+    is_known = bool(writers) and all(_computes_constants(nest, inside | {value}) for nest in writers)
+    return is_known and not _expands_integers(value, writers)
 
 
 def _computes_constants(nest: Operation, inside: frozenset[SSAValue]) -> bool:

@@ -15,6 +15,8 @@ from weft.driver.build import schedule_of as schedule_of
 from weft.driver.programs import parse as parse
 from weft.driver.programs import parse_file as parse_file
 from weft.driver.programs import specialize as specialize
+from weft.driver.quantize import Quantized as Quantized
+from weft.driver.quantize import quantize as quantize
 from weft.driver.torch_models import compile as compile
 from weft.driver.traces import parse_trace as parse_trace
 from weft.driver.traces import run_trace as run_trace

@@ -175,7 +175,9 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     ragged = columns is None or columns % tile.lanes != 0
     in_place = right.contiguous and columns is not None and columns <= tile.columns
     pack_right = (many or ahead) and (ragged or not in_place)
-    if right.contiguous and not roles.same_buffer:
+    if right.dequantized:
+        pack_right = True  # a panel at a time
+    elif right.contiguous and not roles.same_buffer:
         pack_right = decisions.decide(pack_right)
     if not right.contiguous and (roles.same_buffer or not pack_right):
         return None
@@ -185,6 +187,8 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if ahead and rows is not None:
         # What few rows are multiplied with arrives slower than it is used.
         work = work * min(rows, fitted.LOADED_ELEMENT) // fitted.LOADED_ELEMENT
+    # Of rows whose number is not known, consumers are computed tile by tile.
+    is_finished_at_tiles = rows is None and bool(consumers_of(pattern.block))
     plan = panels_of(
         roles,
         tile,
@@ -193,7 +197,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
         work,
         target,
         decisions,
-        in_parts=pack_right and len(roles.reduced) == 1 and not passes_once,
+        in_parts=pack_right and len(roles.reduced) == 1 and not passes_once and not is_finished_at_tiles,
         packed=pack_right,
     )
     if roles.same_buffer:

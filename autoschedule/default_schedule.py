@@ -24,6 +24,7 @@ from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.dot_products import dot_products
 from weft.autoschedule.executor import PlannedRule
 from weft.autoschedule.filter_convolution import filter_convolution
+from weft.autoschedule.grouped_products import grouped_products
 from weft.autoschedule.inlining import inline_producer
 from weft.autoschedule.kernels import (
     in_one_thread,
@@ -57,6 +58,8 @@ RULES: Final[tuple[Rule, ...]] = (
     inline_producer,
     # Before the rule for its products.
     winograd_convolution,
+    # Before the rules for contractions, which also match the sums of groups.
+    grouped_products,
     # Products and convolutions, before others take the elementwise blocks around them.
     vector_times_matrix,
     # Before the rule that takes all contractions.

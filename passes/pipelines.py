@@ -9,6 +9,7 @@ from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.graph_lower_packs import GraphLowerPacksPass
+from weft.passes.graph.graph_pack_weights import GraphPackWeightsPass
 from weft.passes.graph.graph_rewrite import DEFAULT_RULES, GraphRewritePass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
@@ -74,7 +75,7 @@ def graph_to_tir(
         # Before constants are folded: what nothing uses is not evaluated.
         GraphSimplifyPass(),
         # Before constants are folded, among them dequantized weights, which are integers here.
-        *((GraphRewritePass(("quantized",)),) if options.rewrite else ()),
+        *((GraphRewritePass(("quantized", "dequantized")),) if options.rewrite else ()),
         # Before fusion, which would take operators on constants for producers.
         GraphFoldConstantsPass(),
         # Behind these two: patterns expect equal operators once, and weights as constants. Before fusion, which groups
@@ -82,6 +83,8 @@ def graph_to_tir(
         *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
         # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
         *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
+        # After constants are folded, for zero points may be computed. Before fusion: they are operands of products.
+        *((GraphPackWeightsPass(target),) if options.layouts and kind in ("llvm", "c") else ()),
         # After layouts are chosen; before fusion, which makes transposes parts of groups and leaves reshapes as views.
         GraphLowerPacksPass(),
         # While there are operators, of which groups consist.

@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import Attribute, BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, slides
-from weft.analysis.constants import is_constant
+from weft.analysis.constants import is_constant, is_dequantized
 from weft.analysis.index import Index, Quotient
 from weft.analysis.structure import buffers_read
 from weft.dialects.element_types import bytes_of
@@ -27,6 +27,8 @@ class Factor:
     element_bytes: int
     constant: bool
     """Whether it is known when the program is built, so that any layout of it costs nothing."""
+    dequantized: bool
+    """Whether it is computed from weights that are stored as integers."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | N
         contiguous=iterator is not None and operand.stride_of(iterator) == 1,
         element_bytes=bytes_of(operand.element_type),
         constant=is_constant(operand.buffer),
+        dequantized=is_dequantized(operand.buffer),
     )
 
 

@@ -85,8 +85,9 @@ def _dequantize(
     scale, zero = single(scale), None if zero is None else single(zero)
     dtype = (node.element_type("output_dtype") if output_dtype else None) or scale.dtype
     axis, block = _axis_of(node, scale, data), block_size
-    if data.dtype not in STORED and not block and scale.dtype == dtype:
-        return ops.dequantize(data, scale, 0 if zero is None else zero, axis, dtype)
+    is_integer = data.dtype in ("int4", "uint4") or data.dtype not in STORED
+    if is_integer and scale.dtype == dtype and (not block or (axis is not None and data.ndim == scale.ndim)):
+        return ops.dequantize(data, scale, 0 if zero is None else zero, axis, dtype, block or None)
     numbers = ops.cast(data, "float32")
     if zero is not None:
         numbers = ops.subtract(numbers, _spread(node, zero, data, axis, block))

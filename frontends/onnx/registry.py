@@ -31,6 +31,7 @@ ConverterT = TypeVar("ConverterT", bound="Callable[..., Entry | Sequence[Entry |
 _FAMILIES: Final = (
     "spelled",
     "control_flow",
+    "dequantized_products",
     "elementwise",
     "images",
     "indexing",

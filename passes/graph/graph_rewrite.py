@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.passes import ModulePass
 
+from weft.passes.graph.dequantized_products import DEQUANTIZED
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
 from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, multiply_bytes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 RULES: Final[Mapping[str, Sequence[Rule]]] = {
     "quantized": QUANTIZED,
+    "dequantized": DEQUANTIZED,
     "activations": ACTIVATIONS,
     "norms": NORMALIZATIONS,
     "attention": ATTENTION,
@@ -70,6 +72,7 @@ class GraphRewritePass(ModulePass):
     | rules | what they do |
     |---|---|
     | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
+    | `dequantized` | products with dequantized constant weights read the weights as they are stored |
     | `activations` | gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
     | `norms` | layer norm, rms norm, softmax, log softmax, logsumexp; a norm takes the scale and shift behind it |
     | `attention` | softmax(q k^T * scale + mask) v recognised; a constant mask may be the causal one |
@@ -88,8 +91,8 @@ class GraphRewritePass(ModulePass):
     with users outside of what would be replaced stays as it is, with what computes it.
 
     Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
-    and constants folded (`graph-fold-constants`); for `quantized`, which `lower-graph` applies before the others, not
-    folded, since dequantized weights are floats then.
+    and constants folded (`graph-fold-constants`); for `quantized` and `dequantized`, which `lower-graph` applies before
+    the others, not folded, since dequantized weights are floats then.
     Leaves: graph functions.
 
     ```mlir

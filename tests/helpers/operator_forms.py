@@ -48,6 +48,7 @@ F = "3x5xf32"
 _DIVISIONS = ("floor_divide", "floor_mod", "trunc_divide", "trunc_mod")
 IMAGE, CHANNELS_LAST = "2x4x6x7xf32", "2x6x7x4xf32"
 QCONV: dict[str, Any] = {"groups": 2, "padding": 1, "strides": [1, 2], "low": 1, "high": 6}
+BYTES: dict[str, Any] = {"low": 0, "high": 9}
 BOTH: dict[str, Any] = {"direction": "bidirectional", "low": -1, "high": 4}
 LSTM = ("3x2x4xf32", "1x8x4xf32", "1x8x2xf32", "1x16xf32", "2xi32", "1x2x2xf32", "1x2x2xf32")
 ROI = [0.125, 1.25]
@@ -114,6 +115,8 @@ FORMS = [
     form("quantize", F, "f32", low=0.25, high=2.0),
     form("quantize", F, "5xf32", "5xi32", axis=1, dtype="int16", low=1.0, high=2.0),
     form("dequantize", "3x5xi8", "3xf32", axis=0),
+    form("dequantize", "7x5xi8", "3x5xf32", "3x5xi8", axis=0, group_size=3, low=-9, high=9),
+    form("dequantize", "3xnxui8", "3xnxf32", axis=1, group_size=1, low=0, high=9),
     *(form(name, F) for name in ("sum", "prod", "max", "min", "mean", "var", "argmax", "argmin", "cumsum")),
     *(form(name, F, axis=0, keepdims=True) for name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin")),
     form("sum", "2x3x4xi8", axis=[0, 2]),
@@ -191,6 +194,21 @@ FORMS = [
         low=1,
         high=4,
     ),
+    form("dequantized_matmul", "2x3x12xf32", "5x8xui8", "5x2xf32", group_size=8, low=0, high=9),
+    form("dequantized_matmul", "3x12xf32", "5x12xui8", "5x3xf32", "5x3xui8", "5xf32", bits=8, group_size=4, **BYTES),
+    form("dequantized_matmul", "nx12xf32", "2x2x4xui32", "2x1x4xf32", columns=7, group_size=16, low=0, high=9),
+    form(
+        "dequantized_matmul",
+        "2x16xf32",
+        "2x2x4xui32",
+        "2x2x4xf32",
+        "2x2x4xf32",
+        "7xf32",
+        columns=7,
+        group_size=8,
+        **BYTES,
+    ),
+    form("dequantized_matmul", "12xf16", "1x3x4xui32", "1x1x4xf16", bits=8, group_size=12, tolerance=4e-3, **BYTES),
     form("qlinear_conv", "1x4x5x6xui8", "f32", "ui8", "6x2x3x2xi8", "6xf32", "6xi8", "f32", "i8", "6xi32", **QCONV),
     form("qlinear_conv", "1x2x5xi8", "f32", "i8", "3x2x3xi8", "f32", "i8", "f32", "i8", low=1, high=4),
     *(form("random_uniform", shape=(3, 5), low=-1.0, high=3.0, dtype=d) for d in ("float16", "float32", "float64")),

@@ -12,6 +12,7 @@ from weft.texpr.ops.activations import *
 from weft.texpr.ops.convolution import *
 from weft.texpr.ops.creation import *
 from weft.texpr.ops.cumulative import *
+from weft.texpr.ops.dequantized_products import *
 from weft.texpr.ops.elementwise import *
 from weft.texpr.ops.indexing import *
 from weft.texpr.ops.normalization import *

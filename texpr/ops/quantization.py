@@ -20,6 +20,7 @@ from weft.texpr.expr import (
 )
 from weft.texpr.ops.arguments import (
     checked_axis,
+    checked_tensor,
     compute,
     floating,
     integer,
@@ -33,29 +34,51 @@ from weft.texpr.ops.products import product_of
 from weft.texpr.ops.reductions import sum as sum_of
 from weft.texpr.reductions import max as greater_of
 from weft.texpr.reductions import min as lesser_of
+from weft.texpr.shapes import simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["dequantize", "qlinear_conv", "qlinear_matmul", "quantize"]
 
 
-def _parameter(what: str, value: object, source: Tensor, axis: int | None, integral: bool) -> Tensor | int | float:
-    """A number, a tensor of one number, or a tensor with one for each element along the axis."""
-    if isinstance(value, Tensor):
+_STORED: Final = ("int2", "int4", "uint2", "uint4")
+"""Integers that are only converted, which `dequantize` takes."""
+
+
+def _parameter(
+    what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
+) -> Tensor | int | float:
+    """A number, a tensor of one number, or a tensor with one for each element along the axis, or for each group."""
+    if isinstance(value, Tensor) and value.ndim and group is not None:
+        if axis is None or group < 1:
+            raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")
+        extents = list(source.shape)
+        extents[axis] = simplified((extents[axis] + (group - 1)) // group)
+        tensor = shaped(value, what, extents)
+    elif isinstance(value, Tensor):
         if axis is None and value.ndim:
             raise error(f"{what} is a tensor, one number for each element of an axis: give axis=")
         along = [] if axis is None or not value.ndim else [source.shape[checked_axis(what, axis, source.ndim)]]
         tensor = shaped(value, what, along)
-        if is_integer(tensor.dtype) is not integral or tensor.dtype == "bool":
-            raise error(f"{what} must hold {'integers' if integral else 'floats'}, {tensor.name} is {tensor.dtype}")
-        return tensor
-    if integral:
+    elif integral:
         return integer(value, what)
+    else:
+        return _positive(what, value)
+    if (is_integer(tensor.dtype) or tensor.dtype in _STORED) is not integral or tensor.dtype == "bool":
+        raise error(f"{what} must hold {'integers' if integral else 'floats'}, {tensor.name} is {tensor.dtype}")
+    return tensor
+
+
+def _positive(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
         raise error(f"{what} must be a number above 0 or a tensor of floats, got {shown(value)}")
     return float(value)
 
 
-def _at(parameter: Tensor | int | float, indices: tuple[Expr, ...], axis: int | None, dtype: str) -> Expr:
+def _at(
+    parameter: Tensor | int | float, indices: tuple[Expr, ...], axis: int | None, dtype: str, group: int | None = None
+) -> Expr:
+    if isinstance(parameter, Tensor) and parameter.ndim and group is not None:
+        return parameter(*(i // group if at == axis else i for at, i in enumerate(indices))).astype(dtype)
     if isinstance(parameter, Tensor):
         at = indices[axis if axis is not None else 0 :][: parameter.ndim]
         return parameter(*at).astype(dtype)
@@ -105,29 +128,39 @@ def dequantize(
     zero_point: Tensor | int = 0,
     axis: int | None = None,
     dtype: object = "float32",
+    group_size: int | None = None,
     *,
     name: str = "dequantize",
 ) -> Tensor:
     """(x - zero_point) * scale, the difference exact. See `quantize`.
 
-    Dtypes: integers; the result is of the float `dtype`.
+    With `group_size`, scales and zero points have the rank of x and an element for each `group_size` elements along
+    `axis`, the last of which may be fewer.
+
+    Dtypes: integers, of 2 and 4 bits too; the result is of the float `dtype`.
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
     """
-    source = integral(data, "dequantize: data")
+    source = checked_tensor(data, "dequantize: data")
+    source = source if source.dtype in _STORED else integral(data, "dequantize: data")
     if source.dtype == "uint64":
         raise error(f"dequantize takes integers that int64 holds, {source.name} is uint64")
     along = None if axis is None else checked_axis("dequantize", axis, source.ndim)
     target = checked_dtype(dtype)
     if not is_float(target):
         raise error(f"dequantize makes floats, got {target}")
-    factor = _parameter("dequantize: scale", scale, source, along, False)
-    shift = _parameter("dequantize: zero_point", zero_point, source, along, True)
-    exact = "int32" if source.dtype in _NARROW and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30 else "int64"
+    group = None if group_size is None else integer(group_size, "dequantize: group_size")
+    factor = _parameter("dequantize: scale", scale, source, along, False, group)
+    shift = _parameter("dequantize: zero_point", zero_point, source, along, True, group)
+    exact = (
+        "int32"
+        if source.dtype in (*_NARROW, *_STORED) and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30
+        else "int64"
+    )
     wide = sum_dtype(target)
 
     def element(*i: Expr) -> Expr:
-        steps = source(*i).astype(exact) - _at(shift, i, along, exact)
-        return (steps.astype(wide) * _at(factor, i, along, wide)).astype(target)
+        steps = source(*i).astype(exact) - _at(shift, i, along, exact, group)
+        return (steps.astype(wide) * _at(factor, i, along, wide, group)).astype(target)
 
     return compute(source.shape, element, name)
 

@@ -29,11 +29,22 @@ def quantize(
 
 
 def dequantize(
-    data: Array, scale: Array, zero_point: Array | None = None, axis: int | None = None, dtype: str = "float32"
+    data: Array,
+    scale: Array,
+    zero_point: Array | None = None,
+    axis: int | None = None,
+    dtype: str = "float32",
+    group_size: int | None = None,
 ) -> Array:
     shift = np.zeros((), np.int64) if zero_point is None else zero_point
-    exact = data.astype(np.int64) - _along(shift, data.ndim, axis)
-    return exact * _along(scale, data.ndim, axis)
+
+    def spread(parameter: Array) -> Array:
+        if group_size is None or axis is None or not parameter.ndim:
+            return _along(parameter, data.ndim, axis)
+        whole = np.repeat(parameter, group_size, axis)
+        return np.take(whole, range(data.shape[axis]), axis)
+
+    return (data.astype(np.int64) - spread(shift)) * spread(scale)
 
 
 def _requantized(total: Array, scale: Array, zero_point: Array, dtype: str) -> Array:

@@ -1,0 +1,125 @@
+"""Default schedule of products whose sums are formed in groups, each of which is scaled before it is added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Final
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.analysis.index import Index, Quotient
+from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.rules import keep_in_registers, op_of, pays_threads, share_among_threads
+from weft.schedule.recording import BlockHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
+_STEPS: Final = 8
+"""Steps of the reduction of a group that are unrolled, at most: the weights of an element of 32 bits."""
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The blocks of a product in groups."""
+
+    parts: BlockHandle
+    """Forms the sum of each group."""
+    rows: int
+    width: int
+    """Columns of a panel, which are side by side in memory."""
+    unrolled: int
+    """Steps of the sum of a group that are unrolled."""
+    pattern: BlockPattern
+    """Of the sums of groups."""
+
+
+def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+    """A panel of columns at a time, whose sums are in registers; weights are unpacked once for all rows.
+
+    ```
+    for columns of a panel: total = 0
+      for group: sums = 0
+        for k: for row: sums[row, c] += x[row, group, k] * weight[group, k, c]
+        total[row, c] += scale[group, c] * sums[row, c]
+      out[row, panel] = epilogue(total)
+    ```
+    Applicable to a sum over groups that reads sums of products, one for each element and group, of a block with no
+    other consumer, if the weights are stored in panels (`column floordiv width`).
+    Not applicable if results are not consecutive along an iterator of both, or if an extent is not known.
+    """
+    found = _groups(sch, block)
+    lanes = max(target.vector_bytes // 4, 1)
+    if found is None or found.width % lanes:
+        return False
+    width = found.width
+    while found.rows * width > lanes * target.vector_registers // 2 and width % (2 * lanes) == 0:
+        width //= 2
+    total = sch.cache_write(block, 0, "local")
+    fuse_consumers(sch, total)
+    *spatial, group = sch.get_loops(block)
+    panel, columns = sch.split(spatial[-1], [None, width])
+    vectors, lane = sch.split(columns, [None, lanes])
+    sch.reorder(panel, group, *spatial[:-1], vectors, lane)
+    sch.reverse_compute_at(total, panel, preserve_unit_loops=True)
+    sch.compute_at(found.parts, group, preserve_unit_loops=True)
+    sch.set_scope(found.parts, 0, "local")
+    *rows, column, one, steps = sch.get_loops(found.parts)[2:]
+    step, unrolled = sch.split(steps, [None, found.unrolled])
+    vectors, lane = sch.split(column, [None, lanes])
+    sch.reorder(one, step, unrolled, *rows, vectors, lane)
+    first_sum = sch.decompose_reduction(found.parts, step)
+    first_total = sch.decompose_reduction(block, group)
+    own = len(rows) + 2
+    sch.split(sch.get_loops(total)[-1], [None, lanes])
+    for part in (first_sum, found.parts, first_total, block, total):
+        keep_in_registers(sch, sch.get_loops(part)[-own:], lanes)
+    sch.unroll(unrolled)
+    share_among_threads(sch, block, pays_threads([found.pattern], target), target, 1)
+    return True
+
+
+def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
+    """The parts of a product in groups of which `block` forms the sums; None for other blocks."""
+    pattern = pattern_of(op_of(sch, block))
+    if pattern.kind not in _SUMS or len(pattern.reduced) != 1:
+        return None
+    iterators = (*pattern.spatial, *pattern.reduced)
+    if len(pattern.writes) != 1 or tuple(pattern.block.iter_vars) != iterators or not pattern.spatial:
+        return None
+    if pattern.writes[0].stride_of(pattern.spatial[-1]) != 1:
+        return None
+    for producer in sch.get_producers(block):
+        inner = pattern_of(op_of(sch, producer))
+        if inner.kind not in _SUMS or len(inner.reduced) != 1 or len(inner.writes) != 1:
+            continue
+        reads = [read for read in pattern.reads if read.buffer is inner.writes[0].buffer]
+        is_ours = len(reads) == 1 and _is_in_order(reads[0], iterators) and len(sch.get_consumers(producer)) == 1
+        is_whole = tuple(inner.block.iter_vars) == (*inner.spatial, *inner.reduced)
+        if not is_ours or not is_whole or not _is_in_order(inner.writes[0], inner.spatial):
+            continue
+        extents = [inner.extent_of(v) for v in inner.block.iter_vars]
+        known = [extent for extent in extents if extent is not None]
+        width = _width(inner, inner.spatial[-2])
+        if len(known) == len(extents) and width is not None:
+            unrolled = gcd(known[-1], _STEPS)
+            return _Groups(producer, prod(known[: len(pattern.spatial) - 1]), width, unrolled, inner)
+    return None
+
+
+def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
+    """Whether iterators are the indices of an access."""
+    return [*operand.indices] == [Index({v: 1}) for v in iterators]
+
+
+def _width(pattern: BlockPattern, column: SSAValue) -> int | None:
+    """The columns of a panel, by which indices of weights are divided."""
+    for read in pattern.reads:
+        for index in read.indices:
+            for atom in index.terms:
+                if isinstance(atom, Quotient) and atom.numerator.single_value is column:
+                    return atom.divisor
+    return None

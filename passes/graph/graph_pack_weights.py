@@ -1,0 +1,136 @@
+"""`graph-pack-weights`: quantized weights in panels of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.dialects.element_types import TYPES
+from weft.dialects.graph import ConstantOp
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.operators import made, made_constant, properties_of, type_of
+from weft.passes.graph.rewriting import Replacement, Rule, rewrite
+from weft.support.errors import CompileError
+from weft.support.target import Target
+from weft.texpr.graph_operators import Operator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+
+_VECTORS: Final = 4
+"""Vectors of columns of a panel, at most: sums that hide the latency of multiply-adds."""
+_WORD: Final = 4
+"""Bytes of an element of packed weights."""
+
+
+def panel_width(columns: int, target: Target) -> int:
+    """The columns of a panel: the largest number of vectors that divides the columns, if there is one."""
+    lanes = max(target.vector_bytes // 4, 1)
+    widths = (lanes * count for count in (_VECTORS, _VECTORS // 2, 1))
+    return next((width for width in widths if columns % width == 0), lanes * min(_VECTORS, -(-columns // lanes)))
+
+
+def in_panels(rows: Array, width: int) -> Array:
+    """A matrix (n, m) as (ceil(n / width), m, width), with zeros in the rows that fill the last panel."""
+    import numpy as np
+
+    filled = np.pad(rows, ((0, -len(rows) % width), (0, 0)))
+    return np.ascontiguousarray(filled.reshape(-1, width, rows.shape[1]).swapaxes(1, 2))
+
+
+def _check(op: Operator, weight: SSAValue, scale: SSAValue, zero_point: SSAValue | None) -> None:
+    """Raises `CompileError` for scales and zero points that are not finite, and for zero points of more bits than the
+    weights."""
+    import numpy as np
+
+    name, bits = weight.name_hint or op.results[0].name_hint or "w", cast("int", arguments_of(op)["bits"])
+    for what, value in (("scale", scale), ("zero point", zero_point)):
+        if value is None:
+            continue
+        array = array_of_constant(cast("ConstantOp", value.owner))
+        is_float = array.dtype.kind == "f"
+        wrong = ~np.isfinite(array) if is_float else array >> bits != 0
+        if wrong.any():
+            column, group = (int(at[0]) for at in np.nonzero(wrong))
+            limits = "must be finite" if is_float else f"must be below {1 << bits}"
+            found = array[column, group]
+            raise CompileError.at(
+                op, f"weights '{name}': the {what} of column {column}, group {group} {limits}, is {found}"
+            )
+
+
+def _packed(op: Operation, target: Target) -> Replacement:
+    if not isinstance(op, Operator):
+        return None
+    data, weight, scale, zero_point, bias = cast("list[SSAValue]", op.grouped(op.operands, op.properties))
+    parameters = [value for value in (weight, scale, cast("SSAValue | None", zero_point)) if value is not None]
+    if type_of(weight).get_num_dims() != 2 or not all(isinstance(value.owner, ConstantOp) for value in parameters):
+        return None
+    columns, size = type_of(weight).get_shape()
+    if size % _WORD or not columns:
+        return None
+    _check(op, weight, scale, cast("SSAValue | None", zero_point))
+    width = panel_width(columns, target)
+
+    def packed(value: SSAValue | None) -> SSAValue | None:
+        if value is None:
+            return None
+        array, element = array_of_constant(cast("ConstantOp", value.owner)), type_of(value).element_type
+        if value is weight:
+            array, element = array.view("<u4"), cast("Attribute", TYPES["uint32"])
+        result = made_constant(in_panels(array, width), element).result
+        result.name_hint = value.name_hint
+        return result
+
+    operands = [data, *map(packed, (weight, scale, zero_point)), bias]
+    return made("dequantized_matmul", operands, **properties_of(op, "columns"), columns=columns)
+
+
+@dataclass(frozen=True)
+class GraphPackWeightsPass(ModulePass):
+    """Lay out constant weights of `graph.dequantized_matmul` as panels of columns, as wide as some vectors of `target`.
+
+    A vector of a panel is loaded at once, and contains 32 bits of weights of each of its columns. Kernels for any
+    number of rows read the same panels, without copies of other layouts.
+
+    Requires: graph functions whose types are known (`graph-infer-types`).
+    Leaves: the same functions; weights that are not constant, or of which a column is not a number of words of 32
+    bits, stay as they are.
+
+    ```mlir
+    func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
+      %w = graph.constant dense<1> : tensor<16x4xui8>
+      %s = graph.constant dense<0.5> : tensor<16x1xf32>
+      %y = graph.dequantized_matmul %x, %w, %s {group_size = 8}
+        : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf32>
+      func.return %y : tensor<1x16xf32>
+    }
+    // becomes
+    func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
+      %w = graph.constant dense<16843009> : tensor<1x1x16xui32>
+      %s = graph.constant dense<0.5> : tensor<1x1x16xf32>
+      %y = graph.dequantized_matmul %x, %w, %s {columns = 16, group_size = 8}
+        : tensor<1x8xf32>, tensor<1x1x16xui32>, tensor<1x1x16xf32>
+      func.return %y : tensor<1x16xf32>
+    }
+    ```
+    """
+
+    name = "graph-pack-weights"
+
+    target: str = "llvm"
+    """The target, whose vectors and registers decide the width of panels."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target.parse(self.target)
+        rule = Rule(frozenset(("dequantized_matmul",)), lambda product: _packed(product, target))
+        for function in list(graph_functions(op)):
+            rewrite(function, (rule,))

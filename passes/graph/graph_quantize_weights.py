@@ -1,0 +1,280 @@
+"""`graph-quantize-weights`: constant weights of products rounded to integers of 4 or 8 bits, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.dialects.constant_data import dense_attribute
+from weft.dialects.element_types import TYPES, bytes_of, element_name
+from weft.dialects.graph import ConstantOp
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.operator_properties import channel_axes
+from weft.passes.graph.operators import detached_ops, dtype_of, made, made_constant, type_of
+from weft.support.errors import CompileError, did_you_mean
+from weft.texpr.graph_operators import Operator
+
+Array: TypeAlias = NDArray[Any]
+
+BITS: Final = {"int4": 4, "int8": 8}
+"""The types that weights are rounded to."""
+SCALES: Final = ("float32", "float16", "bfloat16")
+_FLOATS: Final = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How weights are rounded. Raises `CompileError` for values that have no meaning."""
+
+    weights: str = "int4"
+    group: int = 32
+    """Consecutive weights of a column that share a scale; 0 are all of them."""
+    symmetric: bool = True
+    """Whether zero is the middle of the integers; otherwise each group has a zero point."""
+    scales: str = "float32"
+    skip: tuple[str, ...] = ()
+    """The names of weights that stay floats."""
+
+    def __post_init__(self) -> None:
+        if self.weights not in BITS:
+            raise CompileError(f"weights are int4 or int8, got '{self.weights}'{did_you_mean(self.weights, BITS)}")
+        if self.scales not in SCALES:
+            raise CompileError(
+                f"scales are float32, float16 or bfloat16, got '{self.scales}'{did_you_mean(self.scales, SCALES)}"
+            )
+        if self.group and (not 16 <= self.group <= 256 or self.group % 8):
+            raise CompileError(
+                f"groups have 16 to 256 weights, a multiple of 8, or are whole columns (0): got {self.group}"
+            )
+
+    @property
+    def bits(self) -> int:
+        return BITS[self.weights]
+
+
+@dataclass(frozen=True)
+class QuantizedLayer:
+    """The weights of a product before and after rounding."""
+
+    name: str
+    depth: int
+    columns: int
+    error: float
+    """The norm of the rounding errors, relative to that of the weights."""
+    largest: float
+    """The largest rounding error."""
+    bytes_before: int
+    bytes_after: int
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Weights (groups, size, n) as `(integers - zero_point) * scale`, scales and zero points (groups, 1, n)."""
+
+    integers: Array
+    scale: Array
+    zero_point: Array
+
+    @property
+    def dequantized(self) -> Array:
+        return (self.integers - self.zero_point) * self.scale
+
+
+def rounded(weights: Array, rounding: Rounding) -> Rounded:
+    """Round weights (groups, size, n) in float64.
+
+    Symmetric: the scale is the least for which -2**(bits - 1) to 2**(bits - 1) - 1 cover the group, and zero points are
+    0. Otherwise the integers 0 to 2**bits - 1 cover the group and 0, to which a weight of 0 is rounded exactly. The
+    scale of a group of zeros is 1. Raises `CompileError` for scales that their type does not hold.
+    """
+    import numpy as np
+
+    least, greatest = weights.min(axis=1, keepdims=True), weights.max(axis=1, keepdims=True)
+    half = 1 << (rounding.bits - 1)
+    low, high = (-half, half - 1) if rounding.symmetric else (0, 2 * half - 1)
+    if rounding.symmetric:
+        exact = np.maximum(greatest / high, least / low)
+    else:
+        least, greatest = np.minimum(least, 0.0), np.maximum(greatest, 0.0)
+        exact = (greatest - least) / high
+    exact = np.where(exact == 0.0, 1.0, exact)
+    with np.errstate(over="ignore"):
+        scale = _in_type(exact, rounding.scales)
+    if not np.isfinite(scale).all() or not (scale > 0.0).all():
+        worst = exact.max() if not np.isfinite(scale).all() else exact.min()
+        raise CompileError(f"a scale of {worst:g} is not a {rounding.scales} number: give scales of float32")
+    zero = np.zeros_like(scale) if rounding.symmetric else np.clip(np.rint(-least / scale), low, high)
+    integers = np.clip(np.rint(weights / scale) + zero, low, high)
+    return Rounded(integers, scale, zero)
+
+
+def _in_type(numbers: Array, dtype: str) -> Array:
+    """Numbers rounded to a type, as float64."""
+    constant = made_constant(numbers, cast("Attribute", TYPES[dtype]))
+    import numpy as np
+
+    return array_of_constant(constant).astype(np.float64)
+
+
+def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLayer]:
+    """Round the constant weights of products of a graph function. Raises `CompileError`, which names the weights, for
+    groups that do not divide their rows and for weights that are not finite, and for names to skip that no weights
+    have."""
+    found: dict[ConstantOp, list[tuple[Operator, int]]] = {}
+    for op in function.walk():
+        constant, column = _constant_weights(op)
+        if constant is not None:
+            found.setdefault(constant, []).append((cast("Operator", op), column))
+    names = {constant: constant.result.name_hint or f"weights {at}" for at, constant in enumerate(found)}
+    for name in rounding.skip:
+        if name not in names.values():
+            raise CompileError(f"there are no weights '{name}'{did_you_mean(name, tuple(names.values()))}")
+    layers: list[QuantizedLayer] = []
+    for constant, users in found.items():
+        if names[constant] in rounding.skip:
+            continue
+        by_column: dict[int, SSAValue] = {}
+        for op, column in users:
+            if column not in by_column:
+                by_column[column], layer = _quantized(constant, names[constant], column, rounding)
+                layers.append(layer)
+            op.operands[1] = by_column[column]
+        if constant.result.first_use is None:
+            Rewriter.erase_op(constant)
+    return layers
+
+
+def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
+    """The constant weights of a product of floats, and their axis of columns; None for other operators."""
+    if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
+        return None, 0
+    weight = op.operands[1]
+    if not isinstance(weight.owner, ConstantOp) or type_of(weight).get_num_dims() != 2:
+        return None, 0
+    axes = channel_axes(op)
+    if axes is None or len(axes.weight) != 1 or arguments_of(op).get("transpose_a"):
+        return None, 0
+    is_last = axes.result == type_of(op.results[0]).get_num_dims() - 1
+    same = dtype_of(weight) == dtype_of(op.results[0]) and dtype_of(weight) in _FLOATS
+    is_full = 0 not in type_of(weight).get_shape()
+    return (weight.owner, axes.weight[0]) if is_last and same and is_full else (None, 0)
+
+
+def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding) -> tuple[SSAValue, QuantizedLayer]:
+    """The dequantized weights in the place of a constant."""
+    import numpy as np
+
+    stored = array_of_constant(constant)
+    matrix = (stored if column == 1 else stored.T).astype(np.float64)
+    depth, columns = matrix.shape
+    group = rounding.group or depth
+    if depth % group:
+        raise CompileError.at(
+            constant, f"weights '{name}': groups of {group} do not divide {depth} rows of {depth} x {columns} weights"
+        )
+    if not np.isfinite(matrix).all():
+        count = int((~np.isfinite(matrix)).sum())
+        raise CompileError.at(constant, f"weights '{name}': {count} of {depth} x {columns} weights are not finite")
+    try:
+        found = rounded(matrix.reshape(-1, group, columns), rounding)
+    except CompileError as error:
+        raise CompileError.at(constant, f"weights '{name}': {error.message}") from None
+    difference = matrix - found.dequantized.reshape(depth, columns)
+    norm = float(np.linalg.norm(matrix))
+
+    def placed(array: Array) -> Array:
+        whole = array.reshape(-1, columns)
+        return np.ascontiguousarray(whole if column == 1 else whole.T)
+
+    sign = "" if rounding.symmetric else "u"
+    integer = cast("Attribute", TYPES[f"{sign}{rounding.weights}"])
+    integers, scale, zero = (placed(a) for a in (found.integers, found.scale, found.zero_point))
+    if not rounding.group:
+        scale, zero = scale.reshape(-1), zero.reshape(-1)
+    numbers = ConstantOp(dense_attribute(integers.astype(np.int8 if rounding.symmetric else np.uint8), integer))
+    numbers.result.name_hint = _named(name, "")
+    factors = made_constant(scale, cast("Attribute", TYPES[rounding.scales]))
+    factors.result.name_hint = _named(name, "_scale")
+    operands: list[SSAValue | None] = [numbers.result, factors.result, None]
+    if not rounding.symmetric:
+        shift = made_constant(zero, cast("Attribute", TYPES["uint8"]))
+        shift.result.name_hint = _named(name, "_zero_point")
+        operands[2] = shift.result
+    options: dict[str, Any] = {"axis": 1 - column, "group_size": group} if rounding.group else {"axis": column}
+    dtype = element_name(type_of(constant.result).element_type)
+    if dtype != "float32":
+        options["dtype"] = dtype
+    value = made("dequantize", operands, **options).results[0]
+    for new in detached_ops(value):
+        new.location = constant.location
+        Rewriter.insert_op(new, InsertPoint.before(constant))
+    before = matrix.size * bytes_of(type_of(constant.result).element_type)
+    parameters = scale.size * bytes_of(factors.result.type.element_type) + zero.size * (not rounding.symmetric)
+    after = matrix.size * rounding.bits // 8 + parameters
+    error = float(np.linalg.norm(difference)) / norm if norm else 0.0
+    largest = float(np.abs(difference).max())
+    return value, QuantizedLayer(name, depth, columns, error, largest, before, after)
+
+
+def _named(name: str, part: str) -> str | None:
+    """The name of a value that belongs to weights, if it can be one."""
+    return f"{name}{part}" if SSAValue.is_valid_name(f"{name}{part}") else None
+
+
+@dataclass(frozen=True)
+class GraphQuantizeWeightsPass(ModulePass):
+    """Round constant weights of `graph.matmul` and `graph.dense` to integers of 4 or 8 bits, in groups of rows.
+
+    Each group of a column has a scale, and a zero point unless `symmetric`. The products stay products of floats with
+    dequantized weights: `graph-rewrite{rules=dequantized}` makes products of them that read the integers.
+
+    Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
+    Leaves: graph functions; products of computed operands as they are.
+
+    ```mlir
+    func.func @f(%x: tensor<1x16xf32>) -> tensor<1x1xf32> {
+      %w = graph.constant dense<0.5> : tensor<16x1xf32>
+      %y = graph.matmul %x, %w : tensor<1x16xf32>, tensor<16x1xf32>
+      func.return %y : tensor<1x1xf32>
+    }
+    // becomes, with group=16
+    func.func @f(%x: tensor<1x16xf32>) -> tensor<1x1xf32> {
+      %w = graph.constant dense<7> : tensor<16x1xi4>
+      %scale = graph.constant dense<0.0714285746> : tensor<1x1xf32>
+      %d = graph.dequantize %w, %scale {axis = 0, group_size = 16} : tensor<16x1xi4>, tensor<1x1xf32>
+      %y = graph.matmul %x, %d : tensor<1x16xf32>, tensor<16x1xf32>
+      func.return %y : tensor<1x1xf32>
+    }
+    ```
+    """
+
+    name = "graph-quantize-weights"
+
+    weights: str = "int4"
+    """The type of the integers: int4 or int8."""
+    group: int = 32
+    """Rows that share a scale: 16 to 256, or 0 for whole columns."""
+    symmetric: bool = True
+    """Whether zero is in the middle of the integers; otherwise each group has a zero point."""
+    scales: str = "float32"
+    """The type of the scales: float32, float16 or bfloat16."""
+    skip: tuple[str, ...] = ()
+    """The names of weights that stay floats."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        quantize_module(op, Rounding(self.weights, self.group, self.symmetric, self.scales, self.skip))
+
+
+def quantize_module(module: ModuleOp, rounding: Rounding) -> Sequence[QuantizedLayer]:
+    """Round the weights of all graph functions of a module, in place."""
+    return [layer for function in list(graph_functions(module)) for layer in quantize_weights(function, rounding)]

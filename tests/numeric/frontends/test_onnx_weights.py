@@ -1,0 +1,140 @@
+"""ONNX models with weights of 4 and 8 bits: MatMulNBits, and DequantizeLinear in blocks before products."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+
+onnx = pytest.importorskip("onnx")
+helper, numpy_helper = onnx.helper, onnx.numpy_helper
+ROWS, DEPTH, COLUMNS = 3, 44, 20
+
+
+def model(nodes: list[Any], constants: dict[str, Any], dtype: int = onnx.TensorProto.FLOAT) -> Any:
+    info = helper.make_tensor_value_info
+    inputs, outputs = info("x", dtype, [ROWS, DEPTH]), info("y", dtype, [ROWS, COLUMNS])
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", [inputs], [outputs], initializers)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def nbits(constants: dict[str, Any], inputs: list[str], **attributes: Any) -> Any:
+    options = {"K": DEPTH, "N": COLUMNS, "bits": 4, "block_size": 16, **attributes}
+    return model([helper.make_node("MatMulNBits", ["x", *inputs], ["y"], domain="com.microsoft", **options)], constants)
+
+
+def data() -> Any:
+    return np.random.default_rng(1).standard_normal((ROWS, DEPTH)).astype("float32")
+
+
+def run(given: Any) -> Any:
+    return weft.build(weft.from_onnx(given), target="llvm -num-threads=1")["main"](data())
+
+
+@pytest.mark.parametrize("bits", (4, 8))
+@pytest.mark.parametrize("zero", ("", "packed", "float"))
+def test_matmul_nbits(bits: int, zero: str) -> None:
+    generator = np.random.default_rng(bits)
+    blocks = -(-DEPTH // 16)
+    weight = generator.integers(0, 256, (COLUMNS, blocks, 16 * bits // 8), np.uint8)
+    scales = generator.uniform(-1.0, 1.0, (COLUMNS, blocks)).astype("float32")
+    constants, inputs = {"w": weight, "s": scales if zero else scales.reshape(-1)}, ["w", "s"]
+    zeros: Any = np.full((COLUMNS, blocks), 1 << (bits - 1))
+    if zero == "packed":
+        stored = generator.integers(0, 256, (COLUMNS, -(-blocks * bits // 8)), np.uint8)
+        zeros = stored if bits == 8 else np.stack([stored & 15, stored >> 4], -1).reshape(COLUMNS, -1)[:, :blocks]
+        constants["z"], inputs = stored, [*inputs, "z"]
+    if zero == "float":
+        zeros = generator.uniform(0, 15, (COLUMNS, blocks)).astype("float32")
+        constants["z"], inputs = zeros, [*inputs, "z"]
+        constants["b"], inputs = np.arange(COLUMNS, dtype="float32"), [*inputs, "", "b"]
+    integers = weight if bits == 8 else np.stack([weight & 15, weight >> 4], -1)
+    integers = integers.reshape(COLUMNS, blocks, 16).astype(float)
+    weights = ((integers - zeros[..., None]) * scales[..., None]).reshape(COLUMNS, -1)[:, :DEPTH]
+    expected = data().astype(float) @ weights.T + constants.get("b", 0.0)
+    found = run(nbits(constants, inputs, bits=bits))
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(
+    "change", ({"g_idx": True}, {"bits": 2}, {"block_size": 24}, {"K": 45}, {"weight_prepacked": 1})
+)
+def test_refused(change: dict[str, Any]) -> None:
+    constants = {
+        "w": np.zeros((COLUMNS, 3, 8), np.uint8),
+        "s": np.ones((COLUMNS, 3), np.float32),
+        "g": np.zeros(DEPTH, np.int32),
+    }
+    messages = {
+        "g_idx": "input 'g_idx' is not supported",
+        "bits": "attribute 'bits' = 2 is not supported",
+        "block_size": "attribute 'block_size' = 24 must be a power of two from 16 on",
+        "K": r"input 'A' of shape \(3, 44\) must have K = 45 elements",
+        "weight_prepacked": "attribute 'weight_prepacked' = 1 is not supported",
+    }
+    ((name, _),) = change.items()
+    grouped = name == "g_idx"
+    inputs = ["w", "s", "", "g"] if grouped else ["w", "s"]
+    with pytest.raises(weft.CompileError, match=messages[name]):
+        weft.from_onnx(nbits(constants, inputs, **({} if grouped else change)))
+
+
+def test_wrong_shapes() -> None:
+    weight, scales = np.zeros((COLUMNS, 3, 8), np.uint8), np.ones((COLUMNS, 3), np.float32)
+    for constants, message in (
+        (
+            {"w": weight[:, :2], "s": scales},
+            r"input 'B' must be uint8 of shape \(20, 3, 8\), got uint8 of \(20, 2, 8\)",
+        ),
+        ({"w": weight, "s": scales[:19]}, r"input 'scales' must have the shape \(20, 3\), got \(19, 3\)"),
+        (
+            {"w": weight, "s": scales, "z": np.zeros((COLUMNS, 3), np.uint8)},
+            r"input 'zero_points' must have the shape \(20, 2\), got \(20, 3\)",
+        ),
+    ):
+        with pytest.raises(weft.CompileError, match=message):
+            weft.from_onnx(nbits(constants, list(constants)))
+
+
+def test_data_shorter_than_its_shape() -> None:
+    given = nbits({"w": np.zeros((COLUMNS, 3, 8), np.uint8), "s": np.ones((COLUMNS, 3), np.float32)}, ["w", "s"])
+    given.graph.initializer[0].raw_data = given.graph.initializer[0].raw_data[:-1]
+    with pytest.raises(weft.CompileError, match="'w'"):
+        weft.from_onnx(given)
+
+
+def test_scales_that_are_not_finite() -> None:
+    scales = np.ones((COLUMNS, 3), np.float32)
+    scales[4, 1] = np.nan
+    given = weft.from_onnx(nbits({"w": np.zeros((COLUMNS, 3, 8), np.uint8), "s": scales}, ["w", "s"]))
+    with pytest.raises(weft.CompileError, match="the scale of column 4, group 1 must be finite, is nan"):
+        weft.build(given)
+
+
+@pytest.mark.parametrize("dtype", ("INT4", "UINT4", "INT8"))
+@pytest.mark.parametrize("is_transposed", (False, True))
+def test_dequantize_linear(dtype: str, is_transposed: bool) -> None:
+    """The product reads the integers: no floats of the size of the weights are stored."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    low, high = {"INT4": (-8, 8), "UINT4": (0, 16), "INT8": (-128, 128)}[dtype]
+    generator, axis = np.random.default_rng(0), int(is_transposed)
+    shape, blocks = [DEPTH, COLUMNS], [3, COLUMNS]
+    if is_transposed:
+        shape, blocks = shape[::-1], blocks[::-1]
+    element = np.dtype(getattr(ml_dtypes, dtype.lower())) if dtype.endswith("4") else np.dtype("int8")
+    integers, zeros = (generator.integers(low, high, s) for s in (shape, blocks))
+    scales = generator.uniform(0.5, 1.0, blocks).astype("float32")
+    constants = {"q": integers.astype(element), "s": scales, "z": zeros.astype(element)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], axis=axis, block_size=16),
+        helper.make_node("Gemm", ["x", "w"], ["y"], transB=axis),
+    ]
+    spread = [np.take(np.repeat(p.astype(float), 16, axis), range(DEPTH), axis) for p in (zeros, scales)]
+    weights = (integers - spread[0]) * spread[1]
+    expected = data().astype(float) @ (weights.T if is_transposed else weights)
+    library = weft.build(weft.from_onnx(model(nodes, constants)), target="llvm -num-threads=1")
+    assert "dequantized_matmul" in library.trace
+    assert np.abs(library["main"](data()) - expected).max() <= 1e-5 * np.abs(expected).max()

@@ -1,0 +1,259 @@
+"""Products with weights that are stored as integers of 4 or 8 bits, in groups that share a scale and a zero point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from weft.texpr.expr import Expr, error
+from weft.texpr.math import const, equal, if_then_else, select
+from weft.texpr.ops.arguments import compute, floating, integer, ranked, shaped, sum_dtype
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
+from weft.texpr.shapes import shape_text
+from weft.texpr.tensor import Tensor
+
+__all__ = ["dequantized_matmul"]
+
+_BITS: Final = (4, 8)
+_WORD: Final = 32
+"""Bits of an element of packed weights."""
+_FEW_ROWS: Final = 4
+"""Rows up to which weights are unpacked for each of them: sums of a group are scaled, and not its weights."""
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Quantized weights of `columns` columns and `depth` rows."""
+
+    weight: Tensor
+    scale: Tensor
+    zero_point: Tensor | None
+    columns: int
+    depth: int
+    bits: int
+    group: int
+    """Consecutive rows that share a scale."""
+    width: int
+    """Columns of a panel of packed weights; 0 for others."""
+
+    @property
+    def is_packed(self) -> bool:
+        return self.width > 0
+
+    @property
+    def groups(self) -> int:
+        return -(-self.depth // self.group)
+
+    @property
+    def per_element(self) -> int:
+        """Weights in an element of the tensor of weights."""
+        return (_WORD if self.is_packed else 8) // self.bits
+
+    @property
+    def mask(self) -> int:
+        return (1 << self.bits) - 1
+
+    def _place(self, column: Expr, at: Expr) -> tuple[Expr, ...]:
+        if not self.is_packed:
+            return column, at
+        return column // self.width, at, column % self.width
+
+    def element(self, column: Expr, row: Expr) -> Expr:
+        """The element of the tensor of weights that contains a weight."""
+        return self.weight(*self._place(column, row // self.per_element))
+
+    def integer(self, column: Expr, row: Expr) -> Expr:
+        """A quantized weight, as int32."""
+        element = self.element(column, row)
+        shift = (row % self.per_element * self.bits).astype(element.dtype)
+        return ((element >> shift) & self.mask).astype("int32")
+
+    def scale_of(self, column: Expr, group: Expr) -> Expr:
+        return self.scale(*self._place(column, group)).astype("float32")
+
+    def zero_of(self, column: Expr, group: Expr) -> Expr:
+        """The zero point of a group, as float32."""
+        if self.zero_point is None:
+            return const(float(1 << (self.bits - 1)), "float32")
+        return self.zero_point(*self._place(column, group)).astype("float32")
+
+
+def _weights(
+    what: str,
+    data: Tensor,
+    weight: object,
+    scale: object,
+    zero_point: object,
+    bits: object,
+    group_size: object,
+    columns: object,
+) -> _Weights:
+    width, group = integer(bits, f"{what}: bits"), integer(group_size, f"{what}: group_size")
+    if width not in _BITS:
+        raise error(f"{what}: weights have 4 or 8 bits, got {width}")
+    stored = ranked(weight, f"{what}: weight", 2, 3)
+    dtype = "uint8" if stored.ndim == 2 else "uint32"
+    if stored.dtype != dtype:
+        raise error(f"{what}: weights of rank {stored.ndim} are {dtype}, {stored.name} is {stored.dtype}")
+    per_element = (8 if stored.ndim == 2 else _WORD) // width
+    if group < 1 or group % per_element:
+        raise error(f"{what}: group_size must be a multiple of {per_element} weights of an element, got {group}")
+    depth = data.shape[-1]
+    if not isinstance(depth, int):
+        raise error(f"{what}: the last extent of {data.name} must be known, got {depth}")
+    groups = -(-depth // group)
+    first, lanes = stored.shape[0], [n for n in stored.shape[2:] if isinstance(n, int) and n]
+    if not isinstance(first, int) or len(lanes) < stored.ndim - 2:
+        raise error(f"{what}: the columns of {stored.name} of shape {shape_text(stored.shape)} must be known")
+    stored = shaped(stored, f"{what}: weight", (first, groups * group // per_element, *lanes))
+    factor = shaped(floating(scale, f"{what}: scale"), f"{what}: scale", (first, groups, *lanes))
+    zero: Tensor | None = None
+    if zero_point is not None:
+        zero = shaped(zero_point, f"{what}: zero_point", (first, groups, *lanes))
+        if zero.dtype not in ("uint8", "float16", "bfloat16", "float32"):
+            raise error(f"{what}: zero points are uint8 or floats of up to 32 bits, {zero.name} is {zero.dtype}")
+    stored_columns = first * prod(lanes)
+    count = stored_columns if columns is None else integer(columns, f"{what}: columns")
+    least = stored_columns if stored.ndim == 2 else (first - 1) * (stored_columns // max(first, 1)) + 1
+    if not min(least, stored_columns) <= count <= stored_columns:
+        raise error(f"{what}: {stored.name} of shape {shape_text(stored.shape)} does not have {count} columns")
+    return _Weights(stored, factor, zero, count, depth, width, group, *lanes or [0])
+
+
+def dequantized_matmul(
+    data: Tensor,
+    weight: Tensor,
+    scale: Tensor,
+    zero_point: Tensor | None = None,
+    bias: Tensor | None = None,
+    bits: int = 4,
+    group_size: int = 32,
+    columns: int | None = None,
+    *,
+    name: str = "dequantized_matmul",
+) -> Tensor:
+    """The product of data (..., k) and the dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
+
+    `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains the unsigned integers q of `bits` bits,
+    4 or 8, of each column one after the other, the first of a byte in its low bits. `group_size` of them share an
+    element of `scale` and of `zero_point` (n, ceil(k / group_size)), which is uint8 or float; without it zero points
+    are 2 ** (bits - 1). Weights beyond k are not used.
+
+    Packed, with w columns side by side, `weight` (n / w, words, w) consists of uint32, whose low byte is the first of
+    four, and `scale` and `zero_point` are (n / w, groups, w). `columns` is n if the last w are not all used.
+
+    Sums are formed in float32, in any order: of few rows those of a group are scaled, of more rows the weights are.
+
+    Dtypes: floats of up to 32 bits; the result is of that of the data.
+    Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
+    """
+    what = "dequantized_matmul"
+    source = floating(data, f"{what}: data")
+    if source.ndim == 0 or source.dtype == "float64":
+        raise error(f"{what} takes data (..., k) of up to 32 bits, got {source.name} of {source.dtype}")
+    weights = _weights(what, source, weight, scale, zero_point, bits, group_size, columns)
+    added = None if bias is None else shaped(floating(bias, f"{what}: bias"), f"{what}: bias", (weights.columns,))
+    rows = source.shape[:-1]
+    is_few = all(isinstance(n, int) for n in rows) and prod(n for n in rows if isinstance(n, int)) <= _FEW_ROWS
+    product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
+    result = source.dtype
+    wide = result == sum_dtype(result) and added is None
+    total = product(source, weights, name if wide else f"{name}_product")
+    if wide:
+        return total
+
+    def element(*i: Expr) -> Expr:
+        value = total(*i)
+        return (value if added is None else value + added(i[-1]).astype("float32")).astype(result)
+
+    return compute(total.shape, element, name)
+
+
+def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
+    """The product with the dequantized weights."""
+
+    def dequantized(row: Expr, column: Expr) -> Expr:
+        group = row // weights.group
+        steps = weights.integer(column, row).astype("float32") - weights.zero_of(column, group)
+        return steps * weights.scale_of(column, group)
+
+    def transposed(column: Expr, row: Expr) -> Expr:
+        return dequantized(row, column)
+
+    depth, columns = weights.depth, weights.columns
+    k = reduce_axis((0, depth), "k")
+    if weights.is_packed:
+        matrix = compute((depth, columns), dequantized, f"{name}_weight", "kj")
+    else:
+        matrix = compute((columns, depth), transposed, f"{name}_weight", "jk")
+
+    def element(*i: Expr) -> Expr:
+        weight = matrix(k, i[-1]) if weights.is_packed else matrix(i[-1], k)
+        return sum_over(data(*i[:-1], k).astype("float32") * weight, axis=k)
+
+    return compute((*data.shape[:-1], columns), element, name)
+
+
+def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
+    """Sums over each group, times its scale: `scale * (sum(x * q) - zero_point * sum(x))`.
+
+    Of a weight in the middle of an element only the bits around it are cleared, and the data are divided by the power
+    of two that remains. Both are exact.
+    """
+    size, depth, groups = weights.group, weights.depth, weights.groups
+    rows = data.shape[:-1]
+
+    def read(*i: Expr) -> Expr:
+        value = data(*i).astype("float32")
+        return value if groups * size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
+
+    shifts = _shifts(weights)
+
+    def scaled(*i: Expr) -> Expr:
+        at = i[-1] % weights.per_element
+        factor: Expr = const(1.0, "float32")
+        for place, (_, position) in enumerate(shifts):
+            if position:
+                factor = select(equal(at, place), const(2.0**-position, "float32"), factor)
+        return read(*i) * factor
+
+    x = compute((*rows, groups * size), scaled, f"{name}_data")
+    s, t = reduce_axis((0, size), "s"), reduce_axis((0, size), "t")
+    sums = compute((*rows, groups), lambda *i: sum_over(read(*i[:-1], i[-1] * size + s), axis=s), f"{name}_data_sums")
+
+    def product(*i: Expr) -> Expr:
+        row = i[-1] * size + t
+        return sum_over(x(*i[:-2], row) * _masked(weights, i[-2], row), axis=t)
+
+    parts = compute((*rows, weights.columns, groups), product, f"{name}_groups")
+    g = reduce_axis((0, groups), "g")
+
+    def element(*i: Expr) -> Expr:
+        shifted = parts(*i, g) - weights.zero_of(i[-1], g) * sums(*i[:-1], g)
+        return sum_over(weights.scale_of(i[-1], g) * shifted, axis=g)
+
+    return compute((*rows, weights.columns), element, name)
+
+
+def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
+    """For each weight of an element: the bits by which the element is shifted, and the position of the weight then.
+
+    Weights of 4 bits share a shift with each second one; the last one of 8 bits would be the sign of the element.
+    """
+    if weights.bits == 8:
+        return [(8 * at, 0) for at in range(weights.per_element)]
+    return [(4 * (at % 2), 8 * (at // 2)) for at in range(weights.per_element)]
+
+
+def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
+    """A weight times the power of two of its position, see `_shifts`."""
+    if weights.bits == 8:
+        return weights.integer(column, row).astype("float32")
+    element = weights.element(column, row)
+    shift = (row % 2 * 4).astype(element.dtype)
+    position = (row % weights.per_element // 2 * 8).astype(element.dtype)
+    mask = const(weights.mask, element.dtype) << position
+    return ((element >> shift) & mask).astype("int32").astype("float32")
