@@ -49,9 +49,7 @@ class DotInstruction:
         """Width of what it multiplies."""
         return 32 // self.group
 
-    def takes(
-        self, lanes: int, group: int, left_signed: bool, right_signed: bool, floats: bool = False
-    ) -> bool:
+    def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
         """Whether it computes this, with its operands in the one order or the other."""
         signs = (self.left_signed, self.right_signed)
         return (self.lanes, self.group, self.floats) == (lanes, group, floats) and signs in (
@@ -200,9 +198,7 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
     )
 
 
-def has_dot_product(
-    target: Target, group: int, left_signed: bool, right_signed: bool, floats: bool = False
-) -> bool:
+def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
     """Whether the CPU of a target has an instruction that adds `group` products of such integers, or of bf16, to a
     sum."""
     return any(i.takes(i.lanes, group, left_signed, right_signed, floats) for i in dot_instructions(target))

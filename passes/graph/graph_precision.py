@@ -18,7 +18,7 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_widen_floats import PRODUCTS
+from weft.passes.graph.graph_widen_floats import PRODUCTS, erase_dead_operators
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.support.cpu_instructions import has_bf16_products
 from weft.support.precision import Precision, check_precision, parse_precision
@@ -26,6 +26,7 @@ from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 
 _TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
+_EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
 _FACTORS: Final = {**dict.fromkeys((*PRODUCTS, "conv2d"), 2), "attention": 3}
 """Operators that multiply -> the number of their first operands that are factors."""
 _WIDE: Final = "float32"
@@ -36,7 +37,9 @@ def set_precision(function: FuncOp, precision: Precision, target: Target) -> int
     if precision is Precision.F32:
         return 0
     narrowing = _Narrowing(precision, target)
-    return sum(narrowing.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
+    count = sum(narrowing.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
+    erase_dead_operators(function)
+    return count
 
 
 class _Narrowing:
@@ -180,6 +183,12 @@ class GraphPrecisionPass(ModulePass):
     """The target, as `weft.build` takes it."""
     precision: str = ""
     """`f32`, `bf16` or `f16`; that of the model if it is empty."""
+
+    @property
+    def epsilon(self) -> float:
+        """The distance from 1 to the next number of the format that factors are rounded to."""
+        wanted = parse_precision(self.precision, "graph-precision")
+        return 0.0 if wanted is None else _EPSILON[wanted]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)

@@ -43,10 +43,16 @@ def widen_floats(function: FuncOp) -> int:
     their number."""
     widening = _Widening()
     count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
+    if count:
+        erase_dead_operators(function)
+    return count
+
+
+def erase_dead_operators(function: FuncOp) -> None:
+    """Erase the operators and constants of a graph function whose results nothing uses."""
     for block in {op.parent_block() for op in function.walk() if isinstance(op, Operator | ConstantOp)}:
         if block is not None:
             erase_dead(block)
-    return count
 
 
 class _Widening:
