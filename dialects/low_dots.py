@@ -76,7 +76,7 @@ def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> No
         fits = isinstance(reading, BFloat16Type)
     if not fits or not isinstance(reading, IntegerType | BFloat16Type):
         raise VerifyException(f"{op.name} reads si8, ui8, si16, ui16 or bf16, got {reading}")
-    if element != element_of_reading(reading):
+    if element != element_of_reading(cast("Reading", reading)):
         raise VerifyException(f"{op.name} reads {element} as {reading}")
 
 

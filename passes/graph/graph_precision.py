@@ -167,7 +167,7 @@ class GraphPrecisionPass(ModulePass):
       %y = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
       func.return %y : tensor<8x2xf32>
     }
-    // becomes
+    // becomes, with precision=bf16 target="llvm -mcpu=znver4"
     func.func @f(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {
       %x.1 = graph.cast %x {dtype = "bfloat16"} : tensor<8x4xf32> -> tensor<8x4xbf16>
       %w = graph.constant dense<1.0> : tensor<4x2xbf16>

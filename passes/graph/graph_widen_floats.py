@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Final, cast
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, StringAttr, TensorType, bf16, f16, f32
@@ -178,8 +178,9 @@ class GraphWidenFloatsPass(ModulePass):
     """Compute in float32 on tensors of float16 and bfloat16, and round where a value leaves the function.
 
     Operators replace their results by casts of the results in float32, and each other operator reads the value before
-    it is rounded; casts to 16 bits in the function still round. Values that no operator computes keep their type in memory: the second operand of a product of
-    matrices is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) stay.
+    it is rounded; casts to 16 bits in the function still round. Values that no operator computes keep their type in
+    memory: the second operand of a product of matrices is read in 16 bits, and operators that only move such elements
+    (`take`, `concatenate`) stay.
     Results are closer to the real numbers than with a rounding after each operator, and not equal to them.
 
     Requires: graph functions whose types are known (`graph-infer-types`).

@@ -47,9 +47,9 @@ def attention(
     (..., h, l, e) share fewer keys and values (..., k, s, e): h / k queries in a row have the same (Ainslie et al.
     2023). With a `softcap` c, scores x before the mask become c * tanh(x / c). Stages: `<name>_product`,
     `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; floats of 16 bits are computed in float32 up to
-    the end. With `out_dtype`, which a mask of numbers has as well, sums and the result are formed in it, and the weights
-    are rounded to the dtype of the values (stage `<name>_factors`): both products have factors of that dtype. A query
-    that sees no key gives NaN.
+    the end. With `out_dtype`, which a mask of numbers has as well, sums and the result are formed in it, and the
+    weights are rounded to the dtype of the values (stage `<name>_factors`): both products have factors of that dtype. A
+    query that sees no key gives NaN.
 
     Dtypes: floats; the mask may be bool.
     Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.

@@ -129,7 +129,12 @@ def test_validated(target: str, dtype: str, tmp_path: Path) -> None:
 
     path = tmp_path / "model.mlir"
     path.write_text(str(module_of(model, (5, 40), dtype=dtype)))
-    pipeline = f'lower-graph{{target="{target}" precision=bf16}},default-schedule{{target="{target}"}},lower-tir-to-low{{target="{target}"}}'
+    steps = (
+        "lower-graph{{target={0} precision=bf16}}",
+        "default-schedule{{target={0}}}",
+        "lower-tir-to-low{{target={0}}}",
+    )
+    pipeline = ",".join(step.format(f'"{target}"') for step in steps)
     assert WeftOptMain(args=[str(path), "-p", pipeline, "--validate", "-o", os.devnull]).execute() == 0
 
 
