@@ -200,7 +200,7 @@ def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> b
 
 
 def load_of(operand: Operand) -> FactorLoad | None:
-    """How what is loaded becomes a factor of 32 bits; None where it is neither a narrow integer nor bf16."""
+    """The load of a factor that is widened to 32 bits; None if it is neither a narrow integer nor bf16."""
     loaded = operand.op.results[0]
     if not isinstance(loaded.type, IntegerType | BFloat16Type) or not loaded.has_one_use():
         return None

@@ -40,7 +40,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """A layer of a transformer; norms come first, or last."""
+    """A layer of a transformer, with norms before or after attention and feed-forward."""
 
     def __init__(self, width: int, heads: int, inner: int, *, norm_first: bool, is_causal: bool) -> None:
         super().__init__()

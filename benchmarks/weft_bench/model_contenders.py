@@ -99,7 +99,7 @@ def missing_peers(file: str, against: Sequence[str]) -> dict[str, str]:
 
 
 def contenders_of(against: Sequence[str], precisions: Sequence[str]) -> list[str]:
-    """The names of contenders, with a precision after those that take one; weft's come first."""
+    """The names of contenders, weft's first; a precision follows the names of those that have several."""
     found: list[str] = []
     for name in (WEFT, *against):
         found += [f"{name} {one}" for one in precisions] if precisions and name in _WITH_PRECISION else [name]

@@ -49,7 +49,7 @@ def widen_floats(function: FuncOp) -> int:
 
 
 def erase_dead_operators(function: FuncOp) -> None:
-    """Erase the operators and constants of a graph function whose results nothing uses."""
+    """Erase the operators and constants of a graph function without uses."""
     for block in {op.parent_block() for op in function.walk() if isinstance(op, Operator | ConstantOp)}:
         if block is not None:
             erase_dead(block)
@@ -105,7 +105,7 @@ class _Widening:
         return new
 
     def _cast(self, op: Operator) -> bool:
-        """A cast of what was computed in float32: that is not rounded before. Casts to 16 bits round."""
+        """A cast of a value that is computed in float32 reads it before it is rounded. Casts to 16 bits stay."""
         source, result = op.operands[0], op.results[0]
         if source not in self._wide or is_narrow(result):
             return False

@@ -49,7 +49,7 @@ class LowerDotsPass(ModulePass):
     ```
     A `low.dot` of more lanes than an instruction has is cut into several. Where there is one for other signs only, an
     operand is moved by half of its range, by flipping its highest bit, and the sum of the other one makes up for it:
-    a * b = (a + 128) * b - 128 * b. What is left becomes products and sums of 32 bits: fused multiply-adds for bf16.
+    a * b = (a + 128) * b - 128 * b. Others become products and sums of 32 bits: fused multiply-adds for bf16.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
