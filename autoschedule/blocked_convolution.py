@@ -11,7 +11,7 @@ from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import lanes_for, least_bytes, pays_threads
 from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, pixel_tile_of_any, strip_rows
 from weft.dialects.element_types import bytes_of
-from weft.passes.schedule.dot_intrinsics import LANES, dot_name
+from weft.passes.schedule.dot_intrinsics import LANES
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
@@ -128,7 +128,7 @@ class _Blocked:
         if lanes not in LANES or left is None or right is None:
             return None
         fits = left.bits * self.group == right.bits * self.group == _DOT_BITS
-        return dot_name(lanes, left.bits, left.signed, right.signed) if fits else None
+        return left.dot_name(lanes, right) if fits and left.is_float is right.is_float else None
 
 
 def _blocked(pattern: BlockPattern) -> _Blocked | None:

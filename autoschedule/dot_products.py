@@ -1,18 +1,18 @@
-"""Default schedule of contractions of narrow integers, by dot-product instructions."""
+"""Default schedule of contractions of narrow integers and of bf16, by dot-product instructions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, f32, i32
 
 from weft.analysis.block_patterns import BlockPattern, Operand
 from weft.autoschedule.contraction import PanelLoops, panels_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile, register_tiles
-from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
+from weft.passes.schedule.dot_intrinsics import dot_name, float_dot_name, interleave_name
 from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
@@ -24,10 +24,17 @@ from weft.support.target import Target
 
 @dataclass(frozen=True)
 class FactorLoad:
-    """How a factor is loaded: integers of so many bits, widened with or without their sign."""
+    """How a factor is loaded: integers of `bits`, widened with or without their sign, or bf16."""
 
     bits: int
     signed: bool
+    is_float: bool = False
+
+    def dot_name(self, lanes: int, right: FactorLoad) -> str:
+        """The tensor intrinsic for `lanes` sums of products of this factor and the right one."""
+        if self.is_float:
+            return float_dot_name(lanes)
+        return dot_name(lanes, self.bits, self.signed, right.signed)
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
         tile = 0; for k: tile[r, c] += left[r, 4 * k : 4 * k + 4] . panel[k, c, :]; out[rows, panel] = epilogue(tile)
     ```
     Factors that no instruction takes are recoded first (`Schedule.recode`), columns and steps are padded by zeros.
-    Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator.
+    Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator: of integers,
+    or of bf16 that are added in float32.
     """
     roles = contraction_roles(pattern)
     form = None if roles is None or not _pays(roles) else form_of(pattern, roles, target)
@@ -73,7 +81,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
     multiples[roles.column], multiples[roles.reduced[0]] = tile.columns, group * (panels.depth or 1)
     pads_steps = depth is None or depth % multiples[roles.reduced[0]] != 0
     sides = 3 if loops.rows else 2
-    name = dot_name(lanes, 32 // group, form.left.signed, form.right.signed)
+    name = form.left.dot_name(lanes, form.right)
     return TilePlan(
         padding=tuple(multiples) if pads_columns or pads_steps else (),
         splits=tuple(loops.splits),
@@ -130,7 +138,7 @@ def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: Reg
             inside=(1, 0),
             steps=group,
             stepped=steps,
-            intrinsic=interleave_name(tile.lanes, 32 // group),
+            intrinsic=interleave_name(tile.lanes, 32 // group, floats=form.right.is_float),
         )
     else:
         nest = Nest((None, fitted.ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
@@ -156,7 +164,7 @@ def _dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_le
 
 def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
     """The best instruction for what a block multiplies; None where the target has none."""
-    if roles.element != i32 or pattern.factors is None:
+    if roles.element not in (i32, f32) or pattern.factors is None:
         return None
     if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
         return None
@@ -164,8 +172,11 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
     if pattern.block.iter_vars[roles.column] in left.iterators:
         left, right = right, left
     of_left, of_right = load_of(left), load_of(right)
-    if of_left is None or of_right is None:
+    if of_left is None or of_right is None or of_left.is_float is not of_right.is_float:
         return None
+    if of_left.is_float:
+        fitting = [i for i in dot_instructions(target) if _fits(i, of_left, of_right)]
+        return Form(fitting[0], of_left, of_right) if fitting else None
     # One flipped bit, and a sum a row.
     flipped, halves = FactorLoad(of_right.bits, not of_right.signed), FactorLoad(16, True)
     candidates: list[tuple[FactorLoad, FactorLoad, str | None, str | None]] = [
@@ -184,17 +195,20 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
 def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> bool:
     signs = (left.signed, right.signed)
     return left.bits == right.bits == instruction.bits and instruction.takes(
-        instruction.lanes, instruction.group, *signs
+        instruction.lanes, instruction.group, *signs, left.is_float
     )
 
 
 def load_of(operand: Operand) -> FactorLoad | None:
-    """How what is loaded becomes a factor of 32 bits; None where it is no narrow integer."""
+    """The load of a factor that is widened to 32 bits; None if it is neither a narrow integer nor bf16."""
     loaded = operand.op.results[0]
-    if not isinstance(loaded.type, IntegerType) or not loaded.has_one_use():
+    if not isinstance(loaded.type, IntegerType | BFloat16Type) or not loaded.has_one_use():
         return None
     (use,) = loaded.uses
     widening = use.operation
+    if isinstance(loaded.type, BFloat16Type):
+        is_wide = isinstance(widening, arith.ExtFOp) and widening.results[0].type == f32
+        return FactorLoad(16, True, True) if is_wide else None
     if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.results[0].type != i32:
         return None
     return FactorLoad(loaded.type.width.data, isinstance(widening, arith.ExtSIOp))

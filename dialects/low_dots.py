@@ -1,22 +1,26 @@
-"""Dot products of neighbouring integers, as processors have instructions for: bytes by fours, halves by twos.
+"""Dot products of neighbouring numbers, as processors have instructions for: bytes by fours, halves and bf16 by twos.
 
 `low.dot` works on values. At tir level, and until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` do what
 takes a few vectors in memory, so that `tensorize` can put them in blocks.
 
-The types that `as` names say how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255.
+The types that `as` names say how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255. Integers are added
+to i32, where sums wrap, and bf16 to f32.
 """
 
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float32Type,
     IndexType,
     IntegerAttr,
     IntegerType,
     Signedness,
     VectorType,
+    f32,
     i32,
     i64,
 )
@@ -41,32 +45,59 @@ from weft.dialects.low_access import AccessPtrOp, box_at, buffer_type_at
 
 _WIDTHS: Final = (8, 16)
 
+Reading: TypeAlias = IntegerType | BFloat16Type
+"""How lanes are read."""
 
-def is_signed(type_: IntegerType) -> bool:
+
+def is_signed(type_: Reading) -> bool:
     """Whether lanes that are read as `type_` may be negative."""
-    return type_.signedness.data is Signedness.SIGNED
+    return isinstance(type_, BFloat16Type) or type_.signedness.data is Signedness.SIGNED
+
+
+def element_of_reading(type_: Reading) -> IntegerType | BFloat16Type:
+    """The element type of lanes that are read as `type_`."""
+    return type_ if isinstance(type_, BFloat16Type) else IntegerType(type_.width.data)
+
+
+def sum_of_reading(type_: Reading) -> IntegerType | Float32Type:
+    """The element type of the sums that products of such lanes are added to."""
+    return f32 if isinstance(type_, BFloat16Type) else i32
 
 
 _MOST_ELEMENTS = 1 << 16
 """They become vectors, and code generators take time and memory for each element."""
 
 
-def _verify_reading(op: Operation, reading: IntegerType, element: Attribute) -> None:
-    """Integers of 8 or 16 bits are read as signed or unsigned ones of as many bits."""
-    if reading.signedness.data is Signedness.SIGNLESS or reading.width.data not in _WIDTHS:
-        raise VerifyException(f"{op.name} reads si8, ui8, si16 or ui16, got {reading}")
-    if element != IntegerType(reading.width.data):
+def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
+    """Integers of 8 or 16 bits are read as signed or unsigned ones of as many bits, bf16 as they are."""
+    if isinstance(reading, IntegerType):
+        fits = reading.signedness.data is not Signedness.SIGNLESS and reading.width.data in _WIDTHS
+    else:
+        fits = isinstance(reading, BFloat16Type)
+    if not fits or not isinstance(reading, IntegerType | BFloat16Type):
+        raise VerifyException(f"{op.name} reads si8, ui8, si16, ui16 or bf16, got {reading}")
+    if element != element_of_reading(cast("Reading", reading)):
         raise VerifyException(f"{op.name} reads {element} as {reading}")
+
+
+def _verify_pair(op: Operation, left: Reading, right: Reading) -> None:
+    """Both factors are integers of one width, or both are bf16."""
+    if element_of_reading(left) != element_of_reading(right):
+        raise VerifyException(f"{op.name} multiplies numbers of one width and kind, got {left} and {right}")
 
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """Each lane of an accumulator gets the dot product of its group of lanes added; sums wrap.
+    """Each lane of an accumulator gets the dot product of its group of lanes added; sums of integers wrap.
 
     ```mlir
     %r = low.dot %c, %a as si8, %b as ui8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
     // r[l] = c[l] + a[0] * b[4 * l] + a[1] * b[4 * l + 1] + a[2] * b[4 * l + 2] + a[3] * b[4 * l + 3]
+    %s = low.dot %d, %x as bf16, %y as bf16 : vector<16xf32>, vector<2xbf16>, vector<32xbf16>
     ```
+    Products of bf16 are exact in f32. The sums of a group are added in any order and rounded any number of times;
+    instructions of processors may take subnormal numbers for zero.
+
     A group has as many lanes as `rhs` has for each lane of the accumulator; `lhs` has as many lanes as `rhs`, or a
     single group, which goes with every one.
     """
@@ -78,8 +109,8 @@ class DotOp(IRDLOperation):
     acc = operand_def(T)
     lhs = operand_def(VectorType)
     rhs = operand_def(VectorType)
-    lhs_as = prop_def(IntegerType)
-    rhs_as = prop_def(IntegerType)
+    lhs_as = prop_def(Attribute)
+    rhs_as = prop_def(Attribute)
     result = result_def(T)
 
     traits = traits_def(Pure())
@@ -88,10 +119,15 @@ class DotOp(IRDLOperation):
         "$acc `,` $lhs `as` $lhs_as `,` $rhs `as` $rhs_as attr-dict `:` type($acc) `,` type($lhs) `,` type($rhs)"
     )
 
-    def __init__(self, acc: SSAValue, lhs: SSAValue, lhs_as: IntegerType, rhs: SSAValue, rhs_as: IntegerType) -> None:
+    def __init__(self, acc: SSAValue, lhs: SSAValue, lhs_as: Reading, rhs: SSAValue, rhs_as: Reading) -> None:
         super().__init__(
             operands=[acc, lhs, rhs], properties={"lhs_as": lhs_as, "rhs_as": rhs_as}, result_types=[acc.type]
         )
+
+    @property
+    def readings(self) -> tuple[Reading, Reading]:
+        """How the lanes of both factors are read."""
+        return cast("Reading", self.lhs_as), cast("Reading", self.rhs_as)
 
     @property
     def lanes(self) -> int:
@@ -113,13 +149,14 @@ class DotOp(IRDLOperation):
         elements = [
             v.type.element_type for v in values if isinstance(v.type, VectorType) and v.type.get_num_dims() == 1
         ]
-        if len(elements) != 3 or elements[0] != i32:
-            shown = ", ".join(str(value.type) for value in values)
-            raise VerifyException(f"{self.name} works on vectors of one dimension, and adds to i32, got {shown}")
-        for reading, element in zip((self.lhs_as, self.rhs_as), elements[1:], strict=True):
+        shown = ", ".join(str(value.type) for value in values)
+        if len(elements) != 3:
+            raise VerifyException(f"{self.name} works on vectors of one dimension, got {shown}")
+        for reading, element in zip(self.readings, elements[1:], strict=True):
             _verify_reading(self, reading, element)
-        if self.lhs_as.width != self.rhs_as.width:
-            raise VerifyException(f"{self.name} multiplies integers of one width, got {self.lhs_as} and {self.rhs_as}")
+        _verify_pair(self, *self.readings)
+        if elements[0] != (sums := sum_of_reading(self.readings[0])):
+            raise VerifyException(f"{self.name} adds products of {elements[1]} to {sums}, got {shown}")
         acc, lhs, rhs = _lanes(self.acc), _lanes(self.lhs), _lanes(self.rhs)
         if rhs % acc or lhs not in (rhs, rhs // acc):
             raise VerifyException(
@@ -172,17 +209,22 @@ class TileDotOp(_TileOp):
     a = operand_def(PtrType())
     b = operand_def(PtrType())
     c = operand_def(PtrType())
-    a_as = prop_def(IntegerType)
-    b_as = prop_def(IntegerType)
+    a_as = prop_def(Attribute)
+    b_as = prop_def(Attribute)
     steps = prop_def(IntegerAttr)
 
     assembly_format = "$a `as` $a_as `,` $b `as` $b_as `onto` $c attr-dict"
 
     def __init__(
-        self, a: SSAValue, a_as: IntegerType, b: SSAValue, b_as: IntegerType, c: SSAValue, lanes: int, steps: int
+        self, a: SSAValue, a_as: Reading, b: SSAValue, b_as: Reading, c: SSAValue, lanes: int, steps: int
     ) -> None:
         numbers = {"lanes": IntegerAttr(lanes, i64), "steps": IntegerAttr(steps, i64)}
         super().__init__(operands=[a, b, c], properties={"a_as": a_as, "b_as": b_as, **numbers})
+
+    @property
+    def readings(self) -> tuple[Reading, Reading]:
+        """How the lanes of both factors are read."""
+        return cast("Reading", self.a_as), cast("Reading", self.b_as)
 
     @property
     def step_count(self) -> int:
@@ -193,11 +235,10 @@ class TileDotOp(_TileOp):
             raise VerifyException(f"{self.name} has at least one lane and step, got {self.lanes} and {self.steps}")
         _verify_reading(self, self.a_as, _verify_box(self, self.a, self.step_count))
         _verify_reading(self, self.b_as, _verify_box(self, self.b, self.lane_count * self.step_count))
-        if self.a_as.width != self.b_as.width:
-            raise VerifyException(f"{self.name} multiplies integers of one width, got {self.a_as} and {self.b_as}")
+        _verify_pair(self, *self.readings)
         sums = _verify_box(self, self.c, self.lane_count)
-        if sums != i32:
-            raise VerifyException(f"{self.name} adds to i32, got {sums}")
+        if sums != (wanted := sum_of_reading(self.readings[0])):
+            raise VerifyException(f"{self.name} adds to {wanted}, got {sums}")
 
 
 @irdl_op_definition

@@ -15,6 +15,7 @@ from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.precision import check_precision, parse_precision
 from weft.support.sizes import OnUse, versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -51,6 +52,7 @@ def build(
     require_tuned: bool = False,
     layouts: bool = True,
     winograd: bool = True,
+    precision: str = "",
     donate: Sequence[str] = (),
     specialize: str | Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int | Sequence[int]]] = (),
 ) -> Library:
@@ -83,6 +85,10 @@ def build(
     are laid out in blocks of channels where that pays, which sums in another order; with `layouts=False` they stay as
     they are. Convolutions of 3 x 3 in blocks use Winograd's minimal filtering where that pays, whose results are some
     times as far from the real numbers (`docs/graphs.md`); with `winograd=False` none does.
+
+    `precision` is that of the factors of products, convolutions and attention of graphs: `"bf16"` rounds them to bf16
+    and adds in float32, `"f16"` stores weights as f16, `"f32"` leaves them. Without it models of bf16 multiply bf16 if
+    the CPU has instructions for that, and others compute in float32 (`docs/precision.md`).
 
     `specialize` gives functions versions for sizes of their symbols, in which these are numbers: `{"s": [1, 128]}`, or
     as text `"b=1 s=1,128"`, all combinations; several of these. A call compares its sizes and runs the version for
@@ -120,6 +126,7 @@ def build(
     if require_tuned and database is None:
         raise CompileError("build: require_tuned is about the schedules of a database: give database, too")
     machine = target if isinstance(target, Target) else Target.parse(target)
+    check_precision(parse_precision(precision, "build: precision"), machine)
     options = BuildOptions(
         scheduled=scheduled,
         default_schedule=default_schedule,
@@ -130,6 +137,7 @@ def build(
         require_tuned=require_tuned,
         layouts=layouts,
         winograd=winograd,
+        precision=precision,
         donate=(donate,) if isinstance(donate, str) else tuple(donate),
         specialize=() if policy is not None or not specialize else versions_of(specialize),
     )

@@ -11,7 +11,7 @@ from weft.driver.torch_models import CompiledModel
 from weft.support.argument_types import shown
 from weft.support.errors import did_you_mean
 
-_OPTIONS = ("params", "fallback", "target")
+_OPTIONS = ("params", "fallback", "target", "precision")
 
 
 def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Any:
@@ -29,17 +29,23 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
     boxed = import_module("functorch.compile").make_boxed_func
     from weft.frontends.torch.exporting import core_decompositions  # needs torch
 
-    given: dict[str, Any] = {"params": "constants", "fallback": True, "target": "llvm", **(options or {})}
+    given: dict[str, Any] = {
+        "params": "constants",
+        "fallback": True,
+        "target": "llvm",
+        "precision": "",
+        **(options or {}),
+    }
     unknown = next((name for name in given if name not in _OPTIONS), None)
     if unknown is not None:
         raise ValueError(f"backend 'weft': there is no option {shown(unknown)}{did_you_mean(unknown, _OPTIONS)}")
 
     def forward(graph: Any, inputs: Sequence[Any]) -> Any:
-        return boxed(CompiledGraph(graph, (), given["fallback"], given["target"]))
+        return boxed(CompiledGraph(graph, (), given["fallback"], given["target"], given["precision"]))
 
     def inference(graph: Any, inputs: Sequence[Any]) -> Any:
         fixed = _fixed_inputs() if given["params"] == "constants" else ()
-        return boxed(CompiledGraph(graph, fixed, given["fallback"], given["target"]))
+        return boxed(CompiledGraph(graph, fixed, given["fallback"], given["target"], given["precision"]))
 
     def backward(graph: Any, inputs: Sequence[Any]) -> Any:
         return boxed(graph.forward)
@@ -89,8 +95,8 @@ def _fixed_inputs() -> Sequence[int]:
 class CompiledGraph:
     """A graph of ATen operators, compiled when it runs first."""
 
-    def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str) -> None:
-        self._graph, self._fallback, self._target = graph, fallback, target
+    def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
+        self._graph, self._fallback, self._target, self._precision = graph, fallback, target, precision
         self._fixed: dict[int, tuple[Any, int]] = dict.fromkeys(fixed, (None, 0))
         """The inputs that are constants: the tensors, and their versions when they were compiled."""
         self._run: CompiledModel | None = None
@@ -113,7 +119,7 @@ class CompiledGraph:
 
         constants = {at: tensor for at, (tensor, _) in self._fixed.items()}
         builder, imported = import_graph(self._graph, constants, fallback=self._fallback)
-        return CompiledModel(build(builder.get(), target=self._target), imported)
+        return CompiledModel(build(builder.get(), target=self._target, precision=self._precision), imported)
 
 
 def _version(tensor: Any) -> int:

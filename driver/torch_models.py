@@ -26,6 +26,7 @@ def compile(
     fallback: bool = False,
     checked: bool = False,
     cache: bool = True,
+    precision: str = "",
 ) -> CompiledModel:
     """Compile a model of PyTorch: a `torch.nn.Module` or `torch.fx.GraphModule` with example inputs, or a
     `torch.export.ExportedProgram`. The result takes and returns tensors on the CPU as the model does.
@@ -35,7 +36,8 @@ def compile(
 
     Weights are constants: what is written into them later has no effect, unless `params="arguments"`. Buffers that the
     model writes are updated. With `checked`, a call raises `IndexError` for indices out of range and
-    `ZeroDivisionError` for integer divisions by zero; PyTorch raises for them too. Raises what `weft.from_torch` and
+    `ZeroDivisionError` for integer divisions by zero; PyTorch raises for them too. `precision` is that of products
+    (`weft.build`). Raises what `weft.from_torch` and
     `weft.build` do.
     """
     from weft.frontends.torch.exporting import exported  # needs torch
@@ -45,7 +47,8 @@ def compile(
     builder, imported = import_model(program, params=params, fallback=fallback)
     written = {mutation.state if mutation.leaf is None else mutation.leaf for mutation in imported.mutations}
     donate = [a.name for a in imported.arguments if (a.state if a.leaf is None else a.leaf) in written]
-    return CompiledModel(build(builder.get(), target=target, checked=checked, cache=cache, donate=donate), imported)
+    library = build(builder.get(), target=target, checked=checked, cache=cache, donate=donate, precision=precision)
+    return CompiledModel(library, imported)
 
 
 class CompiledModel:

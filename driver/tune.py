@@ -22,8 +22,10 @@ from weft.passes.lower_to_tir import lower_to_tir
 from weft.runtime import gpu_library
 from weft.schedule.schedule import Schedule
 from weft.support.argument_types import checked
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError, InternalError
 from weft.support.limited_calls import end_idle_children
+from weft.support.precision import check_precision, parse_precision
 from weft.support.sizes import parse_sizes
 from weft.support.target import Target
 from weft.tuning.database import Database
@@ -51,6 +53,7 @@ def tune(
     limits: WorkerLimits | None = None,
     progress: Callable[[Tuned], object] | None = None,
     sizes: str | None = None,
+    precision: str = "",
 ) -> Tuned:
     """Search for fast schedules of a program by measuring them, on this machine or others.
 
@@ -75,6 +78,8 @@ def tune(
     goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with
     the trial under way.
 
+    `precision` is that of `weft.build`; records hold for programs that are built with the same one.
+
     `executor` runs the builders: one of `concurrent.futures`, or the name of one, `"4"` (processes), `"dask:ADDRESS"`,
     `"ray"` or `"ray:ADDRESS"`; by default as many processes as cores. `runner`, another or the same, measures one
     candidate at a time on each machine; without it candidates are measured here, while no builder runs. `window` trials
@@ -89,7 +94,8 @@ def tune(
     _check(machine, trials)
     if window is not None and window < 1:
         raise CompileError(f"tune: window must be at least 1, got {window}")
-    lower_to_tir(module, str(machine))
+    check_precision(parse_precision(precision, "tune: precision"), machine)
+    lower_to_tir(module, str(machine), BuildOptions(precision=precision))
     path = None if database is None else Path(database)
     end = float("inf") if timeout is None else monotonic() + timeout
     with ExitStack() as stack:

@@ -55,6 +55,8 @@ PASSES: Mapping[str, str] = {
     "raise-affine-to-tir": "weft.passes.convert.raise_affine_to_tir:RaiseAffineToTirPass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-pack-weights": "weft.passes.graph.graph_pack_weights:GraphPackWeightsPass",
+    "graph-precision": "weft.passes.graph.graph_precision:GraphPrecisionPass",
+    "graph-widen-floats": "weft.passes.graph.graph_widen_floats:GraphWidenFloatsPass",
     "graph-lower-packs": "weft.passes.graph.graph_lower_packs:GraphLowerPacksPass",
     "graph-block-layouts": "weft.passes.graph.graph_block_layouts:GraphBlockLayoutsPass",
     "graph-check-indices": "weft.passes.graph.graph_check_indices:GraphCheckIndicesPass",

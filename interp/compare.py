@@ -299,11 +299,14 @@ class Reference:
         orders: Sequence[str] = ORDERS,
         fast_math: FastMath = frozenset(),
         advance: bool = False,
+        epsilon: float = 0.0,
     ) -> Mismatch | Skipped | None:
         """The first difference; else what was not compared; None when all functions were compared and are equal.
 
         `fast_math` are liberties that `module` takes with the arithmetic of the reference: edge values whose results
         they change are not compared. With `advance`, what `module` computes on those is the reference for later ones.
+        `epsilon` is that of a format to which `module` rounds operands: results differ by as much, and are the
+        reference for later modules; edge values are not compared then.
         """
         functions = {function.sym_name.data: function for function in _functions(module)}
         skipped = dict(self.skipped)
@@ -319,16 +322,32 @@ class Reference:
                 if order in case.racing:
                     skipped[case.name] = f"before the change, its parallel iterations race when they run {order}"
                     continue
-                found = _run_case(interpreter_of, function, case, order)
+                found = _run_case(interpreter_of, function, case, order, epsilon)
                 if isinstance(found, Mismatch):
                     return found
                 if found is not None:
                     skipped[case.name] = found
-        if self.edge_cases:
+        if epsilon:
+            self._rebase(interpreter_of("forward"), functions)
+        elif self.edge_cases:
             found = self._compare_edges(interpreter_of("forward"), functions, fast_math, advance)
             if found is not None:
                 return found
         return Skipped(tuple(skipped.items())) if skipped else None
+
+    def _rebase(self, interpreter: Interpreter, functions: Mapping[str, FuncOp]) -> None:
+        """Take what the functions compute now as the reference."""
+
+        def rebased(cases: Sequence[_Case]) -> list[_Case]:
+            kept: list[_Case] = []
+            for case in cases:
+                function = functions.get(case.name)
+                outcome = None if function is None else _outcome_of_case(interpreter, function, case, "forward")
+                if isinstance(outcome, RunOutcome):
+                    kept.append(case.advanced(outcome))
+            return kept
+
+        self.cases, self.edge_cases = rebased(self.cases), rebased(self.edge_cases)
 
     def _compare_edges(
         self, interpreter: Interpreter, functions: Mapping[str, FuncOp], fast_math: FastMath, advance: bool
@@ -596,27 +615,33 @@ def _interpreter(module: ModuleOp, max_work: int, order: str) -> Interpreter:
     return Interpreter(module, order=order, max_iterations=max_work)
 
 
-def _run_case(interpreter_of: InterpreterOf, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:
+def _run_case(
+    interpreter_of: InterpreterOf, function: FuncOp, case: _Case, order: str, epsilon: float = 0.0
+) -> Mismatch | str | None:
     """The difference under an order of parallel iterations, or why there is none to tell."""
-    found = _compare_case(interpreter_of(order), function, case, order)
+    found = _compare_case(interpreter_of(order), function, case, order, epsilon)
     if isinstance(found, Mismatch) and order == "interleaved":
         # Iterations that share a temporary race, unless lowering gives each its own.
-        return _compare_case(interpreter_of("privatised"), function, case, order) and found
+        return _compare_case(interpreter_of("privatised"), function, case, order, epsilon) and found
     return found
 
 
-def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:
+def _compare_case(
+    interpreter: Interpreter, function: FuncOp, case: _Case, order: str, epsilon: float
+) -> Mismatch | str | None:
     """The difference, or why the function cannot be compared."""
     outcome = _outcome_of_case(interpreter, function, case, order)
-    return _difference(case, outcome, order, frozenset()) if isinstance(outcome, RunOutcome) else outcome
+    return _difference(case, outcome, order, frozenset(), epsilon) if isinstance(outcome, RunOutcome) else outcome
 
 
-def _difference(case: _Case, outcome: RunOutcome, order: str, fast_math: FastMath) -> Mismatch | None:
+def _difference(
+    case: _Case, outcome: RunOutcome, order: str, fast_math: FastMath, epsilon: float = 0.0
+) -> Mismatch | None:
     edges = case.comparison(fast_math)
     for position, (old, new) in enumerate(zip(case.outcome.outputs, outcome.outputs, strict=True)):
         if position in case.overwritten:
             continue
-        found = _first_difference(old.value, new.value, case.reduction_length, new.is_bfloat16, edges)
+        found = _first_difference(old.value, new.value, case.reduction_length, new.is_bfloat16, edges, epsilon)
         if found is not None:
             index, before, after, differing = found
             return Mismatch(case.name, old.name, index, before, after, differing, _described(case), order)
@@ -674,14 +699,16 @@ def _call_text(event: IntrinsicEvent | None) -> str:
 
 
 def _first_difference(
-    before: Any, after: Any, reduction_length: int, brain: bool, edges: _Edges | None
+    before: Any, after: Any, reduction_length: int, brain: bool, edges: _Edges | None, coarsest: float = 0.0
 ) -> tuple[tuple[int, ...], object, object, int] | None:
     """Index, both values, and how many elements differ."""
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape:
         return (), f"of shape {first.shape}", f"of shape {second.shape}", 1
     epsilon = _BRAIN_EPSILON if brain else None
-    differing = _differences(first, second, reduction_length, epsilon, edges)
+    # Roundings of factors are independent: sums of many differ as much as one product.
+    terms, epsilon = (0, max(coarsest, epsilon or 0.0)) if coarsest else (reduction_length, epsilon)
+    differing = _differences(first, second, terms, epsilon, edges)
     if not differing.any():
         return None
     index = tuple(int(i) for i in np.argwhere(differing)[0])
@@ -713,10 +740,10 @@ class Validator:
         self._reference = Reference(module, seed=seed, tries=tries, max_work=max_work, edges=True)
         self.skipped: dict[str, str] = dict(self._reference.skipped)
 
-    def check(self, pass_name: str, module: ModuleOp, fast_math: FastMath = frozenset()) -> None:
-        """Compare `module`, as it is after the pass called `pass_name`, which takes the liberties `fast_math`. Raises
-        `CompileError` with the difference."""
-        found = self._reference.compare(module, fast_math=fast_math, advance=True)
+    def check(self, pass_name: str, module: ModuleOp, fast_math: FastMath = frozenset(), epsilon: float = 0.0) -> None:
+        """Compare `module`, as it is after the pass called `pass_name`, which takes the liberties `fast_math` and
+        rounds operands to a format of `epsilon` (0 if it keeps them). Raises `CompileError` with the difference."""
+        found = self._reference.compare(module, fast_math=fast_math, advance=True, epsilon=epsilon)
         if isinstance(found, Mismatch):
             location = None if found.error is None else found.error.location
             raise CompileError(f"pass '{pass_name}' changed the meaning of the program: {found}", location=location)

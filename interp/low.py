@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from xdsl.dialects.builtin import BFloat16Type, f32
 
 from weft.dialects import low
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
@@ -38,8 +40,12 @@ def emit_dot(emitter: Emitter, op: DotOp) -> None:
     acc, lhs, rhs = (emitter.written(value, op) for value in op.operands)
     if op.is_one_group:
         lhs = f"{lhs} * {op.lanes}"
-    masks = f"{_mask(op.lhs_as)}, {_mask(op.rhs_as)}"
-    emitter.line(f"{emitter.define(op.result)} = {emitter.helper(dot)}({acc}, {lhs}, {rhs}, {op.group}, {masks})", op)
+    if isinstance(op.lhs_as, BFloat16Type):
+        call = f"{emitter.helper(float_dot)}({acc}, {lhs}, {rhs}, {op.group})"
+    else:
+        masks = f"{_mask(op.lhs_as)}, {_mask(op.rhs_as)}"
+        call = f"{emitter.helper(dot)}({acc}, {lhs}, {rhs}, {op.group}, {masks})"
+    emitter.line(f"{emitter.define(op.result)} = {call}", op)
 
 
 def dot(
@@ -54,8 +60,24 @@ def dot(
     return found
 
 
+def float_dot(sums: Sequence[float], left: Sequence[float], right: Sequence[float], group: int) -> list[float]:
+    """Each sum plus the dot product of its group of bf16, rounded to f32 after each product."""
+    found: list[float] = []
+    for lane, total in enumerate(sums):
+        for at in range(lane * group, (lane + 1) * group):
+            total = _TO_F32(total + left[at] * right[at])
+        found.append(total)
+    return found
+
+
+_TO_F32: Final = finisher(f32)
+
+
 @emits(TileDotOp)
 def emit_tile_dot(emitter: Emitter, op: TileDotOp) -> None:
+    if isinstance(op.a_as, BFloat16Type):
+        emitter.store_call(float_dot_tiles, op, *map(emitter.value, op.operands), op.lane_count, op.step_count)
+        return
     numbers = (op.lane_count, op.step_count, _mask(op.a_as), _mask(op.b_as))
     emitter.store_call(dot_tiles, op, *map(emitter.value, op.operands), *numbers)
 
@@ -65,6 +87,13 @@ def dot_tiles(a: Pointer, b: Pointer, c: Pointer, lanes: int, steps: int, a_mask
     group = left[a_first : a_first + steps]
     others = right[b_first : b_first + lanes * steps]
     sums[first : first + lanes] = dot(sums[first : first + lanes], group * lanes, others, steps, a_mask, b_mask)
+
+
+def float_dot_tiles(a: Pointer, b: Pointer, c: Pointer, lanes: int, steps: int) -> None:
+    (left, a_first), (right, b_first), (sums, first) = a, b, c
+    group = left[a_first : a_first + steps]
+    others = right[b_first : b_first + lanes * steps]
+    sums[first : first + lanes] = float_dot(sums[first : first + lanes], group * lanes, others, steps)
 
 
 @emits(TileInterleaveOp)

@@ -40,11 +40,19 @@ class LowerGraphPass(PassSequence):
     """Whether convolutions in blocks may use minimal filtering, which rounds more."""
     fuse: bool = True
     """Whether operators are fused (`graph-fuse`)."""
+    precision: str = ""
+    """The precision of products (`graph-precision`); that of the model if it is empty."""
     func: tuple[str, ...] = ()
     """Functions that are lowered too, though they only copy tensors."""
 
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
-        options = BuildOptions(rewrite=self.rewrite, layouts=self.layouts, winograd=self.winograd, fuse=self.fuse)
+        options = BuildOptions(
+            rewrite=self.rewrite,
+            layouts=self.layouts,
+            winograd=self.winograd,
+            fuse=self.fuse,
+            precision=self.precision,
+        )
         lower_graph(ctx, op, self.target, options, run, self.func)
 
 

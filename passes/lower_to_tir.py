@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
+from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_check_indices import GraphCheckIndicesPass
 from weft.passes.lower_graph import lower_graph
 from weft.passes.module_functions import functions_of
@@ -24,6 +25,10 @@ def lower_to_tir(
     graphs. Raises `CompileError`."""
     # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
     convert_from_upstream(Context(), module, strict=not options.passes)
+    if options.precision and not any(graph_functions(module)):
+        raise CompileError(
+            f"precision {options.precision} is that of products of graphs: the program has no function of operators"
+        )
     over_tensors = [name for name, function in functions_of(module).items() if _is_over_tensors(function)]
     if over_tensors:
         if options.checked:

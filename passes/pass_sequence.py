@@ -66,6 +66,12 @@ def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
     return frozenset(map(FastMathFlag, flags))
 
 
+def epsilon_of(module_pass: ModulePass) -> float:
+    """The distance from 1 to the next number of the format that a pass rounds operands to, its attribute `epsilon`; 0
+    for a pass that keeps the precision of the program."""
+    return float(getattr(module_pass, "epsilon", 0.0))
+
+
 RunStep: TypeAlias = Callable[[PipelineStep, Context, ModuleOp], None]
 
 

@@ -10,8 +10,10 @@ from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.graph_lower_packs import GraphLowerPacksPass
 from weft.passes.graph.graph_pack_weights import GraphPackWeightsPass
+from weft.passes.graph.graph_precision import GraphPrecisionPass
 from weft.passes.graph.graph_rewrite import DEFAULT_RULES, GraphRewritePass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
+from weft.passes.graph.graph_widen_floats import GraphWidenFloatsPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
 from weft.passes.graph.plan_memory import PlanMemoryPass
@@ -69,6 +71,7 @@ def graph_to_tir(
     kind = target.partition(" ")[0]
     on_device = kind in GPU_KINDS  # host code does not address parts of the buffers of a device
     has_views = kind in ("llvm", "c") or on_device
+    has_precision = bool(options.precision) or (options.rewrite and kind in ("llvm", "c"))
     return (
         # First: all others read the types.
         GraphInferTypesPass(),
@@ -78,9 +81,14 @@ def graph_to_tir(
         *((GraphRewritePass(("quantized", "dequantized")),) if options.rewrite else ()),
         # Before fusion, which would take operators on constants for producers.
         GraphFoldConstantsPass(),
-        # Behind these two: patterns expect equal operators once, and weights as constants. Before fusion, which groups
+        # Before patterns are recognised, which are those of float32. Kernels for GPUs multiply f16 by themselves.
+        *((GraphWidenFloatsPass(),) if options.rewrite and not on_device else ()),
+        # Behind these: patterns expect equal operators once, and weights as constants. Before fusion, which groups
         # what is left.
         *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
+        # Behind it: weights are complete, and attention is one operator. Before layouts, which depend on types, and
+        # before fusion, which makes casts parts of the kernels that compute their operands.
+        *((GraphPrecisionPass(target, options.precision),) if has_precision else ()),
         # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
         *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
         # After constants are folded, for zero points may be computed. Before fusion: they are operands of products.

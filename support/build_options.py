@@ -46,6 +46,8 @@ class BuildOptions:
     """Whether convolutions of such images may use Winograd's minimal filtering."""
     fuse: bool = True
     """Whether operators of graphs are fused."""
+    precision: str = ""
+    """The precision of products of graphs (`weft.support.precision`); that of the model if it is empty."""
     donate: tuple[str, ...] = ()
     """Parameters whose memory results may take."""
     specialize: Sequence[Sizes] = ()
@@ -66,6 +68,7 @@ class BuildOptions:
         `passes`; keys cover records of `database` apart."""
         parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
         parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
+        parts += [f"precision={self.precision}"] if self.precision else []
         return "\n".join([*parts, *(f"donate={name}" for name in self.donate)])
 
 

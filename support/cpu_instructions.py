@@ -5,8 +5,9 @@ LLVM ends the process when it has to generate an instruction that its target lac
 
 Instructions for dot products of neighbouring integers add, to every lane of 32 bits, the products of a group of narrow
 integers: x86 has `vpdpbusd` and relatives for four bytes, and `pmaddwd` for two halves, which does not add to a sum
-yet; AArch64 has `sdot`, `udot` and `usdot`.
-(Intel SDM, "VPDPBUSD", "PMADDWD"; Arm ARM, "SDOT (vector)", "USDOT (vector)")
+yet; AArch64 has `sdot`, `udot` and `usdot`. Those for pairs of bf16 add to a sum of float32: `vdpbf16ps` and `bfdot`,
+which take subnormal numbers for zero.
+(Intel SDM, "VPDPBUSD", "PMADDWD", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
 """
 
 from __future__ import annotations
@@ -40,16 +41,18 @@ class DotInstruction:
     features: Features
     adds: bool = True
     """Whether it adds to a sum; it gives the dot products only otherwise."""
+    floats: bool = False
+    """Whether it multiplies bf16, and adds in float32."""
 
     @property
     def bits(self) -> int:
         """Width of what it multiplies."""
         return 32 // self.group
 
-    def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool) -> bool:
+    def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
         """Whether it computes this, with its operands in the one order or the other."""
         signs = (self.left_signed, self.right_signed)
-        return (self.lanes, self.group) == (lanes, group) and signs in (
+        return (self.lanes, self.group, self.floats) == (lanes, group, floats) and signs in (
             (left_signed, right_signed),
             (right_signed, left_signed),
         )
@@ -82,8 +85,17 @@ _DOT_INSTRUCTIONS: Final = (
             ("usdot", False, True, "i8mm"),
         )
     ),
+    *(
+        DotInstruction(f"x86.avx512bf16.dpbf16ps.{bits}", bits // 32, 2, True, True, (features,), floats=True)
+        for bits, features in (
+            (512, ("avx512bf16",)),
+            (256, ("avx512bf16", "avx512vl")),
+            (128, ("avx512bf16", "avx512vl")),
+        )
+    ),
+    DotInstruction("aarch64.neon.bfdot.v4f32.v8bf16", 4, 2, True, True, (("bf16",),), floats=True),
 )
-"""For bytes before halves, then the widest first."""
+"""For bytes before halves, then the widest first; those for floats last."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +198,15 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
     )
 
 
-def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool) -> bool:
-    """Whether the CPU of a target has an instruction that adds so many products of such integers to a sum."""
-    return any(i.takes(i.lanes, group, left_signed, right_signed) for i in dot_instructions(target))
+def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
+    """Whether the CPU of a target has an instruction that adds `group` products of such integers, or of bf16, to a
+    sum."""
+    return any(i.takes(i.lanes, group, left_signed, right_signed, floats) for i in dot_instructions(target))
+
+
+def has_bf16_products(target: Target) -> bool:
+    """Whether the CPU of a target has an instruction that adds products of bf16 to a sum of float32."""
+    return has_dot_product(target, 2, True, True, floats=True)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:

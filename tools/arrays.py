@@ -283,9 +283,9 @@ class ArrayDifference:
         return f"{errors}; at [{index}] got {self.got}, expected {self.expected}"
 
 
-def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDifference:
-    """Compare arrays of element type `dtype` ("bfloat16" comes as its bits in uint16). Raises `CompileError` for arrays
-    of different shapes or element types."""
+def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: float = 0.0) -> ArrayDifference:
+    """Compare arrays of element type `dtype` ("bfloat16" comes as its bits in uint16), computed from factors that were
+    rounded to a format of `epsilon`. Raises `CompileError` for arrays of different shapes or element types."""
     if got.shape != expected.shape:
         raise CompileError(f"the shape is {_shape_text(got)}, expected {_shape_text(expected)}")
     if _family(got) != _family(expected):
@@ -306,7 +306,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDiffe
         relative = np.where(magnitude == 0.0, 0.0, relative)
     finite = magnitude[np.isfinite(magnitude)]
     scale = float(finite.max()) if finite.size else 0.0
-    allowed = tolerance(_EPSILON[dtype], _TERMS, scale) if is_float else 0.0
+    allowed = max(tolerance(_EPSILON[dtype], _TERMS, scale), 4 * epsilon * scale) if is_float else 0.0
     worst = int(np.argmax(absolute))
     where = tuple(int(i) for i in np.unravel_index(worst, a.shape))
     largest = float(absolute.flat[worst])

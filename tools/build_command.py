@@ -19,6 +19,7 @@ from weft.driver.programs import parse_file
 from weft.passes.insertion import parse_insertions
 from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
+from weft.support.precision import parse_precision
 from weft.support.sizes import Sizes, parse_sizes, versions_of
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target, registered_kind
@@ -103,6 +104,17 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-winograd", action="store_true", help="no minimal filtering for convolutions, which rounds more"
     )
+    add_precision_argument(parser)
+
+
+def add_precision_argument(parser: argparse.ArgumentParser) -> None:
+    """`--precision`."""
+    parser.add_argument(
+        "--precision",
+        default="",
+        metavar="f32|bf16|f16",
+        help="of the factors of products, convolutions and attention; sums are float32 (docs/precision.md)",
+    )
 
 
 def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
@@ -121,8 +133,15 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
         database=arguments.database,
         require_tuned=arguments.require_tuned,
         winograd=not arguments.no_winograd,
+        precision=precision_of(arguments),
         specialize=_versions(arguments.specialize),
     )
+
+
+def precision_of(arguments: argparse.Namespace) -> str:
+    """The precision of the arguments; that of the model if it is empty. Raises `CompileError` for an unknown one."""
+    found = parse_precision(arguments.precision, "--precision")
+    return "" if found is None else found.value
 
 
 def _versions(words: Sequence[str]) -> Sequence[Sizes]:

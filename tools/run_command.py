@@ -35,7 +35,9 @@ from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
 from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.graph.graph_precision import GraphPrecisionPass
 from weft.passes.module_functions import entry_function, functions_of, schedules_of
+from weft.passes.pass_sequence import epsilon_of
 from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError
 from weft.support.target import Target
@@ -111,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     start = time.perf_counter()
-    library = build_module(original, target, lowering_options(arguments))
+    options = lowering_options(arguments)
+    library = build_module(original, target, options)
     device = _device_of(library)
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3
@@ -135,7 +138,11 @@ def run(arguments: argparse.Namespace) -> int:
     status = 0
     if arguments.check:
         seconds = 0.0 if work is None else work.operations / _INTERPRETED_PER_SECOND
-        if seconds > arguments.check_limit:
+        if options.precision:
+            print(f"note      compared with the unscheduled program in precision {options.precision}")
+            reference = _plain(original, name, signature, before, target, options.precision)
+            status = _check(signature, values, reference, epsilon_of(GraphPrecisionPass(precision=options.precision)))
+        elif seconds > arguments.check_limit:
             print(f"note      interpreting would take {seconds:.0f} s, --check-limit is {arguments.check_limit:g} s")
             reference = _plain(original, name, signature, before, target)
             status = _check(signature, values, reference)
@@ -148,7 +155,8 @@ def run(arguments: argparse.Namespace) -> int:
             if status == 0:
                 edges = _Edges(compiled, interpreter, function, before, arguments.seed)
                 status = edges.check(_liberties(loops, original, library), seconds)
-        peer = _onnxruntime(arguments.file, signature, before)
+        is_rounded = options.precision not in ("", "f32")
+        peer = None if is_rounded else _onnxruntime(arguments.file, signature, before)
         status = max(status, 0 if peer is None else _check(signature, values, peer))
     for output, file in files.items():
         write_npy(file, cast("Array", values[output]))
@@ -223,13 +231,14 @@ class _ExpectedOutputs:
     outputs: Mapping[str, Array]
 
 
-def _check(signature: Signature, values: Mapping[str, Value], reference: _ExpectedOutputs) -> int:
-    """Compare the outputs in `values` with those of the reference; returns the exit status."""
+def _check(signature: Signature, values: Mapping[str, Value], reference: _ExpectedOutputs, epsilon: float = 0.0) -> int:
+    """Compare the outputs in `values`, of factors that were rounded to a format of `epsilon`, with those of the
+    reference; returns the exit status."""
     status = 0
     for spec in signature.arrays:
         if not spec.writes:
             continue
-        difference = _difference(spec, values, reference)
+        difference = _difference(spec, values, reference, epsilon)
         if isinstance(difference, ArrayDifference) and difference.agrees:
             how = f"within {difference.allowed:.1g} of" if difference.allowed else "equal to"
             print(f"check     {spec.name}: {how} {reference.name} ({difference})")
@@ -239,12 +248,14 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: _Expect
     return status
 
 
-def _difference(spec: ArraySpec, values: Mapping[str, Value], reference: _ExpectedOutputs) -> ArrayDifference | str:
+def _difference(
+    spec: ArraySpec, values: Mapping[str, Value], reference: _ExpectedOutputs, epsilon: float = 0.0
+) -> ArrayDifference | str:
     """The difference of an output, or why it cannot be compared."""
     if spec.name not in reference.outputs:
         return "there is no such result"
     try:
-        return compare(cast("Array", values[spec.name]), reference.outputs[spec.name], spec.dtype)
+        return compare(cast("Array", values[spec.name]), reference.outputs[spec.name], spec.dtype, epsilon)
     except CompileError as error:
         return error.message
 
@@ -378,12 +389,17 @@ def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Arr
 
 
 def _plain(
-    original: ModuleOp, name: str, signature: Signature, before: Mapping[str, Value], target: Target
+    original: ModuleOp,
+    name: str,
+    signature: Signature,
+    before: Mapping[str, Value],
+    target: Target,
+    precision: str = "",
 ) -> _ExpectedOutputs:
-    """The program as written: compiled for the processor, but neither scheduled nor optimised."""
+    """The program as written, in a precision: compiled for the processor, but neither scheduled nor optimised."""
     values = _copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
-    _call(build(original, plain, scheduled=False, default_schedule=False)[name], values)
+    _call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
     return _ExpectedOutputs("the unscheduled, unoptimised program", _outputs(signature, values))
 
 

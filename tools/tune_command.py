@@ -27,6 +27,7 @@ from weft.driver.tuned import Tuned
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output
 from weft.support.target import Target
+from weft.tools.build_command import add_precision_argument, precision_of
 from weft.tools.python_files import load_python_file
 from weft.tools.shapes import add_shape_argument, stated_shapes
 
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SYMBOL=SIZE:WEIGHT,...",
         help="representative sizes of symbols: the weighted sum of the times is minimised, as 'b=1 s=1:0.5,128:0.5'",
     )
+    add_precision_argument(parser)
     parser.add_argument("--trials", type=int, default=64, metavar="N", help="schedules to measure (default 64)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after this time")
     parser.add_argument("--database", metavar="FILE", help="records what is measured, and resumes")
@@ -91,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
             window=arguments.window,
             progress=progress,
             sizes=arguments.sizes,
+            precision=precision_of(arguments),
         )
     print(tuned.table())
     for name, reason in tuned.skipped.items():

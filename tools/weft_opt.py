@@ -26,7 +26,7 @@ from weft.driver.parsing import Resources, decode_text, parse_text
 from weft.driver.universe import REPLACED_PASSES, load, register_dialects
 from weft.driver.verify import verify_module
 from weft.passes.nested import NestedPasses
-from weft.passes.pass_sequence import PassSequence, PipelineStep, fast_math_of, run_pass
+from weft.passes.pass_sequence import PassSequence, PipelineStep, epsilon_of, fast_math_of, run_pass
 from weft.passes.pipeline_text import parse_passes, parse_pipeline_text, pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.files import write_output
@@ -105,6 +105,8 @@ class WeftOptMain(xDSLOptMain):
         """The passes that run now, outermost first."""
         self._fast_math: list[FastMathFlag] = []
         """The liberties that passes have taken since the program was last compared."""
+        self._epsilon = 0.0
+        """The coarsest rounding of operands by passes since then."""
         self._diagnostics: list[Diagnostic] = []
         """Of the chunk that is processed."""
         self._reproducers: list[str] = []
@@ -392,6 +394,7 @@ class WeftOptMain(xDSLOptMain):
         """Run the passes in order; verify before the first and after each."""
         self._verify(prog)
         self._fast_math.clear()
+        self._epsilon = 0.0
         self._validator = self._new_validator(prog) if self.args.validate else None
         passes = self.pipeline.passes
         begun = self._printed_whole(prog) if self.args.crash_reproducer else ""
@@ -436,6 +439,7 @@ class WeftOptMain(xDSLOptMain):
                 run_pass(step.run, ctx, module)
                 self._lap(stage)
             self._fast_math.extend(fast_math_of(step.run))
+            self._epsilon = max(self._epsilon, epsilon_of(step.run))
             # The steps of weft's own sequences are checked by their result.
             if whole is None or step.point is None:
                 self._verify(module, after=step.run)
@@ -458,8 +462,9 @@ class WeftOptMain(xDSLOptMain):
         # Nested passes work on a part; their whole pipeline is compared.
         if self._validator is not None and step.operation is None:
             with self.stopwatch.measure("(validate)"):
-                self._validator.check(step.run.name, prog, frozenset(self._fast_math))
+                self._validator.check(step.run.name, prog, frozenset(self._fast_math), self._epsilon)
                 self._fast_math.clear()
+                self._epsilon = 0.0
 
     def _new_validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):

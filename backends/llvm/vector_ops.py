@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import vector
+from xdsl.dialects.builtin import BFloat16Type
 
 from weft.backends.llvm.arith_ops import INSTRUCTIONS, INTRINSICS
 from weft.backends.llvm.types import lane_list, value_type
@@ -121,9 +122,10 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
 def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
     """A dot-product instruction: `low-lower-dots` leaves only those that the target has."""
     target = emitter.module.target
-    signs = (is_signed(op.lhs_as), is_signed(op.rhs_as))
+    floats = isinstance(op.lhs_as, BFloat16Type)
+    signs = (is_signed(op.readings[0]), is_signed(op.readings[1]))
     known = dot_instructions(target)
-    instruction = next((i for i in known if i.takes(op.lanes, op.group, *signs)), None)
+    instruction = next((i for i in known if i.takes(op.lanes, op.group, *signs, floats)), None)
     if instruction is None:
         shown = f"{op.lanes} x {op.group} of {op.lhs_as} and {op.rhs_as}"
         raise CompileError.at(op, f"low.dot: {target.cpu} has no instruction for {shown}; run low-lower-dots for it")
@@ -135,8 +137,11 @@ def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
         left = emitter.emit(f"shufflevector {group.text} {left}, {group.text} poison, {places}", "groups")
     if signs != (instruction.left_signed, instruction.right_signed):
         left, right = right, left
-    name = f"llvm.{instruction.name}"
-    operands = [(lanes.text, left), (lanes.text, right)]
+    name, type_ = f"llvm.{instruction.name}", lanes.text
+    if floats:
+        type_ = f"<{lanes.lanes} x bfloat>"
+        left, right = (emitter.emit(f"bitcast {lanes.text} {side} to {type_}", "pairs") for side in (left, right))
+    operands = [(type_, left), (type_, right)]
     if instruction.adds:
         operands.insert(0, (sums.text, acc))
     call = f"call {sums.text} @{name}({', '.join(f'{type_} {text}' for type_, text in operands)})"

@@ -19,16 +19,21 @@ from weft_bench.model_contenders import (
     WEFT,
     Loaded,
     Source,
+    contenders_of,
     export,
     is_python,
     load,
     load_python,
     missing_peers,
+    peer_of,
+    precision_of,
 )
 from weft_bench.rounds import take_turns
 
 BUDGET = 60.0
 """Seconds of turns, after which a contender has no more."""
+_NARROW_TOLERANCE = 50
+"""The tolerance for factors of bf16 and f16, in units of that for float32."""
 _ARRAYS, _EXPORTED = "inputs.npz", "model.onnx"
 
 
@@ -45,12 +50,12 @@ def _together(request: Mapping[str, Any]) -> dict[str, Any]:
     peers = [peer for peer in request["against"] if peer not in missing]
     source = source_of(request, peers)
     contenders: dict[str, Loaded] = {}
-    for name in (WEFT, *peers):
+    for name in contenders_of(peers, request["precisions"]):
         try:
             contenders[name] = load(name, source, target, threads)
         except Exception as error:
             # A peer that does not read the model is left out; its errors are classes of its own.
-            if name == WEFT:
+            if peer_of(name) == WEFT:
                 raise
             missing[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     differences = compared({name: loaded.results() for name, loaded in contenders.items()}, request["tolerance"])
@@ -59,15 +64,20 @@ def _together(request: Mapping[str, Any]) -> dict[str, Any]:
         "event": "together",
         "seconds": {name: each.seconds for name, each in times.items()},
         "differences": differences,
-        "temporary_bytes": contenders[WEFT].temporary_bytes(),
+        "temporary_bytes": next(iter(contenders.values())).temporary_bytes(),
+        "constant_bytes": {name: each.constant_bytes() for name, each in contenders.items()},
         "left out": missing,
     }
 
 
 def compared(results: Mapping[str, Sequence[Array]], tolerance: float) -> dict[str, float]:
     """The greatest difference of each contender from the reference, over the largest element of an output. PyTorch is
-    the reference, else onnxruntime, else OpenVINO. Raises `WrongResult` beyond the tolerance."""
-    reference = next((name for name in (TORCH, ONNXRUNTIME, OPENVINO) if name in results), WEFT)
+    the reference, else onnxruntime, else OpenVINO, else weft, in float32 if they have a precision. Raises `WrongResult`
+    beyond the tolerance, which is 50 times as large for factors of 16 bits."""
+    wide = [name for name in results if precision_of(name) in ("", "f32")] or [*results]
+    reference = next(
+        (name for peer in (TORCH, ONNXRUNTIME, OPENVINO) for name in wide if peer_of(name) == peer), wide[0]
+    )
     found: dict[str, float] = {}
     for name, arrays in results.items():
         if name == reference:
@@ -76,10 +86,11 @@ def compared(results: Mapping[str, Sequence[Array]], tolerance: float) -> dict[s
         if shapes != wanted:
             raise WrongResult(f"{name} computed outputs of shapes {shapes}, {reference} {wanted}")
         found[name] = max(map(_difference, arrays, results[reference]), default=0.0)
-        if not found[name] <= tolerance:
+        allowed = tolerance * (_NARROW_TOLERANCE if precision_of(name) in ("bf16", "f16") else 1)
+        if not found[name] <= allowed:
             raise WrongResult(
                 f"{name} and {reference} differ by {found[name]:.2g} of the largest element, tolerated are "
-                f"{tolerance:.2g} (--tolerance)"
+                f"{allowed:.2g} (--tolerance)"
             )
     return found
 

@@ -2,6 +2,7 @@
 
   weft bench model.onnx --against onnxruntime,openvino --plot bench.png
   weft bench model.onnx --shape x=1x3x224x224 --input ids=ids.npy --threads 1 --save bench.md
+  weft bench model.onnx --precision bf16,f32 --against onnxruntime,openvino
   weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
 
 In Python, a model is a function without parameters that returns a torch.nn.Module and a tuple of example inputs. The
@@ -19,17 +20,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from weft.support.errors import CompileError
+from weft.support.precision import check_precision, parse_precision
+from weft.support.target import Target
 from weft.tools.failures import INTERRUPTED
 from weft.tools.shapes import add_shape_argument
 from weft_bench.child import events
 from weft_bench.ladder_report import require_matplotlib
-from weft_bench.model_contenders import PEERS, WEFT, checked_file, missing_peers
+from weft_bench.model_contenders import PEERS, WEFT, checked_file, contenders_of, missing_peers, peer_of
 from weft_bench.options import positive, positives, progress, words
 from weft_bench.report import Report
 from weft_bench.rounds import Times
 from weft_bench.table import Table, duration
 
-_COLD, _CACHED = "weft", "weft, from its cache"
+
+def _prepared_name(name: str, is_cached: bool) -> str:
+    """A contender that is loaded alone."""
+    return f"{name}, from its cache" if is_cached and peer_of(name) == WEFT else name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="results may differ by that part of the largest element (default 0.001)",
     )
+    parser.add_argument(
+        "--precision",
+        type=words,
+        default=[],
+        metavar="bf16,f32",
+        help="precisions of weft and OpenVINO, each a contender (default: that of the model; OpenVINO in f32)",
+    )
     parser.add_argument("--times-only", action="store_true", help="leave out preparing and memory")
     parser.add_argument("--plot", metavar="FILE", help="draw a picture; needs matplotlib")
     parser.add_argument("--save", metavar="FILE.md", help="write the tables as Markdown")
@@ -58,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` and `OSError`."""
     checked_file(arguments.file)
     missing_peers(arguments.file, arguments.against)
+    for precision in arguments.precision:
+        check_precision(parse_precision(precision, "--precision"), Target.parse(arguments.target))
     if arguments.plot is not None:
         require_matplotlib()
     result = ModelResult(arguments.file)
@@ -82,6 +97,7 @@ def _measure(arguments: argparse.Namespace, folder: str, result: ModelResult) ->
         "what": "model",
         "file": arguments.file,
         "against": arguments.against,
+        "precisions": arguments.precision,
         "rounds": arguments.rounds,
         "target": arguments.target,
         "inputs": arguments.input,
@@ -97,9 +113,14 @@ def _measure(arguments: argparse.Namespace, folder: str, result: ModelResult) ->
     if arguments.times_only:
         return
     threads = arguments.threads[-1]
-    present = [name for name in (WEFT, *arguments.against) if name not in result.left_out]
-    for name, is_cached in [(WEFT, False), *((name, True) for name in present)]:
-        progress(f"preparing {_CACHED if name == WEFT and is_cached else name} ...")
+    present = [
+        name
+        for name in contenders_of(arguments.against, arguments.precision)
+        if not {name, peer_of(name)} & {*result.left_out}
+    ]
+    cold = [name for name in present if peer_of(name) == WEFT]
+    for name, is_cached in [*((name, False) for name in cold), *((name, True) for name in present)]:
+        progress(f"preparing {_prepared_name(name, is_cached)} ...")
         for event in events({**request, "threads": threads, "alone": name, "cache": is_cached}):
             result.take(event, threads)
 
@@ -113,6 +134,8 @@ class ModelResult:
     """By number of threads, then by contender."""
     differences: dict[str, float] = field(default_factory=dict[str, float])
     temporary_bytes: int | None = None
+    constant_bytes: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
+    """Bytes of the weights, by contender; known of weft."""
     left_out: dict[str, str] = field(default_factory=dict[str, str])
     prepared: dict[str, tuple[float, int | None]] = field(default_factory=dict[str, "tuple[float, int | None]"])
     """Seconds and bytes until the first result, by contender."""
@@ -120,21 +143,25 @@ class ModelResult:
     def take(self, event: dict[str, Any], threads: int) -> None:
         """Note what a measuring process reports."""
         if event["event"] == "alone":
-            is_weft = event["name"] == WEFT
-            name = (_CACHED if event["is_cached"] else _COLD) if is_weft else event["name"]
+            name = _prepared_name(event["name"], event["is_cached"])
             self.prepared[name] = (event["seconds"], event["bytes"])
             return
         self.times[threads] = {name: Times(tuple(seconds)) for name, seconds in event["seconds"].items()}
         for name, difference in event["differences"].items():
             self.differences[name] = max(difference, self.differences.get(name, 0.0))
         self.temporary_bytes = event["temporary_bytes"]
+        self.constant_bytes = event["constant_bytes"]
         self.left_out.update(event["left out"])
 
     def report(self, interrupted: bool) -> Report:
         """The tables, and who was left out."""
         report = Report(f"Model {self.file}", interrupted)
         if self.times:
-            report.tables.append(("Time of a call; ratio: time of the peer / weft's time", self._times()))
+            caption = (
+                "Time of a call; ratio: time of the contender / that of the first; error: greatest difference from the "
+                "reference / the largest element"
+            )
+            report.tables.append((caption, self._times()))
         if self.prepared:
             caption = "Alone in a process, until the first result: loading and compiling, and the memory for that"
             report.tables.append((caption, self._prepared()))
@@ -150,11 +177,14 @@ class ModelResult:
         return report
 
     def _times(self) -> Table:
-        table = Table(("contender", "threads", "time", "spread", "ratio"))
+        table = Table(("contender", "threads", "time", "spread", "ratio", "error", "weights"))
         for threads, times in self.times.items():
+            first = next(iter(times))
             for name, each in times.items():
-                ratio = f"{each.min / times[WEFT].min:.2f}" if name != WEFT else ""
-                table.add(name, str(threads), duration(each.min), f"{each.spread:.2f}", ratio)
+                ratio = f"{each.min / times[first].min:.2f}" if name != first else ""
+                error, size = self.differences.get(name), self.constant_bytes.get(name)
+                shown = ("" if error is None else f"{error:.1e}", "" if size is None else _mib(size))
+                table.add(name, str(threads), duration(each.min), f"{each.spread:.2f}", ratio, *shown)
         return table
 
     def _prepared(self) -> Table:
@@ -172,6 +202,7 @@ class ModelResult:
             "prepared": {name: {"seconds": s, "bytes": size} for name, (s, size) in self.prepared.items()},
             "differences": self.differences,
             "temporary bytes": self.temporary_bytes,
+            "constant bytes": self.constant_bytes,
             "left out": self.left_out,
         }
 

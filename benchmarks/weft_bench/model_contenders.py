@@ -29,6 +29,8 @@ _PACKAGES: Final[Mapping[str, str]] = {
     TORCH_COMPILE: "torch",
 }
 PEERS: Final = tuple(_PACKAGES)
+_WITH_PRECISION: Final = (WEFT, OPENVINO)
+"""Contenders that compute in other precisions than that of the model."""
 _MODEL_NAMES: Final = {".onnx": "ONNX", ".mlir": "MLIR"}
 
 
@@ -40,6 +42,8 @@ class Loaded:
     results: Callable[[], Sequence[Array]]
     temporary_bytes: Callable[[], int | None] = lambda: None
     """Of weft: what the values between kernels take in a call."""
+    constant_bytes: Callable[[], int | None] = lambda: None
+    """Of weft: the size of the weights."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,24 @@ def missing_peers(file: str, against: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def contenders_of(against: Sequence[str], precisions: Sequence[str]) -> list[str]:
+    """The names of contenders, weft's first; a precision follows the names of those that have several."""
+    found: list[str] = []
+    for name in (WEFT, *against):
+        found += [f"{name} {one}" for one in precisions] if precisions and name in _WITH_PRECISION else [name]
+    return found
+
+
+def peer_of(contender: str) -> str:
+    """The name of a contender without its precision."""
+    return contender.partition(" ")[0]
+
+
+def precision_of(contender: str) -> str:
+    """The precision in the name of a contender; empty without one."""
+    return contender.partition(" ")[2]
+
+
 def load_python(file: str) -> Source:
     """The module and the inputs that `FILE.py:FUNCTION` returns. Raises `CompileError` for other results."""
     path, _, function = file.partition(":")
@@ -124,14 +146,15 @@ def export(source: Source, file: Path) -> Source:
 
 def load(name: str, source: Source, target: str, threads: int, *, cache: bool = True) -> Loaded:
     """A contender with the model loaded. Raises what loading it raises."""
-    if name == WEFT:
-        return _weft(source, target, threads, cache)
-    if name in (TORCH, TORCH_COMPILE):
-        return _torch(source, threads, is_compiled=name == TORCH_COMPILE)
-    return (_onnxruntime if name == ONNXRUNTIME else _openvino)(source, threads)
+    peer, precision = peer_of(name), precision_of(name)
+    if peer == WEFT:
+        return _weft(source, target, threads, cache, precision)
+    if peer in (TORCH, TORCH_COMPILE):
+        return _torch(source, threads, is_compiled=peer == TORCH_COMPILE)
+    return _onnxruntime(source, threads) if peer == ONNXRUNTIME else _openvino(source, threads, precision or "f32")
 
 
-def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
+def _weft(source: Source, target: str, threads: int, cache: bool, precision: str) -> Loaded:
     from weft.driver.build import build
     from weft.driver.programs import parse_file
     from weft.support.target import Target
@@ -141,10 +164,16 @@ def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
     if source.module is not None:
         from weft.driver.torch_models import compile as compile_model
 
-        fast = compile_model(source.module, tuple(source.tensors), target=machine, cache=cache)
-        return _of_tensors(lambda: fast(*source.tensors), lambda: _temporary_bytes(fast.library))
+        fast = compile_model(source.module, tuple(source.tensors), target=machine, cache=cache, precision=precision)
+        computing = _of_tensors(lambda: fast(*source.tensors))
+        library = fast.library
+        return dataclasses.replace(
+            computing,
+            temporary_bytes=lambda: _temporary_bytes(library),
+            constant_bytes=lambda: _constant_bytes(library),
+        )
     program = parse_file(source.file, assigned(source.shapes, "--shape")) if source.shapes else source.file
-    library = build(program, machine, cache=cache)
+    library = build(program, machine, cache=cache, precision=precision)
     function = library["main"]
     found = function(*source.arrays)
     results = [empty(each.shape, each.dtype) for each in (found if isinstance(found, tuple) else (found,))]
@@ -154,7 +183,17 @@ def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
         function(*given)
         return results
 
-    return Loaded(lambda: function(*given), computed, lambda: _temporary_bytes(library))
+    return Loaded(
+        lambda: function(*given), computed, lambda: _temporary_bytes(library), lambda: _constant_bytes(library)
+    )
+
+
+def _constant_bytes(library: Library) -> int | None:
+    """The bytes of the constants that kernels read, as they are packed; None for a program without kernels."""
+    try:
+        return sum(row.constant_bytes for row in library.report("main").rows)
+    except CompileError:
+        return None
 
 
 def _temporary_bytes(library: Library) -> int | None:
@@ -173,12 +212,12 @@ def _torch(source: Source, threads: int, *, is_compiled: bool) -> Loaded:
     return _of_tensors(lambda: model(*source.tensors))
 
 
-def _of_tensors(call: Callable[[], Any], temporary_bytes: Callable[[], int | None] = lambda: None) -> Loaded:
+def _of_tensors(call: Callable[[], Any]) -> Loaded:
     def results() -> Sequence[Array]:
         leaves: Sequence[Any] = import_module("torch.utils._pytree").tree_leaves(call())
         return [leaf.detach().numpy() for leaf in leaves if hasattr(leaf, "detach")]
 
-    return Loaded(call, results, temporary_bytes)
+    return Loaded(call, results)
 
 
 def _onnxruntime(source: Source, threads: int) -> Loaded:
@@ -205,14 +244,14 @@ def _onnxruntime(source: Source, threads: int) -> Loaded:
     return Loaded(lambda: session.run_with_iobinding(binding), computed)
 
 
-def _openvino(source: Source, threads: int) -> Loaded:
-    """A request for inference in 32-bit floats, on the arrays themselves."""
+def _openvino(source: Source, threads: int, precision: str) -> Loaded:
+    """A request for inference in a precision, on the arrays themselves."""
     runtime = import_module("openvino")
     settings = {
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": precision,
     }
     core = runtime.Core()
     request = core.compile_model(core.read_model(str(source.onnx)), "CPU", settings).create_infer_request()

@@ -88,6 +88,7 @@ def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
 _CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
     ("float32", "float32", "float32"): 1,
     ("float64", "float64", "float64"): 1,
+    ("bfloat16", "bfloat16", "float32"): 2,
     ("int16", "int16", "int32"): 2,
     ("uint8", "int8", "int32"): 4,
 }
@@ -115,10 +116,11 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     work = elements_of(result) * prod(shape[1:])
     given = ("strides", "padding", "dilation", "out_dtype")
     moved = {key: op.properties[key] for key in given if key in op.properties}
-    is_integer = group > 1
-    if not has_dot_product(target, group, types[0] != "uint8", True):
+    is_packed = group > 1
+    if not has_dot_product(target, group, types[0] != "uint8", True, types[0] == "bfloat16"):
         group = 1
-    tile, filtered = _filtering(op, shape) if winograd and not is_depthwise else (0, 0)
+    may_filter = winograd and not is_depthwise and types[0] != "bfloat16"
+    tile, filtered = _filtering(op, shape) if may_filter else (0, 0)
 
     def depthwise(width: int, inner: int) -> Operator:
         found = [pack(op.operands[0], [1], [width]), _packed_weight(op, [0], [width])]
@@ -136,7 +138,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
         return made("conv2d", [found, kernel], data_layout="NCHWc", kernel_layout=layout, **moved)
 
     is_strided = elements_of(data) > 2 * elements_of(result)
-    flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": is_integer}
+    flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": is_packed}
     saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
         return Form(op, (data,), None, work, saved, depthwise)

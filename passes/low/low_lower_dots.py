@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import (
-    IntegerType,
-    MemRefType,
-    ModuleOp,
-    Signedness,
-    VectorType,
-    i32,
-)
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, MemRefType, ModuleOp, Signedness, VectorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
+from weft.dialects.low_dots import (
+    DotOp,
+    Reading,
+    TileDotOp,
+    TileInterleaveOp,
+    element_of_reading,
+    is_signed,
+    sum_of_reading,
+)
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_unused_pointers, index_constant
 from weft.passes.low.op_rewriter import OpRewriter, lanes_of
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class LowerDotsPass(ModulePass):
     ```
     A `low.dot` of more lanes than an instruction has is cut into several. Where there is one for other signs only, an
     operand is moved by half of its range, by flipping its highest bit, and the sum of the other one makes up for it:
-    a * b = (a + 128) * b - 128 * b. What is left becomes products and sums of 32 bits.
+    a * b = (a + 128) * b - 128 * b. Others become products and sums of 32 bits: fused multiply-adds for bf16.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
@@ -119,18 +120,20 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 def _loaded(op: TileDotOp) -> DotOp:
     """The dot product on what the pointers name."""
     build = _Builder(op)
-    a = build.load(op.a, IntegerType(op.a_as.width.data), op.step_count)
-    b = build.load(op.b, IntegerType(op.b_as.width.data), op.lane_count * op.step_count)
-    dot = DotOp(build.load(op.c, i32, op.lane_count), a, op.a_as, b, op.b_as)
+    left, right = op.readings
+    a = build.load(op.a, element_of_reading(left), op.step_count)
+    b = build.load(op.b, element_of_reading(right), op.lane_count * op.step_count)
+    dot = DotOp(build.load(op.c, sum_of_reading(left), op.lane_count), a, left, b, right)
     build.store(build.insert(dot), op.c)
     build.erase()
     return dot
 
 
 def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
-    signs = (is_signed(op.lhs_as), is_signed(op.rhs_as))
-    fitting = [i for i in instructions if i.group == op.group and op.lanes % i.lanes == 0]
-    exact = [i for i in fitting if i.takes(i.lanes, i.group, *signs)]
+    left, right = op.readings
+    signs, floats = (is_signed(left), is_signed(right)), isinstance(left, BFloat16Type)
+    fitting = [i for i in instructions if (i.group, i.floats) == (op.group, floats) and op.lanes % i.lanes == 0]
+    exact = [i for i in fitting if i.takes(i.lanes, i.group, *signs, floats)]
     if any(i.lanes == op.lanes for i in exact):
         return
     if exact:
@@ -139,10 +142,18 @@ def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
     # Signs that both differ from those of an instruction would take two corrections.
     near = [i for i in fitting if i.takes(i.lanes, i.group, not signs[0], signs[1])]
     if near and signs[0] == signs[1]:
-        for part in _flip(op):
+        for part in _flip(op, *_integers(op)):
             _legalize(part, instructions)
     else:
         _spell_out(op)
+
+
+def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:
+    """How the factors of a dot product of integers are read."""
+    left, right = op.readings
+    if not isinstance(left, IntegerType) or not isinstance(right, IntegerType):
+        raise InternalError("bf16 has no unsigned reading")
+    return left, right
 
 
 def _cut(op: DotOp, lanes: int) -> None:
@@ -153,28 +164,29 @@ def _cut(op: DotOp, lanes: int) -> None:
         group = range(first * op.group, (first + lanes) * op.group)
         acc = build.shuffle(op.acc, op.acc, range(first, first + lanes))
         lhs = op.lhs if op.is_one_group else build.shuffle(op.lhs, op.lhs, group)
-        part = build.insert(DotOp(acc, lhs, op.lhs_as, build.shuffle(op.rhs, op.rhs, group), op.rhs_as))
+        rhs = build.shuffle(op.rhs, op.rhs, group)
+        part = build.insert(DotOp(acc, lhs, op.readings[0], rhs, op.readings[1]))
         total = part if total is None else build.shuffle(total, part, range(first + lanes))
     build.replace(op.acc if total is None else total)
 
 
-def _flip(op: DotOp) -> tuple[DotOp, DotOp]:
+def _flip(op: DotOp, left: IntegerType, right: IntegerType) -> tuple[DotOp, DotOp]:
     """The left operand read with the other sign; what that adds is taken off. Loops and rows that share the right
     operand share what it takes."""
     build = _Builder(op)
-    half = 1 << (op.lhs_as.width.data - 1)
-    other = IntegerType(op.lhs_as.width.data, _other(op.lhs_as))
+    half = 1 << (left.width.data - 1)
+    other = IntegerType(left.width.data, _other(left))
     flipped = build.combine(arith.XOrIOp, op.lhs, build.constant_lanes(op.lhs.type, [-half]))
-    sums = DotOp(op.acc, flipped, other, op.rhs, op.rhs_as)
+    sums = DotOp(op.acc, flipped, other, op.rhs, right)
     total = build.insert(sums)
-    group = VectorType(IntegerType(op.lhs_as.width.data), [op.group])
+    group = VectorType(IntegerType(left.width.data), [op.group])
     # 128 is read from unsigned bytes, -128 from signed ones: the same bits.
     moved = DotOp(
         build.constant_lanes(op.acc.type, [0]),
         build.constant_lanes(group, [-half]),
         other,
         op.rhs,
-        op.rhs_as,
+        right,
     )
     build.replace(build.combine(arith.SubiOp, total, build.insert(moved)))
     return sums, moved
@@ -187,20 +199,26 @@ def _other(type_: IntegerType) -> Signedness:
 def _spell_out(op: DotOp) -> None:
     """Products and sums of 32 bits, one step of the groups after the other."""
     build = _Builder(op)
-    wide = VectorType(i32, [op.lanes])
+    element = sum_of_reading(op.readings[0])
+    wide = VectorType(element, [op.lanes])
 
-    def lanes_of(value: SSAValue, reading: IntegerType, step: int, *, is_group: bool) -> SSAValue:
-        widen = arith.ExtSIOp if is_signed(reading) else arith.ExtUIOp
+    def lanes_of(value: SSAValue, reading: Reading, step: int, *, is_group: bool) -> SSAValue:
+        is_float = isinstance(reading, BFloat16Type)
+        widen = arith.ExtFOp if is_float else arith.ExtSIOp if is_signed(reading) else arith.ExtUIOp
         if is_group:
-            return build.insert(vector.BroadcastOp(build.insert(widen(build.extract(value, step), i32)), wide))
+            scalar = build.op(widen, (build.extract(value, step),), element)
+            return build.insert(vector.BroadcastOp(scalar, wide))
         narrow = build.shuffle(value, value, range(step, op.lanes * op.group, op.group))
-        return build.op(LANE_FORMS[widen], (narrow,), wide)
+        return build.op(widen if is_float else LANE_FORMS[widen], (narrow,), wide)
 
     total: SSAValue = op.acc
     for step in range(op.group):
-        left = lanes_of(op.lhs, op.lhs_as, step, is_group=op.is_one_group)
-        right = lanes_of(op.rhs, op.rhs_as, step, is_group=False)
-        total = build.combine(arith.AddiOp, total, build.combine(arith.MuliOp, left, right))
+        left = lanes_of(op.lhs, op.readings[0], step, is_group=op.is_one_group)
+        right = lanes_of(op.rhs, op.readings[1], step, is_group=False)
+        if element == f32:
+            total = build.insert(vector.FMAOp(left, right, total))
+        else:
+            total = build.combine(arith.AddiOp, total, build.combine(arith.MuliOp, left, right))
     build.replace(total)
 
 

@@ -1,10 +1,12 @@
-"""The tensor intrinsics for dot products of neighbouring integers, as `Schedule.tensorize` names them.
+"""The tensor intrinsics for dot products of neighbouring numbers, as `Schedule.tensorize` names them.
 
     dot_16x4_u8s8               C[l] += sum over s of A[s] * B[l][s]: 16 sums of 32 bits in scope "local", of 4 products
                                 each; the bytes of A are read as unsigned, those of B as signed
     dot_16x4_u8s8_global        the same, with sums in memory that has no scope
     dot_16x2_s16s16             of two halves each
+    dot_16x2_bf16               of two bf16 each, added to sums of f32
     interleave_16x4_8           Y[l][r] = X[r][l]: 4 rows of 16 bytes become 16 groups of 4
+    interleave_16x2_bf16        2 rows of 16 bf16 become 16 pairs
 
 For 4, 8 and 16 lanes, and all signs. Any target has them; where it has no such instructions, they become products and
 sums of 32 bits (`low-lower-dots`).
@@ -33,7 +35,12 @@ def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
                 found[f"{dot_name(lanes, bits, left == 's', right == 's')}{suffix}"] = _dot(
                     lanes, bits, left, right, scope
                 )
-        found[interleave_name(lanes, bits)] = _interleave(lanes, bits)
+        found[interleave_name(lanes, bits)] = _interleave(lanes, _STEPS[bits], f"i{bits}")
+    for lanes in LANES:
+        for scope in ("local", "global"):
+            name = float_dot_name(lanes) if scope == "local" else f"{float_dot_name(lanes)}_global"
+            found[name] = _float_dot(lanes, scope)
+        found[interleave_name(lanes, 16, floats=True)] = _interleave(lanes, _STEPS[16], "bf16")
     return found
 
 
@@ -43,28 +50,47 @@ def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> st
     return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{bits}"
 
 
-def interleave_name(lanes: int, bits: int) -> str:
-    """What brings rows of integers so wide into groups is called."""
-    return f"interleave_{lanes}x{_STEPS[bits]}_{bits}"
+def float_dot_name(lanes: int) -> str:
+    """The name of the dot product of pairs of bf16 for `lanes` sums."""
+    return f"dot_{lanes}x{_STEPS[16]}_bf16"
+
+
+def interleave_name(lanes: int, bits: int, *, floats: bool = False) -> str:
+    """The name of the intrinsic that brings rows of integers of `bits`, or of bf16, into groups."""
+    return f"interleave_{lanes}x{_STEPS[bits]}_{'bf16' if floats else bits}"
 
 
 def _dot(lanes: int, bits: int, left: str, right: str, scope: str) -> tuple[str, str]:
-    steps, element = _STEPS[bits], f"i{bits}"
-    space = "" if scope == "global" else f', "{scope}"'
-    a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}xi32{space}>"
     widen = {"s": "arith.extsi", "u": "arith.extui"}
+    types = (f"i{bits}", "i32", f"{left}i{bits}", f"{right}i{bits}")
+    return _dot_of(lanes, _STEPS[bits], types, (widen[left], widen[right], "arith.muli", "arith.addi"), scope)
+
+
+def _float_dot(lanes: int, scope: str) -> tuple[str, str]:
+    ops = ("arith.extf", "arith.extf", "arith.mulf", "arith.addf")
+    return _dot_of(lanes, _STEPS[16], ("bf16", "f32", "bf16", "bf16"), ops, scope)
+
+
+def _dot_of(
+    lanes: int, steps: int, types: tuple[str, str, str, str], ops: tuple[str, str, str, str], scope: str
+) -> tuple[str, str]:
+    """A dot product: `types` of factors, of sums, and as which both factors are read; `ops` that widen both factors,
+    multiply and add."""
+    (element, sums, left, right), (widen_left, widen_right, multiply, add) = types, ops
+    space = "" if scope == "global" else f', "{scope}"'
+    a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}x{sums}{space}>"
     parameters = f"%A: {a}, %B: {b}, %C: {c}"
     description = f"""\
 func.func @description({parameters}) {{
   tir.for %l in {lanes} {{ tir.for %s in {steps} {{
     tir.block "dot" iters(%vl: spatial<{lanes}>, %vs: reduce<{steps}>) = [%l, %s] {{
       %a = memref.load %A[%vs] : {a}
-      %wide_a = {widen[left]} %a : {element} to i32
+      %wide_a = {widen_left} %a : {element} to {sums}
       %b = memref.load %B[%vl, %vs] : {b}
-      %wide_b = {widen[right]} %b : {element} to i32
-      %p = arith.muli %wide_a, %wide_b : i32
+      %wide_b = {widen_right} %b : {element} to {sums}
+      %p = {multiply} %wide_a, %wide_b : {sums}
       %c = memref.load %C[%vl] : {c}
-      %sum = arith.addi %c, %p : i32
+      %sum = {add} %c, %p : {sums}
       memref.store %sum, %C[%vl] : {c}
     }} }} }}
   func.return
@@ -75,14 +101,13 @@ func.func @implementation({parameters}) {{
   %a = low.access_ptr %A[%c0] sizes [{steps}] read : {a}
   %b = low.access_ptr %B[%c0, %c0] sizes [{lanes}, {steps}] read : {b}
   %c = low.access_ptr %C[%c0] sizes [{lanes}] readwrite : {c}
-  low.tile_dot %a as {left}i{bits}, %b as {right}i{bits} onto %c {{lanes = {lanes}, steps = {steps}}}
+  low.tile_dot %a as {left}, %b as {right} onto %c {{lanes = {lanes}, steps = {steps}}}
   func.return
 }}"""
     return description, implementation
 
 
-def _interleave(lanes: int, bits: int) -> tuple[str, str]:
-    rows, element = _STEPS[bits], f"i{bits}"
+def _interleave(lanes: int, rows: int, element: str) -> tuple[str, str]:
     x, y = f"memref<{rows}x{lanes}x{element}>", f"memref<{lanes}x{rows}x{element}>"
     strided = f"memref<{rows}x{lanes}x{element}, strided<[?, 1], offset: ?>>"
     description = f"""\

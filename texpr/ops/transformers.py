@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from weft.texpr.expr import Expr, error
+from weft.texpr.expr import Expr, checked_dtype, error, is_float
 from weft.texpr.math import if_then_else, infinity, select, sqrt, tanh
 from weft.texpr.ops.arguments import (
     broadcast_shape,
@@ -36,6 +36,7 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
     softcap: float = 0.0,
+    out_dtype: object = None,
     *,
     name: str = "attention",
 ) -> Tensor:
@@ -46,12 +47,14 @@ def attention(
     (..., h, l, e) share fewer keys and values (..., k, s, e): h / k queries in a row have the same (Ainslie et al.
     2023). With a `softcap` c, scores x before the mask become c * tanh(x / c). Stages: `<name>_product`,
     `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; floats of 16 bits are computed in float32 up to
-    the end. A query that sees no key gives NaN.
+    the end. With `out_dtype`, which a mask of numbers has as well, sums and the result are formed in it, and the
+    weights are rounded to the dtype of the values (stage `<name>_factors`): both products have factors of that dtype. A
+    query that sees no key gives NaN.
 
     Dtypes: floats; the mask may be bool.
     Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
     """
-    return _attention("attention", query, key, value, mask, is_causal, scale, enable_gqa, softcap, 0, name)
+    return _attention("attention", query, key, value, mask, is_causal, scale, enable_gqa, softcap, 0, name, out_dtype)
 
 
 def cached_attention(
@@ -100,10 +103,14 @@ def _attention(
     softcap: float,
     past: Extent,
     name: str,
+    out_dtype: object = None,
 ) -> Tensor:
     """The operator `what`; causal queries see `past` keys more."""
     q, k, v = (floating(t, f"{what}: {label}") for label, t in (("query", query), ("key", key), ("value", value)))
-    dtype = one_dtype(what, q, k, v)
+    factors = one_dtype(what, q, k, v)
+    dtype = factors if out_dtype is None else checked_dtype(out_dtype)
+    if not is_float(dtype):
+        raise error(f"{what}: out_dtype must be a dtype of floats, got {dtype}")
     if min(q.ndim, k.ndim, v.ndim) < 2 or not agree(k.shape[-2], v.shape[-2]):
         raise error(
             f"{what} takes as many keys as values, (..., s, e) and (..., s, v): got {shape_text(k.shape)} and "
@@ -125,7 +132,10 @@ def _attention(
     heads = query.shape[-3:-2] if shared is not None else matches.shape[-3:-2]
     shape = (*matches.shape[:-3], *heads, length, matches.shape[-1])
     if mask is not None:
-        one_dtype(what, query, mask if mask.dtype != "bool" else None)
+        if out_dtype is None:
+            one_dtype(what, query, mask if mask.dtype != "bool" else None)
+        elif mask.dtype not in ("bool", dtype):
+            raise error(f"{what}: the mask has the dtype bool or {dtype}, got {mask.dtype}")
         common = broadcast_shape(f"{what}: mask", shape, mask.shape)
         if len(common) != matches.ndim or not all(map(agree, common, shape)):
             raise error(f"{what}: the mask of shape {shape_text(mask.shape)} is larger than {shape_text(shape)}")
@@ -145,7 +155,9 @@ def _attention(
         return if_then_else(at[-1] <= at[-2] + past, result, -infinity(wide)) if is_causal else result
 
     scores = compute(matches.shape, score, f"{name}_scores")
-    weights = softmax(scores, name=f"{name}_weights")
+    softmaxed = weights = softmax(scores, name=f"{name}_weights")
+    if out_dtype is not None and factors != wide:
+        weights = compute(weights.shape, lambda *at: softmaxed(*at).astype(factors), f"{name}_factors")
     if shared is None:
         return product_of(what, weights, v, False, False, dtype, name)
     result = product_of(what, weights, v, False, False, dtype, f"{name}_rows")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from weft.texpr.references.arguments import Array
+from weft.texpr.references.arguments import Array, accumulator
 from weft.texpr.references.normalization import softmax
 
 
@@ -19,8 +19,11 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
     softcap: float = 0.0,
+    out_dtype: str | None = None,
     past: int = 0,
 ) -> Array:
+    factors = query.dtype
+    query, key, value = accumulator(out_dtype, query, key, value)
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]
         key, value = np.repeat(key, times, -3), np.repeat(value, times, -3)
@@ -32,7 +35,10 @@ def attention(
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
     if is_causal:
         scores = np.where(np.tri(scores.shape[-2], scores.shape[-1], past, bool), scores, -np.inf)
-    return softmax(scores) @ value
+    weights = softmax(scores)
+    if out_dtype is not None:
+        weights = weights.astype(factors).astype(out_dtype)
+    return weights @ value
 
 
 def cached_attention(
@@ -49,7 +55,7 @@ def cached_attention(
 ) -> tuple[Array, Array, Array]:
     keys, values = np.concatenate([past_key, key], -2), np.concatenate([past_value, value], -2)
     past = past_key.shape[-2]
-    return attention(query, keys, values, mask, is_causal, scale, enable_gqa, softcap, past), keys, values
+    return attention(query, keys, values, mask, is_causal, scale, enable_gqa, softcap, past=past), keys, values
 
 
 def rotary_embedding(

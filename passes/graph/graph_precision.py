@@ -1,0 +1,202 @@
+"""`graph-precision`: products of matrices and convolutions of floats of 16 bits, with sums in float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, bf16, f16
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.dialects.element_types import element_name
+from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_shapes import ShapeError
+from weft.dialects.graph_traits import ViewLike
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.graph_widen_floats import PRODUCTS, erase_dead_operators
+from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
+from weft.support.cpu_instructions import has_bf16_products
+from weft.support.precision import Precision, check_precision, parse_precision
+from weft.support.target import Target
+from weft.texpr.graph_operators import Operator
+
+_TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
+_EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
+_FACTORS: Final = {**dict.fromkeys((*PRODUCTS, "conv2d"), 2), "attention": 3}
+"""Operators that multiply -> the number of their first operands that are factors."""
+_WIDE: Final = "float32"
+
+
+def set_precision(function: FuncOp, precision: Precision, target: Target) -> int:
+    """Let the products of a graph function take factors of a precision, in place; returns their number."""
+    if precision is Precision.F32:
+        return 0
+    narrowing = _Narrowing(precision, target)
+    count = sum(narrowing.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
+    erase_dead_operators(function)
+    return count
+
+
+class _Narrowing:
+    def __init__(self, precision: Precision, target: Target) -> None:
+        self._type: AnyFloat = _TYPES[precision]
+        self._dtype = str(element_name(self._type))
+        self._rounds_data = precision is Precision.BF16
+        self._multiplies = precision is Precision.BF16 and has_bf16_products(target)
+        self._rounded: dict[SSAValue, SSAValue] = {}
+        self._widened: dict[SSAValue, SSAValue] = {}
+
+    def apply(self, op: Operator) -> bool:
+        """Replace an operator that multiplies; returns whether that was done."""
+        count = _FACTORS.get(name_of(op), 0)
+        if not count or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op):
+            return False
+        operands = list(op.operands)
+        if any(dtype_of(operand) not in (_WIDE, "bfloat16", "float16") for operand in operands[:count]):
+            return False
+        factors = self._factors(operands[:count])
+        if factors == operands[:count]:
+            return False
+        groups = op.grouped([*factors, *operands[count:]], op.properties)
+        given: dict[str, Any] = {**properties_of(op), "out_dtype": _WIDE}
+        try:
+            new = made(name_of(op), groups, **given)
+        except ShapeError:
+            return False
+        new.location = op.location
+        new.results[0].name_hint = op.results[0].name_hint
+        Rewriter.replace_op(op, new)
+        return True
+
+    def _is_faster(self, op: Operator) -> bool:
+        """Whether an operator gains by the precision: products of matrices read fewer bytes, others are computed
+        faster by instructions for pairs only."""
+        if name_of(op) in PRODUCTS:
+            return True
+        return self._multiplies and (name_of(op) == "attention" or _sums_pairs(op))
+
+    def _factors(self, factors: list[SSAValue]) -> list[SSAValue]:
+        if not self._rounds_data:
+            return [self._as_narrow(value) if isinstance(value.owner, ConstantOp) else value for value in factors]
+        narrow = [self._as_narrow(value) for value in factors]
+        # Without instructions for pairs, the first factor is rounded only: rows of it would be widened again and again.
+        return narrow if self._multiplies else [self._as_wide(narrow[0]), *narrow[1:]]
+
+    def _as_narrow(self, value: SSAValue) -> SSAValue:
+        """A value rounded to the precision; views and transposes of it are of the rounded value."""
+        if type_of(value).element_type == self._type:
+            return value
+        if value in self._rounded:
+            return self._rounded[value]
+        view = source_of(value, ViewLike, "transpose")
+        inner = source_of(value, "cast")
+        if isinstance(value.owner, ConstantOp):
+            found: Operation = made_constant(array_of_constant(value.owner), self._type)
+        elif view is not None and len(view.operands) == 1:
+            found = made(name_of(view), [self._as_narrow(view.operands[0])], **properties_of(view))
+        elif inner is not None and type_of(inner.operands[0]).element_type == self._type:
+            self._rounded[value] = inner.operands[0]
+            return inner.operands[0]
+        else:
+            found = made("cast", [value], dtype=self._dtype)
+        self._rounded[value] = _insert_after(found, value)
+        return self._rounded[value]
+
+    def _as_wide(self, value: SSAValue) -> SSAValue:
+        if value not in self._widened:
+            self._widened[value] = _insert_after(made("cast", [value], dtype=_WIDE), value)
+        return self._widened[value]
+
+
+def _sums_pairs(op: Operator) -> bool:
+    """Whether a convolution sums an even number of channels by constant kernels, in one group."""
+    arguments, kernel = arguments_of(op), op.operands[1]
+    is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
+    is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
+    return is_plain and isinstance(kernel.owner, ConstantOp) and type_of(kernel).get_shape()[1] % 2 == 0
+
+
+def _insert_after(new: Operation, value: SSAValue) -> SSAValue:
+    """Insert an op after what computes a value."""
+    owner = value.owner
+    if isinstance(owner, Operation):
+        new.location = owner.location
+        Rewriter.insert_op(new, InsertPoint.after(owner))
+    else:
+        Rewriter.insert_op(new, InsertPoint.at_start(owner))
+    new.results[0].name_hint = value.name_hint
+    return new.results[0]
+
+
+def is_bf16_model(function: FuncOp) -> bool:
+    """Whether a function has parameters, constants or results of bf16."""
+    values = [*function.args, *(result for op in function.walk() for result in op.results)]
+    return any(isinstance(value.type, TensorType) and value.type.element_type == bf16 for value in values)
+
+
+@dataclass(frozen=True)
+class GraphPrecisionPass(ModulePass):
+    """Let products of matrices, convolutions and attention take factors of fewer bits, and add in float32:
+    `graph-precision{precision=bf16 target="llvm -mcpu=znver4"}`.
+
+    | precision | factors |
+    |---|---|
+    | `bf16` | rounded to bf16, to nearest, ties to even; weights when the program is built |
+    | `f16` | constant factors of products of matrices are stored as f16, and widened when they are loaded |
+    | `f32` | unchanged |
+    | none | `bf16` for functions with tensors of bf16 on CPUs with instructions for products of bf16, else unchanged |
+
+    All other operators keep their types: sums, softmax and norms are in float32. Casts are placed where a value is
+    computed, before its views, so that they are fused into the kernel that computes it, which stores 16 bits.
+    Convolutions and attention change if the CPU multiplies pairs of bf16; convolutions further require constant kernels
+    of one group and an even number of channels. On other CPUs the first factor of a product is rounded to bf16 and
+    widened again, and the second one is stored as bf16.
+
+    Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
+    Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target
+    cannot give.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {
+      %w = graph.constant dense<1.0> : tensor<4x2xf32>
+      %y = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
+      func.return %y : tensor<8x2xf32>
+    }
+    // becomes, with precision=bf16 target="llvm -mcpu=znver4"
+    func.func @f(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {
+      %x.1 = graph.cast %x {dtype = "bfloat16"} : tensor<8x4xf32> -> tensor<8x4xbf16>
+      %w = graph.constant dense<1.0> : tensor<4x2xbf16>
+      %y = graph.matmul %x.1, %w {out_dtype = "float32"} : tensor<8x4xbf16>, tensor<4x2xbf16> -> tensor<8x2xf32>
+      func.return %y : tensor<8x2xf32>
+    }
+    ```
+    """
+
+    name = "graph-precision"
+
+    target: str = "llvm"
+    """The target, as `weft.build` takes it."""
+    precision: str = ""
+    """`f32`, `bf16` or `f16`; that of the model if it is empty."""
+
+    @property
+    def epsilon(self) -> float:
+        """The distance from 1 to the next number of the format that factors are rounded to."""
+        wanted = parse_precision(self.precision, "graph-precision")
+        return 0.0 if wanted is None else _EPSILON[wanted]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target.parse(self.target)
+        wanted = parse_precision(self.precision, "graph-precision")
+        check_precision(wanted, target)
+        for function in list(graph_functions(op)):
+            precision = wanted
+            if precision is None and has_bf16_products(target) and is_bf16_model(function):
+                precision = Precision.BF16
+            if precision is not None:
+                set_precision(function, precision, target)

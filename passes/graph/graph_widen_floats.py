@@ -1,0 +1,210 @@
+"""`graph-widen-floats`: operators on floats of 16 bits compute in float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, StringAttr, TensorType, bf16, f16, f32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.graph_patterns import array_of_constant
+from weft.analysis.operator_patterns import OperatorKind
+from weft.dialects.element_types import bytes_of, element_name
+from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_shapes import ShapeError, tensor_type
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.graph_fold_constants import SMALL_BYTES
+from weft.passes.graph.operator_properties import pattern_of
+from weft.passes.graph.operators import dtype_of, extents_of, made, made_constant, name_of, properties_of, type_of
+from weft.passes.index_ops import erase_dead
+from weft.support.errors import InternalError
+from weft.texpr.graph_operators import Operator
+
+_NARROW_NAMES: Final = tuple(element_name(type_) for type_ in (f16, bf16))
+_KEPT: Final = ("cached_attention",)
+"""Operators that return operands as they are among their results, and compute in float32 by themselves."""
+PRODUCTS: Final = ("matmul", "batch_matmul", "dense")
+"""Products of matrices, which take operands of different types."""
+
+
+def is_narrow(value: SSAValue) -> bool:
+    """Whether a value is a tensor of floats of 16 bits."""
+    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, Float16Type | BFloat16Type)
+
+
+def widen_floats(function: FuncOp) -> int:
+    """Let the operators of a graph function that compute on floats of 16 bits compute in float32, in place; returns
+    their number."""
+    widening = _Widening()
+    count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
+    if count:
+        erase_dead_operators(function)
+    return count
+
+
+def erase_dead_operators(function: FuncOp) -> None:
+    """Erase the operators and constants of a graph function without uses."""
+    for block in {op.parent_block() for op in function.walk() if isinstance(op, Operator | ConstantOp)}:
+        if block is not None:
+            erase_dead(block)
+
+
+class _Widening:
+    def __init__(self) -> None:
+        self._wide: dict[SSAValue, SSAValue] = {}
+        """Values of 16 bits that are computed in float32 -> their value before it is rounded."""
+        self._casts: dict[SSAValue, SSAValue] = {}
+        """Other values of 16 bits -> the same in float32."""
+
+    def apply(self, op: Operator) -> bool:
+        """Replace an operator by one in float32; returns whether that was done."""
+        if name_of(op) == "cast":
+            return self._cast(op)
+        narrow = [operand for operand in op.operands if is_narrow(operand)]
+        if not narrow or name_of(op) in _KEPT:
+            return False
+        if not all(operand in self._wide for operand in narrow):
+            pattern = pattern_of(op)
+            if pattern is not None and pattern.kind is OperatorKind.INJECTIVE:
+                return False  # elements that are moved take half the memory as they are
+        new = self._computed(op)
+        if new is None:
+            return False
+        for old, result in zip(op.results, new.results, strict=True):
+            self._replace(op, old, result)
+        Rewriter.erase_op(op)
+        return True
+
+    def _computed(self, op: Operator) -> Operator | None:
+        """The operator in float32, before `op`; None if its results would have other types than that."""
+        given: dict[str, Attribute] = {}
+        for key, value in properties_of(op).items():
+            is_narrow_dtype = isinstance(value, StringAttr) and value.data in _NARROW_NAMES
+            given[key] = StringAttr("float32") if key.endswith("dtype") and is_narrow_dtype else value
+        operands = list(op.operands)
+        stays = name_of(op) in PRODUCTS and is_narrow(operands[1]) and operands[1] not in self._wide
+        if stays:
+            given["out_dtype"] = StringAttr("float32")
+        for at, operand in enumerate(operands):
+            if is_narrow(operand) and not (stays and at == 1):
+                operands[at] = self._as_wide(operand, _is_convolution(op))
+        try:
+            new = made(name_of(op), op.grouped(operands, op.properties), **given)
+        except ShapeError:
+            return None
+        if [_wide_type(result) for result in op.results] != [result.type for result in new.results]:
+            new.drop_all_references()
+            return None
+        _insert_before(new, op)
+        return new
+
+    def _cast(self, op: Operator) -> bool:
+        """A cast of a value that is computed in float32 reads it before it is rounded. Casts to 16 bits stay."""
+        source, result = op.operands[0], op.results[0]
+        if source not in self._wide or is_narrow(result):
+            return False
+        wide = self._wide[source]
+        if result.type != wide.type:
+            wide = _insert_before(made("cast", [wide], dtype=dtype_of(result)), op)
+        result.replace_all_uses_with(wide)
+        Rewriter.erase_op(op)
+        return True
+
+    def _replace(self, op: Operator, old: OpResult, new: SSAValue) -> None:
+        new.name_hint = old.name_hint
+        if old.type == new.type:
+            old.replace_all_uses_with(new)
+            return
+        rounded = _insert_before(made("cast", [new], dtype=dtype_of(old)), op)
+        rounded.name_hint = old.name_hint
+        old.replace_all_uses_with(rounded)
+        self._wide[rounded] = new
+
+    def _as_wide(self, value: SSAValue, is_folded: bool) -> SSAValue:
+        """A value of 16 bits in float32; of a constant that `is_folded` or is small, a constant."""
+        if value in self._wide:
+            return self._wide[value]
+        if value not in self._casts:
+            owner = value.owner
+            if isinstance(owner, ConstantOp) and (is_folded or 2 * _bytes(value) <= SMALL_BYTES):
+                found: Operation = made_constant(array_of_constant(owner), f32)
+            else:
+                found = made("cast", [value], dtype="float32")
+            if isinstance(owner, Operation):
+                found.location = owner.location
+                _block_of(owner).insert_op_after(found, owner)
+            elif owner.first_op is not None:
+                owner.insert_op_before(found, owner.first_op)
+            found.results[0].name_hint = value.name_hint
+            self._casts[value] = found.results[0]
+        return self._casts[value]
+
+
+def _is_convolution(op: Operator) -> bool:
+    """Whether an operator has kernels, into which rules fold scales."""
+    return "data_layout" in op.SIGNATURE.parameters
+
+
+def _bytes(value: SSAValue) -> int:
+    type_ = type_of(value)
+    return prod(type_.get_shape()) * bytes_of(type_.element_type)
+
+
+def _wide_type(value: SSAValue) -> Attribute:
+    return tensor_type(extents_of(value), f32) if is_narrow(value) else value.type
+
+
+def _insert_before(new: Operator, op: Operation) -> SSAValue:
+    new.location = op.location
+    _block_of(op).insert_op_before(new, op)
+    return new.results[0]
+
+
+def _block_of(op: Operation) -> Block:
+    block = op.parent_block()
+    if block is None:
+        raise InternalError("an operator of a function is in a block")
+    return block
+
+
+@dataclass(frozen=True)
+class GraphWidenFloatsPass(ModulePass):
+    """Compute in float32 on tensors of float16 and bfloat16, and round where a value leaves the function.
+
+    Operators replace their results by casts of the results in float32, and each other operator reads the value before
+    it is rounded; casts to 16 bits in the function still round. Values that no operator computes keep their type in
+    memory: the second operand of a product of matrices is read in 16 bits, and operators that only move such elements
+    (`take`, `concatenate`) stay.
+    Results are closer to the real numbers than with a rounding after each operator, and not equal to them.
+
+    Requires: graph functions whose types are known (`graph-infer-types`).
+    Leaves: graph functions with the same parameters and results.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf16>, %w: tensor<4x2xf16>) -> tensor<8x2xf16> {
+      %h = graph.matmul %x, %w : tensor<8x4xf16>, tensor<4x2xf16> -> tensor<8x2xf16>
+      %y = graph.relu %h : tensor<8x2xf16> -> tensor<8x2xf16>
+      func.return %y : tensor<8x2xf16>
+    }
+    // becomes
+    func.func @f(%x: tensor<8x4xf16>, %w: tensor<4x2xf16>) -> tensor<8x2xf16> {
+      %x.1 = graph.cast %x {dtype = "float32"} : tensor<8x4xf16> -> tensor<8x4xf32>
+      %h = graph.matmul %x.1, %w {out_dtype = "float32"} : tensor<8x4xf32>, tensor<4x2xf16> -> tensor<8x2xf32>
+      %y.1 = graph.relu %h : tensor<8x2xf32> -> tensor<8x2xf32>
+      %y = graph.cast %y.1 {dtype = "float16"} : tensor<8x2xf32> -> tensor<8x2xf16>
+      func.return %y : tensor<8x2xf16>
+    }
+    ```
+    """
+
+    name = "graph-widen-floats"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(graph_functions(op)):
+            widen_floats(function)

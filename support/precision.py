@@ -1,0 +1,55 @@
+"""Precisions of models: the types of the factors of products and convolutions, which are added in float32."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from weft.support.cpu_instructions import has_bf16_products
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from weft.support.target import Target
+
+
+class Precision(Enum):
+    """The type of the factors of products and convolutions."""
+
+    F32 = "f32"
+    BF16 = "bf16"
+    F16 = "f16"
+
+
+_NAMES: Final = {
+    **{precision.value: precision for precision in Precision},
+    "float32": Precision.F32,
+    "bfloat16": Precision.BF16,
+    "float16": Precision.F16,
+}
+_X86: Final = ("x86_64", "i386", "i686")
+
+
+def parse_precision(text: str, what: str) -> Precision | None:
+    """The precision of that name; None for an empty one, which is that of the model. Raises `CompileError`, which names
+    `what`."""
+    if not text:
+        return None
+    if text not in _NAMES:
+        listed = ", ".join(precision.value for precision in Precision)
+        raise CompileError(f"{what}: there is no precision '{text}'{did_you_mean(text, _NAMES)}; there are {listed}")
+    return _NAMES[text]
+
+
+def check_precision(precision: Precision | None, target: Target) -> None:
+    """Raises `CompileError` for a precision that a target cannot give: float16 without instructions that convert it.
+
+    Any target loads bf16 and widens it by a shift. x86 without F16C would call a function for each element of f16.
+    """
+    if precision is not Precision.F16 or target.kind != "llvm" or target.architecture not in _X86:
+        return
+    if not target.has_feature("f16c") and not target.has_feature("avx512f"):
+        products = "bf16" if has_bf16_products(target) else "bf16 (in memory; products in float32)"
+        raise CompileError(
+            f"precision f16: the CPU {target.cpu} has no instructions that convert float16 (F16C); available are f32 "
+            f"and {products}"
+        )
