@@ -32,6 +32,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from weft.analysis.accesses import Context as AccessContext
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
@@ -510,7 +511,8 @@ def _check_call_facts(
     own: Collection[_Differences],
 ) -> None:
     """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
-    run time; the caller may assume the same (`own`)."""
+    run time; the caller may assume the same (`own`), or call under a condition that implies them."""
+    own = {*own, *_conditions_around(op, names)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     loops = (loop for loop in ancestors(op) if isinstance(loop, ForOp))
     empty = {("<=", names.of_index(Index.of(loop.extent))) for loop in loops}
@@ -536,6 +538,14 @@ def _check_call_facts(
             continue  # data decide: `tir-state-preconditions` has given a remark
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
+
+
+def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
+    """The conditions under which a call runs."""
+    conditions = AccessContext.around(op).conditions
+    at_most = {("<=", names.of_index(index) * -1) for index in conditions.positives}
+    equal = {("==", names.of_index(index)) for index in conditions.zeros}
+    return {frozenset({difference}) for difference in at_most | equal}
 
 
 _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
