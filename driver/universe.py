@@ -97,6 +97,7 @@ PASSES: Mapping[str, str] = {
     "tir-lower-thread-reductions": "weft.passes.tir.tir_lower_thread_reductions:LowerThreadReductionsPass",
     "tir-lower-tiles": "weft.passes.tir.tir_lower_tiles:LowerTilesPass",
     "tir-lower-vectorized": "weft.passes.tir.tir_lower_vectorized:LowerVectorizedPass",
+    "tir-narrow-vectors": "weft.passes.tir.tir_narrow_vectors:NarrowVectorsPass",
     "tir-outline-kernels": "weft.passes.tir.tir_outline_kernels:OutlineKernelsPass",
     "tir-partition-blocks": "weft.passes.tir.tir_partition_blocks:PartitionBlocksPass",
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",

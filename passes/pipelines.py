@@ -42,6 +42,7 @@ from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_lower_thread_reductions import LowerThreadReductionsPass
 from weft.passes.tir.tir_lower_tiles import LowerTilesPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
+from weft.passes.tir.tir_narrow_vectors import NarrowVectorsPass
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
@@ -132,6 +133,9 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         *(() if registered is None else (CheckScopesPass(kind),)),
         # Before vectorization: a condition that is hoisted out of the loop needs no mask.
         PartitionLoopsPass(),
+        # After partitioning, which leaves conditions in remainders; before vectorization, which makes masks of them. C
+        # compilers choose widths by themselves.
+        *((NarrowVectorsPass(Target.parse(target).vector_bytes),) if kind == "llvm" else ()),
         # After partitioning, which removes conditions around the checks; before vectorization: lanes do not log.
         *((HoistChecksPass(),) if options.checked else ()),
         # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
