@@ -64,6 +64,7 @@ PASSES: Mapping[str, str] = {
     "graph-simplify": "weft.passes.graph.graph_simplify:GraphSimplifyPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
     "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
+    "low-choose-threads": "weft.passes.low.low_choose_threads:ChooseThreadsPass",
     "low-expand-math": "weft.passes.low.low_expand_math:LowExpandMathPass",
     "low-forward-stores": "weft.passes.low.low_forward_stores:ForwardStoresPass",
     "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",

@@ -15,6 +15,7 @@ from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
 from weft.passes.graph.plan_memory import PlanMemoryPass
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.low.low_choose_threads import ChooseThreadsPass
 from weft.passes.low.low_expand_math import LowExpandMathPass
 from weft.passes.low.low_forward_stores import ForwardStoresPass
 from weft.passes.low.low_legalize import TARGETS as LEGALIZED
@@ -222,6 +223,8 @@ def _loops_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerDotsPass(target),
         # After rules registered by users, which take precedence. C compilers expand functions themselves.
         *((LowExpandMathPass(target),) if kind in ("llvm", *GPU_KINDS) else ()),
-        # Last: it rewrites what the passes before have left or inserted.
+        # It rewrites what the passes before have left or inserted.
         *((LowLegalizePass(target),) if kind in LEGALIZED else ()),
+        # Last: functions are expanded to the instructions that it counts.
+        *((ChooseThreadsPass(target),) if kind in ("llvm", "c") else ()),
     )
