@@ -24,8 +24,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.block_patterns import pattern_of
 from weft.analysis.index import Index
-from weft.analysis.integer_ranges import is_parameter
-from weft.analysis.structure import child_blocks, is_plain, why_not_plain
+from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
+from weft.analysis.structure import child_blocks, function_of, is_plain, why_not_plain
 from weft.autoschedule.contraction import few_rows
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
@@ -102,14 +102,21 @@ def _version(function: FuncOp, bound: ExtentBound, name: str) -> FuncOp:
 
 
 def _choose(call: CallOp, bound: ExtentBound, version: FuncOp) -> None:
-    """Let a call choose between its callee and a version of it."""
+    """Let a call choose between its callee and a version of it; ranges of the caller may decide."""
     place = _place(bound)
     if place is None:
         raise InternalError("a version is for an extent of no parameter")
     parameter, dimension = place
-    extent = Index.of(dim_before(call.arguments[parameter], dimension, call))
-    few = compare_before("sle", extent, Index.of(bound.most), call)
+    buffer = call.arguments[parameter]
+    stated = dynamic_extents_of(function_of(call)).get((buffer, dimension))
+    low, high = (None, None) if stated is None else range_of(stated)
+    if low is not None and low > bound.most:
+        return
     other = CallOp(version.sym_name.data, call.arguments, ())
     other.location = call.location
-    general = copy_of(call)
-    Rewriter.replace_op(call, if_around(few, [other], [general]), [])
+    if high is not None and high <= bound.most:
+        Rewriter.replace_op(call, other)
+        return
+    extent = Index.of(dim_before(buffer, dimension, call) if stated is None else stated)
+    few = compare_before("sle", extent, Index.of(bound.most), call)
+    Rewriter.replace_op(call, if_around(few, [other], [copy_of(call)]), [])

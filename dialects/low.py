@@ -275,8 +275,8 @@ def symbols_of(function: FuncOp) -> tuple[str, ...]:
 
 @irdl_op_definition
 class ParallelForOp(IRDLOperation):
-    """Iterations 0 .. extent-1, spread over the threads of the target; if there is a condition that does not hold, all of
-    them run on the calling thread.
+    """Iterations 0 .. extent-1, spread over the threads of the target. If there is a condition that does not hold, the
+    calling thread runs all of them.
 
     ```mlir
     low.parallel_for %i in %n if %pays {

@@ -47,6 +47,6 @@ def _add_versions(pipeline: Pipeline) -> None:
     skip: set[str] = set()
     if options.database is not None:
         skip |= tuned_records(module, pipeline.target, options.database, options.require_tuned).keys()
-    for schedule in schedules_of(module) if options.scheduled else ():
-        skip |= scheduled_by(schedule, module)
+    for trace in schedules_of(module) if options.scheduled else ():
+        skip |= scheduled_by(trace, module)
     add_kernel_versions(module, skip)

@@ -35,8 +35,7 @@ _Work: TypeAlias = "Counter[tuple[SSAValue, ...]]"
 
 @dataclass(frozen=True)
 class ChooseThreadsPass(ModulePass):
-    """Give parallel loops whose number of iterations, or of those of loops inside, is known at run time only a condition:
-    that the loop executes enough instructions to wake other threads.
+    """Give parallel loops of symbolic work a condition: that they execute enough instructions to wake other threads.
 
     ```mlir
     low.parallel_for %i in %m { scf.for %j = %c0 to %n step %c1 { 4 instructions } }

@@ -549,6 +549,8 @@ def _check_call_facts(
                 not_negative |= {n for n in names.values if frozenset({("<=", symbol(n) * -1)}) in own}
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue
+            if len(differences) == 1 and any(_implies(assumed, *differences) for assumed in own):
+                continue
             # A loop around the call has an iteration.
             given_loops = [add(extent, -1) for _, extent in empty]
             weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
@@ -560,6 +562,16 @@ def _check_call_facts(
             continue  # data decide: `tir-state-preconditions` has given a remark
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
+
+
+def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool:
+    """Whether an upper bound implies a larger one."""
+    relation, least = difference
+    if relation != "<=" or len(assumed) != 1:
+        return False
+    ((stated, most),) = assumed
+    slack = add(most, least * -1)
+    return stated == "<=" and isinstance(slack, int) and slack >= 0
 
 
 def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:

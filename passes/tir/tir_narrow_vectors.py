@@ -38,8 +38,8 @@ class NarrowVectorsPass(TirPass):
     scf.if %n - %k * 64 <= 16 { tir.for %j in 16 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     else { tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     ```
-    All lanes of a vector are computed under a mask. A row shorter than a vector of the machine would take as long as one
-    of all of these lanes.
+    All lanes of a vector are computed under a mask: a row shorter than one vector of the machine would take as long as
+    one that fills all lanes of the loop.
 
     Requires: loops without blocks (`tir-lower-blocks`), whose main parts are free of conditions
     (`tir-partition-loops`).
