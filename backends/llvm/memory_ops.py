@@ -251,8 +251,8 @@ _SMALL_BYTES_OF_FUNCTION: Final = 64 << 10
 
 
 def emit_sized_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """A buffer on the stack if it is small, else allocated by the runtime; the runtime allocates those of static size,
-    which are too large for the stack. Iterations of loops share the place on the stack, because they free the buffer."""
+    """A buffer on the stack if it is small, else allocated by the runtime, as are those of static size, which are too
+    large for the stack. Iterations of a loop share the memory on the stack, because they free the buffer."""
     result = op.results[0]
     _, length = emitter.module.types.buffer(result.type, op)
     if length is not None or emitter.small_bytes + _SMALL_BYTES > _SMALL_BYTES_OF_FUNCTION:
