@@ -20,6 +20,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import range_of
 from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     ancestors,
@@ -336,6 +337,11 @@ class BlockPattern:
         """The extent of an iterator of the block; None when it is known at run time only."""
         extent = self.block.extents[iterator.index]
         return extent if isinstance(extent, int) else None
+
+    def most_of(self, iterator: BlockArgument) -> int | None:
+        """The upper bound of the extent of an iterator; None if there is none."""
+        extent = self.block.extents[iterator.index]
+        return extent if isinstance(extent, int) else Index.of(extent).range(range_of)[1]
 
     @property
     def is_reduction(self) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern
+from weft.analysis.index import Index
+from weft.analysis.integer_ranges import range_of
 from weft.analysis.structure import consumers_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import product
@@ -22,7 +24,7 @@ from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
-from weft.plans.roles import ContractionRoles, Factor, contraction_roles
+from weft.plans.roles import ContractionRoles, ExtentBound, Factor, contraction_roles
 from weft.plans.tile_plan import Factors, Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
 
@@ -167,8 +169,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if roles is None or roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
-    paying = fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
-    many = rows is None or rows >= paying
+    many = roles.most_rows is None or roles.most_rows >= _paying_rows(right)
     ahead = right.constant and not roles.same_buffer
     pack_left = left.contiguous and not roles.same_buffer and decisions.decide(many)
     tile = _tile(roles, target, pack_left, decisions)
@@ -237,6 +238,23 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
         unrolled=tuple(loops.unrolled),
         threads=plan.threads,
     )
+
+
+def _paying_rows(right: Factor) -> int:
+    """The number of rows from which packing the right factor pays."""
+    return fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
+
+
+def few_rows(pattern: BlockPattern) -> ExtentBound | None:
+    """The number of rows up to which a contraction of a symbolic number of rows has another schedule: panels are not
+    packed for them. None if they never are, or when the program is built."""
+    roles = contraction_roles(pattern)
+    if roles is None or roles.row is None or roles.row_count is not None or roles.right.constant or roles.same_buffer:
+        return None
+    extent, most = pattern.block.extents[roles.row], _paying_rows(roles.right) - 1
+    low, high = Index.of(extent).range(range_of)
+    is_decided = (low is not None and low > most) or (high is not None and high <= most)
+    return None if is_decided or isinstance(extent, int) else ExtentBound(extent, most)
 
 
 def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: Decisions) -> RegisterTile:

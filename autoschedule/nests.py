@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import Final
 
+from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, why_in_order
@@ -29,6 +30,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
@@ -151,13 +153,26 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
     loop, last = iterator.index, len(iterators_of(pattern)) - 1
     lanes = lanes_for(pattern, target) * decisions.choose(_WIDTHS, _vectors_at_once(pattern, target))
     if loop == last:
-        first = _dense_from(pattern, shared)
+        first = max(_dense_from(pattern, shared), _cut_at(pattern, lanes_for(pattern, target)))
         splits = _strip(first, _extent_from(pattern, first), lanes)
         return TilePlan(fused=(_loops(range(first, last + 1)),), splits=splits, order=_inner(first, splits), threads=())
     splits = _strip(loop, pattern.extent_of(iterator), lanes)
     others = _loops(at for at in range(shared, last + 1) if at != loop)
     outer = splits[0].parts[:-1] if splits else ()
     return TilePlan(splits=splits, order=(*others, *outer, *_inner(loop, splits)), threads=())
+
+
+def _cut_at(pattern: BlockPattern, lanes: int) -> int:
+    """The first loop inside of those that `tir-partition-loops` cuts where a condition changes, as for an array of a
+    symbolic extent in a concatenation; 0 without one, and if there are fewer iterations inside than lanes."""
+    iterators = iterators_of(pattern)
+    inner = 0
+    for branch in operations_in(pattern.block):
+        test = branch.cond.owner if isinstance(branch, scf.IfOp) else None
+        if isinstance(test, arith.CmpiOp) and test.lhs in iterators and not Index.of(test.rhs).is_constant:
+            inner = max(inner, iterators.index(test.lhs) + 1)
+    extent = _extent_from(pattern, inner)
+    return inner if inner < len(iterators) and (extent is None or extent >= lanes) else 0
 
 
 def _extent_from(pattern: BlockPattern, first: int) -> int | None:

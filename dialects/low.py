@@ -39,6 +39,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     VectorType,
+    i1,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import (
@@ -274,25 +275,27 @@ def symbols_of(function: FuncOp) -> tuple[str, ...]:
 
 @irdl_op_definition
 class ParallelForOp(IRDLOperation):
-    """Iterations 0 .. extent-1, spread over the threads of the target.
+    """Iterations 0 .. extent-1, spread over the threads of the target. If there is a condition that does not hold, the
+    calling thread runs all of them.
 
     ```mlir
-    low.parallel_for %i in %n {
+    low.parallel_for %i in %n if %pays {
       memref.store %zero, %A[%i] : memref<?xf32>
     }
     ```
-    Syntax: `low.parallel_for %i in %extent [attributes {...}] { body }`
+    Syntax: `low.parallel_for %i in %extent [if %condition] [attributes {...}] { body }`
     """
 
     name = "low.parallel_for"
 
     extent = operand_def(IndexType)
+    condition = opt_operand_def(i1)
     body = region_def()
 
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
-    def __init__(self, extent: SSAValue, body: Region) -> None:
-        super().__init__(operands=[extent], regions=[body])
+    def __init__(self, extent: SSAValue, body: Region, condition: SSAValue | None = None) -> None:
+        super().__init__(operands=[extent, condition], regions=[body])
 
     @property
     def induction_variable(self) -> BlockArgument:
@@ -308,13 +311,16 @@ class ParallelForOp(IRDLOperation):
         variable = parser.parse_argument(expect_type=False)
         parser.parse_keyword("in")
         extent = parser.parse_operand(IndexType())
+        condition = parser.parse_operand(i1) if parser.parse_optional_keyword("if") is not None else None
         attributes, body = parse_annotations_and_body(parser, (variable.resolve(IndexType()),))
-        op = cls(extent, body)
+        op = cls(extent, body, condition)
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", self.induction_variable, " in ", self.extent)
+        if self.condition is not None:
+            write(printer, " if ", self.condition)
         print_annotations_and_body(printer, self.attributes, self.body)
 
     @staticmethod

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weft.autoschedule.default_schedule import scheduled_by
+from weft.autoschedule.kernel_versions import add_kernel_versions
 from weft.driver.kernels import compile_kernels
 from weft.driver.model_report import ModelReport, report_of
 from weft.driver.pipeline import Pipeline
 from weft.driver.stages import load, schedule, to_low, to_tir
+from weft.driver.tuned_schedules import tuned_records
+from weft.passes.module_functions import schedules_of
 from weft.runtime.library import Library
 
 
@@ -26,9 +30,23 @@ def take_kernels(pipeline: Pipeline) -> Pipeline:
     """Compile the kernels of a model apart, and describe them; other programs stay as they are."""
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
+    source = ModelReport(pipeline.module, pipeline.target)
+    _add_versions(pipeline)
     if not pipeline.options.can_compile_apart(pipeline.target):
         return pipeline
-    source = ModelReport(pipeline.module, pipeline.target)
     compiled = compile_kernels(pipeline)
     source.taken(compiled.kernels)
     return replace(compiled, report=source) if compiled.kernels else compiled
+
+
+def _add_versions(pipeline: Pipeline) -> None:
+    """Add versions of kernels for few iterations, except of kernels that users scheduled or tuned."""
+    module, options = pipeline.module, pipeline.options
+    if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
+        return
+    skip: set[str] = set()
+    if options.database is not None:
+        skip |= tuned_records(module, pipeline.target, options.database, options.require_tuned).keys()
+    for trace in schedules_of(module) if options.scheduled else ():
+        skip |= scheduled_by(trace, module)
+    add_kernel_versions(module, skip)

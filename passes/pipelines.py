@@ -18,6 +18,7 @@ from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
 from weft.passes.graph.plan_memory import PlanMemoryPass
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.low.low_choose_threads import ChooseThreadsPass
 from weft.passes.low.low_expand_math import LowExpandMathPass
 from weft.passes.low.low_forward_stores import ForwardStoresPass
 from weft.passes.low.low_legalize import TARGETS as LEGALIZED
@@ -45,6 +46,7 @@ from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_lower_thread_reductions import LowerThreadReductionsPass
 from weft.passes.tir.tir_lower_tiles import LowerTilesPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
+from weft.passes.tir.tir_narrow_vectors import NarrowVectorsPass
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
@@ -143,6 +145,9 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         *(() if registered is None else (CheckScopesPass(kind),)),
         # Before vectorization: a condition that is hoisted out of the loop needs no mask.
         PartitionLoopsPass(),
+        # After partitioning, which leaves conditions in remainders; before vectorization, which makes masks of them. C
+        # compilers choose widths by themselves.
+        *((NarrowVectorsPass(Target.parse(target).vector_bytes),) if kind == "llvm" else ()),
         # After partitioning, which removes conditions around the checks; before vectorization: lanes do not log.
         *((HoistChecksPass(),) if options.checked else ()),
         # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
@@ -229,6 +234,8 @@ def _loops_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerDotsPass(target),
         # After rules registered by users, which take precedence. C compilers expand functions themselves.
         *((LowExpandMathPass(target),) if kind in ("llvm", *GPU_KINDS) else ()),
-        # Last: it rewrites what the passes before have left or inserted.
+        # It rewrites what the passes before have left or inserted.
         *((LowLegalizePass(target),) if kind in LEGALIZED else ()),
+        # Last: functions are expanded to the instructions that it counts.
+        *((ChooseThreadsPass(target),) if kind in ("llvm", "c") else ()),
     )

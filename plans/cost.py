@@ -108,5 +108,10 @@ def threads_pay_from(processor: Processor) -> int:
     return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 
+def instructions_pay_from(processor: Processor) -> int:
+    """The least number of instructions for which other threads are woken, if it is known at run time only."""
+    return int(fitted.INSTRUCTIONS_PAY * processor.waking_cycles)
+
+
 _LANES: Final = 8
 """Elements of 4 bytes in a vector of 32."""

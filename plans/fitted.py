@@ -53,6 +53,8 @@ SYMBOLIC_PIXELS: Final = 56
 
 THREADS_PAY: Final = 8
 """Cycles of work on one core, per cycle of waking other threads, from which waking them pays."""
+INSTRUCTIONS_PAY: Final = 4
+"""Instructions, per cycle of waking other threads, from which waking them pays; about two run in a cycle."""
 ELEMENT: Final = 16
 """Scalar multiply-adds that take as long as an operation on an element in memory: 8 bytes at 6 bytes per
 cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Attribute, BlockArgument
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, slides
 from weft.analysis.constants import is_constant, is_dequantized
@@ -13,6 +13,14 @@ from weft.analysis.index import Index, Quotient
 from weft.analysis.structure import buffers_read
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
+
+
+@dataclass(frozen=True)
+class ExtentBound:
+    """An extent that is known at run time only, and an upper bound of it."""
+
+    extent: SSAValue
+    most: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,8 @@ class ContractionRoles:
     extents: tuple[int | None, ...]
     element: Attribute
     """The type of the results."""
+    most: tuple[int | None, ...]
+    """The upper bounds of the extents, which assumptions state; None without one."""
     same_buffer: bool
 
     @property
@@ -63,6 +73,10 @@ class ContractionRoles:
     @property
     def row_count(self) -> int | None:
         return 1 if self.row is None else self.extents[self.row]
+
+    @property
+    def most_rows(self) -> int | None:
+        return 1 if self.row is None else self.most[self.row]
 
 
 def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
@@ -98,6 +112,7 @@ def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
         right=right_factor,
         extents=tuple(pattern.extent_of(v) for v in pattern.block.iter_vars),
         element=write.element_type,
+        most=tuple(pattern.most_of(v) for v in pattern.block.iter_vars),
         same_buffer=left.buffer is right.buffer,
     )
 

@@ -289,12 +289,13 @@ class Library:
 
     @cached_property
     def traces(self) -> tuple[sched.FuncOp, ...]:
-        """The default schedules that were applied, one for each function that got one."""
+        """The default schedules that were applied, one for each function that got one, and for each version of it."""
         return self.trace_source()
 
     @property
     def trace(self) -> str:
-        """The default schedules as IR; empty when there are none. Each replays on the original module."""
+        """The default schedules as IR; empty when there are none. Each replays on the original module, except those of
+        versions for few iterations."""
         return "".join(str(trace) + "\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:

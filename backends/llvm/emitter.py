@@ -147,6 +147,9 @@ class FunctionEmitter:
         self.block = "entry"
         """Label of the current block."""
         self.stack_bytes = 0
+        self.small_buffers: dict[SSAValue, str] = {}
+        """Buffers of sizes known at run time only, and the memory on the stack in which they are if they are small."""
+        self.small_bytes = 0
         self.holds_vectors = False
         """Whether vectors were read or written since the innermost loop began."""
         self.has_nontemporal_stores = False

@@ -245,22 +245,74 @@ def _alignment(op: Operation) -> int:
     return max(BUFFER_ALIGNMENT, asked.value.data if isinstance(asked, IntegerAttr) else 0)
 
 
+_SMALL_BYTES: Final = 4 << 10
+"""Bytes of stack for a buffer of a size that is known at run time only; larger ones are allocated by the runtime."""
+_SMALL_BYTES_OF_FUNCTION: Final = 64 << 10
+
+
+def emit_sized_alloc(emitter: FunctionEmitter, op: Operation) -> None:
+    """A buffer on the stack if it is small, else allocated by the runtime, as are those of static size, which are too
+    large for the stack. Iterations of a loop share the memory on the stack, because they free the buffer."""
+    result = op.results[0]
+    _, length = emitter.module.types.buffer(result.type, op)
+    if length is not None or emitter.small_bytes + _SMALL_BYTES > _SMALL_BYTES_OF_FUNCTION:
+        emit_alloc(emitter, op)
+        return
+    emitter.small_bytes += _SMALL_BYTES
+    bytes_ = _bytes(emitter, op)
+    small = emitter.small_buffers[result] = f"%{emitter.names.fresh('small')}"
+    emitter.entry.append(f"  {small} = alloca [{_SMALL_BYTES} x i8], align {BUFFER_ALIGNMENT}")
+    fits = emitter.emit(f"icmp ule i64 {bytes_}, {_SMALL_BYTES}", "is.small")
+    before, large, after = emitter.block, emitter.names.fresh("large"), emitter.names.fresh("allocated")
+    emitter.line(f"br i1 {fits}, label %{after}, label %{large}")
+    emitter.start_block(large)
+    allocated = emitter.emit(_allocation(emitter, bytes_), "large.buffer")
+    emitter.line(f"br label %{after}")
+    emitter.start_block(after)
+    emitter.name_of(result, "buffer")
+    emitter.line(f"{emitter.text(result)} = phi ptr [ {small}, %{before} ], [ {allocated}, %{large} ]")
+
+
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
     """Allocation by the runtime, aligned to a cache line."""
+    allocation = _allocation(emitter, _bytes(emitter, op))
+    emitter.name_of(op.results[0], "buffer")
+    emitter.line(f"{emitter.text(op.results[0])} = {allocation}")
+
+
+def _bytes(emitter: FunctionEmitter, op: Operation) -> str:
+    """The size of a buffer."""
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
     if _alignment(op) > BUFFER_ALIGNMENT:
         raise CompileError.at(op, f"temporaries are aligned to {BUFFER_ALIGNMENT} bytes, got {_alignment(op)}")
     if length is None:
         extent = emitter.text(op.operands[0])
-        bytes_ = emitter.emit(f"mul nuw nsw i64 {extent}, {type_.bytes}", "bytes") if type_.bytes > 1 else extent
-    else:
-        bytes_ = str(length * type_.bytes)
+        return emitter.emit(f"mul nuw nsw i64 {extent}, {type_.bytes}", "bytes") if type_.bytes > 1 else extent
+    return str(length * type_.bytes)
+
+
+def _allocation(emitter: FunctionEmitter, bytes_: str) -> str:
+    """The instruction that allocates."""
     emitter.module.declare(
         "weft_alloc", f"declare noalias nonnull align {BUFFER_ALIGNMENT} ptr @weft_alloc(i64) nounwind allocsize(0)"
     )
-    emitter.name_of(result, "buffer")
-    emitter.line(f"{emitter.text(result)} = call ptr @weft_alloc(i64 {bytes_})")
+    return f"call ptr @weft_alloc(i64 {bytes_})"
+
+
+def emit_sized_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
+    """Frees a buffer of `emit_sized_alloc`."""
+    small = emitter.small_buffers.get(op.operands[0])
+    if small is None:
+        emit_dealloc(emitter, op)
+        return
+    is_small = emitter.emit(f"icmp eq ptr {emitter.text(op.operands[0])}, {small}", "is.small")
+    free, after = emitter.names.fresh("free"), emitter.names.fresh("freed")
+    emitter.line(f"br i1 {is_small}, label %{after}, label %{free}")
+    emitter.start_block(free)
+    emit_dealloc(emitter, op)
+    emitter.line(f"br label %{after}")
+    emitter.start_block(after)
 
 
 def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
@@ -353,8 +405,8 @@ RULES: Final[Rules] = {
     **dict.fromkeys((memref.LoadOp, vector.LoadOp), emit_load),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), emit_store),
     memref.AllocaOp: emit_alloca,
-    memref.AllocOp: emit_alloc,
-    memref.DeallocOp: emit_dealloc,
+    memref.AllocOp: emit_sized_alloc,
+    memref.DeallocOp: emit_sized_dealloc,
     memref.ViewOp: emit_view,
     vector.MaskedLoadOp: emit_masked_load,
     vector.MaskedStoreOp: emit_masked_store,

@@ -9,6 +9,8 @@ The loop calls the runtime with a closure, a struct on the stack of the captured
     define void @f.parallel(i64 %begin, i64 %end, ptr %closure)     unpacks the closure, and calls
     define void @f.parallel.body(i64 %begin, i64 %end, ptr noalias %A, ...)
 
+If the loop has a condition that does not hold, the calling thread calls `@f.parallel` for all iterations.
+
 The body is a separate function, and not inlined, because only parameters can be marked as not overlapping.
 """
 
@@ -53,7 +55,18 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
             slot = emitter.emit(f"getelementptr inbounds {struct}, ptr {closure}, i64 0, i32 {number}", "slot")
             emitter.line(f"store {type_} {emitter.text(value)}, ptr {slot}")
     extent = emitter.text(op.operands[0])
-    emitter.line(f"call void @weft_parallel_for(ptr @{quoted(worker)}, ptr {closure}, i64 {extent})")
+    spread = f"call void @weft_parallel_for(ptr @{quoted(worker)}, ptr {closure}, i64 {extent})"
+    if len(op.operands) == 1:
+        emitter.line(spread)
+        return
+    threads, alone, after = (emitter.names.fresh(label) for label in ("on.threads", "alone", "after"))
+    emitter.line(f"br i1 {emitter.text(op.operands[1])}, label %{threads}, label %{alone}")
+    calls = {threads: spread, alone: f"call void @{quoted(worker)}(i64 0, i64 {extent}, ptr {closure})"}
+    for label, call in calls.items():
+        emitter.start_block(label)
+        emitter.line(call)
+        emitter.line(f"br label %{after}")
+    emitter.start_block(after)
 
 
 def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:

@@ -77,6 +77,12 @@ def _products() -> list[DynamicRow]:
             lambda m: [Input((m, 784)), Input((784, 128)), Input((128,))],
             lambda x, w, b, **_: G.relu(G.add(G.matmul(x, w), b)),
         ),
+        DynamicRow(
+            "few rows m x 256 x 512, not constant",
+            {"m": (1, 3, 7, 11)},
+            lambda m: [Input((m, 256)), Input((256, 512))],
+            lambda x, w, **_: G.matmul(x, w),
+        ),
     ]
 
 
@@ -116,6 +122,12 @@ def _attention() -> list[DynamicRow]:
             lambda q, k, v, pk, pv, **_: G.cached_attention(q, k, v, pk, pv),
         ),
         DynamicRow(
+            "cached attention p + s, 8 heads of 64",
+            {"p": (1, 15, 97, 511), "s": (1, 1, 3, 16)},
+            lambda p, s: [Input((1, 8, s, 64))] * 3 + [Input((1, 8, p, 64))] * 2,
+            lambda q, k, v, pk, pv, **_: G.cached_attention(q, k, v, pk, pv),
+        ),
+        DynamicRow(
             "cache append, 8 heads of 64",
             {"p": (1, 15, 97, 511)},
             lambda p: [Input((1, 8, p, 64)), Input((1, 8, 1, 64))],
@@ -148,6 +160,12 @@ def _rows_of_elements() -> list[DynamicRow]:
             lambda x, g, b, **_: G.layer_norm(x, g, b),
         ),
         DynamicRow("rms norm m x 1024", {"m": (1, 7, 65, 512)}, of(1024, (1024,)), lambda x, g, **_: G.rms_norm(x, g)),
+        DynamicRow(
+            "softmax m x n, short rows",
+            {"m": (7, 64, 500, 2000), "n": (3, 10, 33, 50)},
+            square,
+            lambda x, **_: G.softmax(x),
+        ),
         DynamicRow(
             "softmax 4 x s x s", {"s": (1, 16, 127, 384)}, lambda s: [Input((4, s, s))], lambda x, **_: G.softmax(x)
         ),
@@ -251,6 +269,12 @@ def _moved() -> list[DynamicRow]:
             {"n": (1, 2, 3, 4), **images},
             lambda n, h, w: [Input((n, 8, h, w))],
             lambda x, **_: G.resize2d(x, scales=(2.0, 2.0), method="linear"),
+        ),
+        DynamicRow(
+            "tanh of joined m x 64 and n x 64",
+            {"m": (1, 7, 65, 512), "n": (1, 15, 127, 512)},
+            lambda m, n: [Input((m, 64)), Input((n, 64))],
+            lambda x, y, **_: G.tanh(G.concatenate([x, y], axis=0)),
         ),
         DynamicRow(
             "pad m x n",

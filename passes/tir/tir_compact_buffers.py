@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -25,6 +25,7 @@ from weft.passes.index_ops import defining_block, index_before, insert_before, s
 from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of
 
+_DIVISIONS: Final = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp)
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 
 
@@ -142,8 +143,8 @@ def _conditions_around(op: Operation) -> list[Index]:
 
 @dataclass(frozen=True)
 class _FixedIn:
-    """Tells what is fixed in a scope: values defined around it, or its own loop variable. Which thread it is does not
-    count as fixed for what all threads of a block share."""
+    """Tells what is fixed in a scope: values defined around it, its own loop variable, and quotients and remainders by
+    symbols that it computes. Which thread it is does not count as fixed for what all threads of a block share."""
 
     scope: Block
     for_all_threads: bool = False
@@ -155,7 +156,7 @@ class _FixedIn:
             if isinstance(owner, ForOp) and (runs_over_threads(owner) or VIRTUAL_THREADS in owner.attributes):
                 return False
         if home is self.scope:
-            return not isinstance(value, OpResult)
+            return not isinstance(value, OpResult) or isinstance(value.op, _DIVISIONS)
         return home is not None and home.is_ancestor(self.scope)
 
 

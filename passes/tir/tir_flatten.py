@@ -9,7 +9,7 @@ from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -32,6 +32,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from weft.analysis.accesses import Context as AccessContext
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
@@ -211,6 +212,12 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
     return found
 
 
+def _changes_in(loop: ForOp | scf.IfOp, values: Sequence[SSAValue]) -> bool:
+    """Whether values are computed in a loop or condition, or by the threads that the loop is bound to."""
+    is_bound = isinstance(loop, ForOp) and loop.thread_axis is not None
+    return is_bound or any(loop.is_ancestor(value.owner) for value in values)
+
+
 def _is_in_kernel(op: Operation) -> bool:
     """Whether an op stands in a loop over threads or blocks of threads."""
     return any(isinstance(parent, ForOp) and parent.thread_axis is not None for parent in ancestors(op))
@@ -233,6 +240,8 @@ class _Flattener:
         self.names = ExtentNames()
         """Symbols as polynomials of others, where the function's own facts tell them."""
         self.own_facts: set[_Differences] = set()
+        self.products: dict[tuple[Index, Index, Block | None], Index] = {}
+        """Products of two indices, and the block that computes them."""
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
@@ -304,7 +313,7 @@ class _Flattener:
         """The index of an element, computed before `op`."""
         total = Index({})
         for dimension in reversed(range(len(indices))):
-            total = total + product_before(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
+            total = total + self._product(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
@@ -315,11 +324,25 @@ class _Flattener:
         stride = Index({}, 1)
         for at in reversed(range(dimension, len(shape))):
             if at + 1 < len(shape):
-                stride = product_before(Index.of(shape[at + 1]), stride, op)
+                stride = self._product(Index.of(shape[at + 1]), stride, op)
             if at in aligned and stride.is_constant:
                 factor, offset = aligned[at]
                 stride = Index({}, stride.constant + (offset - stride.constant) % factor)
         return stride
+
+    def _product(self, left: Index, right: Index, op: Operation) -> Index:
+        """The product of two indices. If both vary it is computed once for all accesses, before the outermost loop or
+        condition around `op` in which they do not: passes compare the places of accesses by their values."""
+        if left.is_constant or right.is_constant:
+            return product_before(left, right, op)
+        values = [*left.values(), *right.values()]
+        anchor = op
+        while isinstance(parent := anchor.parent_op(), ForOp | scf.IfOp) and not _changes_in(parent, values):
+            anchor = parent
+        key = left, right, anchor.parent
+        if key not in self.products:
+            self.products[key] = product_before(left, right, anchor)
+        return self.products[key]
 
     def _flatten_access(self, op: BufferAccess) -> None:
         buffer = op.memref if isinstance(op, memref.LoadOp | memref.StoreOp) else op.buffer
@@ -510,7 +533,8 @@ def _check_call_facts(
     own: Collection[_Differences],
 ) -> None:
     """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
-    run time; the caller may assume the same (`own`)."""
+    run time; the caller may assume the same (`own`), or call under a condition that implies them."""
+    own = {*own, *_conditions_around(op, names)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     loops = (loop for loop in ancestors(op) if isinstance(loop, ForOp))
     empty = {("<=", names.of_index(Index.of(loop.extent))) for loop in loops}
@@ -525,6 +549,8 @@ def _check_call_facts(
                 not_negative |= {n for n in names.values if frozenset({("<=", symbol(n) * -1)}) in own}
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue
+            if len(differences) == 1 and any(_implies(assumed, *differences) for assumed in own):
+                continue
             # A loop around the call has an iteration.
             given_loops = [add(extent, -1) for _, extent in empty]
             weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
@@ -536,6 +562,24 @@ def _check_call_facts(
             continue  # data decide: `tir-state-preconditions` has given a remark
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
+
+
+def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool:
+    """Whether an upper bound implies a larger one."""
+    relation, least = difference
+    if relation != "<=" or len(assumed) != 1:
+        return False
+    ((stated, most),) = assumed
+    slack = add(most, least * -1)
+    return stated == "<=" and isinstance(slack, int) and slack >= 0
+
+
+def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
+    """The conditions under which a call runs."""
+    conditions = AccessContext.around(op).conditions
+    at_most = {("<=", names.of_index(index) * -1) for index in conditions.positives}
+    equal = {("==", names.of_index(index)) for index in conditions.zeros}
+    return {frozenset({difference}) for difference in at_most | equal}
 
 
 _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]

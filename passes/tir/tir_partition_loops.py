@@ -704,6 +704,7 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
     """The remainder that a loop of at most one iteration computes; None if it has no unrolled loops over one, or
     conditions on several."""
     found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
+    inner_remainders = False
     for op in operations_in(loop.body):
         if type(op) is not scf.IfOp:
             continue
@@ -718,7 +719,8 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
                 return None
             factor, outer, inner = parts
             if any(loop.body.block is not value.owner and loop.is_ancestor(value.owner) for value in outer.values()):
-                return None
+                inner_remainders = True
+                continue
             if factor >= 0 or inner.range(ranges) != (factor + 1, 0) or not _is_alone(unrolled, op):
                 return None
             loops = found.setdefault((outer, -factor, unrolled.extent), {})
@@ -726,6 +728,9 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
     if len(found) != 1:
         return None
     (((last, step, extent), loops),) = found.items()
+    if inner_remainders and step == 1:
+        # The loops further in, which have versions too, are in registers without these.
+        return None
     # The range of a remainder is known in its normal form only.
     first = last.substitute({loop.induction_variable: Index({})}, ranges)
     quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]

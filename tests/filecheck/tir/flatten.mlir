@@ -21,10 +21,43 @@ func.func @dynamic(%A: memref<?x4xf32>, %B: memref<?x?xf32>, %s: f32) {
 // CHECK-NOT:     memref.dim
 // CHECK-NOT:     tir.assume_shape
 // CHECK:         tir.for %[[I:\w+]] in %m {
-// CHECK:           %[[a:.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + (d1 * 4)))> (%[[J:\w+]], %[[I]])
-// CHECK:           memref.load %A[%[[a]]] : memref<?xf32>
 // CHECK:           %[[b:.*]] = arith.muli %[[I]], %k : index
-// CHECK:           memref.store %[[A:\w+]], %B[%[[b]]] : memref<?xf32>
+// CHECK:           tir.for
+// CHECK:             %[[a:.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + (d1 * 4)))> (%[[J:\w+]], %[[I]])
+// CHECK:             memref.load %A[%[[a]]] : memref<?xf32>
+// CHECK:             memref.store %[[A:\w+]], %B[%[[b]]] : memref<?xf32>
+
+// -----
+
+// A product of two indices is computed once for all accesses, outside of the loops in which it does not change.
+
+func.func @products(%A: memref<?x?xf32>, %B: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %A, %c0 : memref<?x?xf32>
+  %n = memref.dim %A, %c1 : memref<?x?xf32>
+  tir.assume_shape %B[%m, %n] : memref<?x?xf32>
+  tir.for %i in %m {
+    tir.for %j in 4 {
+      %a = memref.load %A[%i, %j] : memref<?x?xf32>
+      memref.store %a, %B[%i, %j] : memref<?x?xf32>
+    }
+    tir.for %j in %m {
+      %a = memref.load %A[%j, %i] : memref<?x?xf32>
+      memref.store %a, %B[%j, %i] : memref<?x?xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @products
+// CHECK:         tir.for %[[I:\w+]] in %m {
+// CHECK-NEXT:      %[[ROW:.*]] = arith.muli %[[I]], %n : index
+// CHECK-NEXT:      tir.for %{{\w+}} in 4 {
+// CHECK-NOT:         arith.muli
+// CHECK:           tir.for %[[J:\w+]] in %m {
+// CHECK-NEXT:        %[[OTHER:.*]] = arith.muli %[[J]], %n : index
+// CHECK-NOT:         arith.muli
+// CHECK:             memref.store
 
 // -----
 

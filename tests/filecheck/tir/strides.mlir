@@ -12,7 +12,7 @@
 // LOW: scf.for %[[I:\w+]]
 // LOW-NEXT: %[[ROW:.*]] = arith.muli %[[I]], %s : index
 // LOW: scf.for %[[J:\w+]]
-// LOW-NEXT: %[[AT:.*]] = arith.addi %[[J]], %[[ROW]] : index
+// LOW-NEXT: %[[AT:.*]] = arith.addi %[[ROW]], %[[J]] : index
 // LOW-NEXT: memref.load %A[%[[AT]]] : memref<?xf32>
 // A stride that calls decide may be negative: addresses may lie before the first element.
 // LLVM: define void @weft_function_double(ptr noalias {{.*}} %A, ptr noalias {{.*}} %C, i64 %m, i64 %n, i64 %s)

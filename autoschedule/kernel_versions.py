@@ -1,0 +1,122 @@
+"""Versions of kernels for few iterations of a loop, chosen by host code at the call.
+
+    func.call @matmul(%x, %w, %y)
+    // becomes
+    %c0 = arith.constant 0 : index
+    %m = memref.dim %x, %c0 : memref<?x784xf32>
+    %few = arith.cmpi sle, %m, %c11 : index
+    scf.if %few { func.call @matmul_few(%x, %w, %y) } else { func.call @matmul(%x, %w, %y) }
+
+The version is the same function with `tir.assume [%m] <= [11]`, so that the same rules plan it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final, cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.block_patterns import pattern_of
+from weft.analysis.index import Index
+from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
+from weft.analysis.structure import child_blocks, function_of, is_plain, why_not_plain
+from weft.autoschedule.contraction import few_rows
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.dialects.traversal import copy_of
+from weft.passes.index_ops import compare_before, dim_before, if_around
+from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.tir.nest import buffer_functions
+from weft.plans.roles import ExtentBound
+from weft.support.errors import InternalError
+from weft.support.names import free_name
+
+_PRIVATE: Final = StringAttr("private")
+
+
+def add_kernel_versions(module: ModuleOp, skip: Collection[str] = ()) -> None:
+    """Let calls of the kernels of a module, except those named in `skip`, choose a version for few iterations of a loop
+    if its default schedule differs from that for many."""
+    names = named_ops(module)
+    for name, calls in _calls_of_kernels(module, names).items():
+        function = names[name]
+        if name in skip or not isinstance(function, FuncOp) or why_not_plain(function) is not None:
+            continue
+        bound = _bound_of(function)
+        if bound is not None:
+            version = _version(function, bound, free_name(f"{name}_few", names))
+            names[version.sym_name.data] = version
+            for call in calls:
+                _choose(call, bound, version)
+
+
+def _calls_of_kernels(module: ModuleOp, names: Mapping[str, Operation]) -> dict[str, list[CallOp]]:
+    """The calls of private functions over buffers that have no other uses, and that call none themselves."""
+    calls: dict[str, list[CallOp]] = {}
+    otherwise: set[str] = set()
+    for name, holder in names.items():
+        for symbol, op in symbol_uses(holder):
+            if isinstance(op, CallOp):
+                calls.setdefault(symbol, []).append(op)
+                otherwise.add(name)
+            elif op is not holder:
+                otherwise.add(symbol)
+    kernels = {op.sym_name.data for op in buffer_functions(module) if op.sym_visibility == _PRIVATE}
+    return {name: found for name, found in calls.items() if name in kernels - otherwise}
+
+
+def _bound_of(function: FuncOp) -> ExtentBound | None:
+    """The number of iterations up to which a plain function gets a version, by the first block that has one."""
+    for block in child_blocks(function):
+        bound = few_rows(pattern_of(block)) if is_plain(block) else None
+        if bound is not None and _place(bound) is not None:
+            return bound
+    return None
+
+
+def _place(bound: ExtentBound) -> tuple[int, int] | None:
+    """The parameter and the dimension that an extent is; None if it is computed."""
+    dim = bound.extent.owner
+    if not isinstance(dim, memref.DimOp) or not isinstance(dim.source, BlockArgument) or not is_parameter(dim.source):
+        return None
+    dimension = constant_integer(dim.index)
+    return None if dimension is None else (dim.source.index, dimension)
+
+
+def _version(function: FuncOp, bound: ExtentBound, name: str) -> FuncOp:
+    """A copy of a function, inserted after it, that assumes a bound."""
+    values: dict[SSAValue, SSAValue] = {}
+    copy = copy_of(function, values)
+    copy.sym_name = StringAttr(name)
+    extent = values[bound.extent]
+    assumed = AssumeOp(AffineExpr.dimension(0), Relation.AT_MOST, AffineExpr.constant(bound.most), [extent])
+    Rewriter.insert_op(assumed, InsertPoint.after(cast("Operation", extent.owner)))
+    Rewriter.insert_op(copy, InsertPoint.after(function))
+    return copy
+
+
+def _choose(call: CallOp, bound: ExtentBound, version: FuncOp) -> None:
+    """Let a call choose between its callee and a version of it; ranges of the caller may decide."""
+    place = _place(bound)
+    if place is None:
+        raise InternalError("a version is for an extent of no parameter")
+    parameter, dimension = place
+    buffer = call.arguments[parameter]
+    stated = dynamic_extents_of(function_of(call)).get((buffer, dimension))
+    low, high = (None, None) if stated is None else range_of(stated)
+    if low is not None and low > bound.most:
+        return
+    other = CallOp(version.sym_name.data, call.arguments, ())
+    other.location = call.location
+    if high is not None and high <= bound.most:
+        Rewriter.replace_op(call, other)
+        return
+    extent = Index.of(dim_before(buffer, dimension, call) if stated is None else stated)
+    few = compare_before("sle", extent, Index.of(bound.most), call)
+    Rewriter.replace_op(call, if_around(few, [other], [copy_of(call)]), [])

@@ -1,0 +1,105 @@
+"""tir-narrow-vectors: give short remainders of symbolic extents narrower vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.func import FuncOp
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.index import Index, RangeOf
+from weft.analysis.integer_ranges import is_symbol, leaves
+from weft.dialects.effects import only_computes
+from weft.dialects.element_types import bytes_of
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.index_ops import compare_before, if_around
+from weft.passes.schedule.loop_nests import set_loop_extent
+from weft.passes.tir.guards import comparisons
+from weft.passes.tir.nest import TirPass, buffer_type, remembered_ranges
+from weft.support.statistics import Statistic
+
+_NARROWED: Final = Statistic("tir-narrow-vectors", "loops-narrowed", "vectorized loops with a narrower version")
+_SHARE: Final = 4
+"""Lanes of a vectorized loop per lane of its narrower version."""
+
+
+@dataclass(frozen=True)
+class NarrowVectorsPass(TirPass):
+    """Let a condition choose a quarter of the lanes of a vectorized loop, if these are several vectors of the machine
+    and the first lanes that run are a symbolic number.
+
+    ```mlir
+    tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } }
+    // becomes, with vectors of 64 bytes
+    scf.if %n - %k * 64 <= 16 { tir.for %j in 16 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
+    else { tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
+    ```
+    All lanes of a vector are computed under a mask: a row shorter than one vector of the machine would take as long as
+    one that fills all lanes of the loop.
+
+    Requires: loops without blocks (`tir-lower-blocks`), whose main parts are free of conditions
+    (`tir-partition-loops`).
+
+    Leaves: the same.
+    """
+
+    name = "tir-narrow-vectors"
+
+    vector_bytes: int = 64
+    """Bytes of a vector of the machine."""
+
+    def rewrite(self, function: FuncOp) -> None:
+        ranges = remembered_ranges()
+        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+            lanes = self._lanes(loop)
+            last = None if lanes is None else _last_lane(loop, ranges)
+            if lanes is not None and last is not None:
+                _NARROWED.add()
+                _narrow(loop, lanes, last)
+
+    def _lanes(self, loop: ForOp) -> int | None:
+        """The lanes of the narrower version; None if these are not vectors of the machine."""
+        if loop.kind.data is not LoopKind.VECTORIZED or not isinstance(loop.extent, int) or loop.extent % _SHARE:
+            return None
+        accessed = [op.memref for op in operations_in(loop) if isinstance(op, memref.LoadOp | memref.StoreOp)]
+        widest = max((bytes_of(buffer_type(buffer).element_type) for buffer in accessed), default=0)
+        lanes = loop.extent // _SHARE
+        return lanes if lanes * widest >= self.vector_bytes else None
+
+
+def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
+    """The last lane that runs, by the condition of all that a vectorized loop does; None if symbols do not decide it,
+    or if there are other conditions on lanes."""
+    conditions = [op for op in loop.body.block.ops if isinstance(op, scf.IfOp)]
+    if len(conditions) != 1 or conditions[0].results or conditions[0].false_region.blocks:
+        return None
+    if any(not only_computes(op) for op in loop.body.block.ops if op is not conditions[0]):
+        return None
+    variable, found = loop.induction_variable, set[Index]()
+    for _, constraint in comparisons(conditions[0].cond, ranges):
+        if constraint.index.depends_on([variable]):
+            last = constraint.index + Index.of(variable)
+            if constraint.equality or last.depends_on([variable]):
+                return None
+            found.add(last)
+    if len(found) != 1:
+        return None
+    (last,) = found
+    values = list(last.values())
+    is_outside = not any(loop.is_ancestor(value.owner) for value in values)
+    return last if is_outside and any(is_symbol(leaf) for value in values for leaf in leaves(value)) else None
+
+
+def _narrow(loop: ForOp, lanes: int, last: Index) -> None:
+    """Replace a vectorized loop by a choice between a version of `lanes` lanes and itself."""
+    is_short = compare_before("slt", last, Index({}, lanes), loop)
+    narrow, wide = copy_of(loop), copy_of(loop)
+    choice = if_around(is_short, [narrow], [wide])
+    choice.location = loop.location
+    Rewriter.insert_op(choice, InsertPoint.before(loop))
+    set_loop_extent(narrow, lanes)
+    Rewriter.erase_op(loop)
