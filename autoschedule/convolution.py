@@ -68,7 +68,8 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     row = _row(roles)
     tile = _tile(roles, row, lanes, target, decisions)
     row = None if roles.sums_one_window and tile.rows == 1 else row
-    slow = None if is_inlined else next(iter(roles.windowed), None)
+    has_interior = roles.sums_one_window and roles.has_symbolic_space and (is_inlined or border is None)
+    slow = None if is_inlined or has_interior else next(iter(roles.windowed), None)
     column = roles.column
     outer: dict[int, Loop] = {at: (at,) for at in range(len(roles.extents)) if at not in roles.reduced}
     splits = [Split((column,), (None, tile.vectors, tile.lanes))]
@@ -89,12 +90,14 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     order += [] if piece is None else [piece]
     order += [outer.pop(at) for at in roles.channels if at != column]
     last = outer.pop(column)
-    order += [*(outer[at] for at in sorted(outer)), last]
+    rest = [outer[at] for at in sorted(outer)]
+    # Rows inside, so that masks of lanes are computed once for all of them.
+    order += [last, *rest] if has_interior else [*rest, last]
     reduced: list[Loop] = [(at,) for at in _window(roles)]
     # The longer side outside: the elements of the other are kept in registers for all of it.
     sides = [*rows, vectors] if tile.rows >= tile.vectors else [vectors, *rows]
     # Columns that a stride steps over are laid out apart from those that it meets, so that lanes are consecutive.
-    is_parted = step > 1 and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
+    is_parted = step > 1 and not has_interior and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
     data = Staged(
         roles.data_position,
         piece,
@@ -110,11 +113,12 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         splits=tuple(splits),
         order=(*order, *reduced, *sides, lane),
         staged=(data,),
-        result=Result(last, reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
+        result=Result(order[-1], reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
         start=reduced[0],
         registers=len(sides) + 1,
         lanes=tile.lanes,
         unrolled=tuple(reduced[::-1][: _unrolled(roles, tile, decisions)]),
+        interior=order[-1] if has_interior else None,
     )
 
 
@@ -154,9 +158,8 @@ def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
     would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
     return (
-        not roles.symbolic - {*roles.pixels[:1]}
-        and roles.sums_one_window
-        and roles.stride(roles.data, roles.column) == 1
+        roles.sums_one_window
+        and (roles.stride(roles.data, roles.column) == 1 or roles.has_symbolic_space)
         and moves_only
     )
 
