@@ -68,7 +68,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     row = _row(roles)
     tile = _tile(roles, row, lanes, target, decisions)
     row = None if roles.sums_one_window and tile.rows == 1 else row
-    has_interior = roles.sums_one_window and roles.has_symbolic_space and (is_inlined or border is None)
+    has_interior = roles.has_symbolic_space and roles.column in roles.pixels and (is_inlined or border is None)
     slow = None if is_inlined or has_interior else next(iter(roles.windowed), None)
     column = roles.column
     outer: dict[int, Loop] = {at: (at,) for at in range(len(roles.extents)) if at not in roles.reduced}
@@ -128,6 +128,8 @@ def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, 
     rows = 1 if row is None else roles.extents[row]
     if not roles.sums_one_window:
         tiles = tiles_for(rows, columns, lanes, target.vector_registers)
+        if roles.has_symbolic_space and roles.column in roles.pixels:
+            tiles = [tile for tile in tiles if tile.vectors == 1]
         return decisions.tile(tiles, lambda some: best_tile_for(some, rows, columns, target.processor))
     row_bytes = roles.extents[roles.column] * bytes_of(roles.data.element_type)
     tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes, target.processor)
@@ -155,13 +157,12 @@ def _pieces(
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
     """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
-    would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
+    would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory. Also
+    in images of symbolic extents, whose tiles in the interior read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
-    return (
-        roles.sums_one_window
-        and (roles.stride(roles.data, roles.column) == 1 or roles.has_symbolic_space)
-        and moves_only
-    )
+    if roles.has_symbolic_space:
+        return moves_only and roles.column in roles.pixels
+    return moves_only and roles.sums_one_window and roles.stride(roles.data, roles.column) == 1
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
