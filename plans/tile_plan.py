@@ -267,7 +267,7 @@ class TilePlan:
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
     interior: Loop | None = None
-    """The loop around a tile that has a version for the interior of a domain of symbolic extents, and one with masks."""
+    """The loop around a tile that has versions for the interior of a domain of symbolic extents, and for its border."""
     bound: tuple[tuple[Loop, str], ...] = ()
     """Loops whose iterations are threads, or blocks of threads, of a kernel along an axis."""
     unit: str = ""

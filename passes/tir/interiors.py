@@ -9,6 +9,7 @@ from typing import Final, cast
 from xdsl.dialects import arith, scf
 from xdsl.ir import OpResult, SSAValue
 
+from weft.analysis.accesses import loop_with_variable
 from weft.analysis.bounds import Extents
 from weft.analysis.index import Atom, Index, RangeOf
 from weft.analysis.structure import vectorized_loop_around
@@ -28,7 +29,7 @@ from weft.passes.index_ops import (
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import comparisons, conjuncts, decide_ifs, replace_by_truth
 from weft.passes.tir.loop_pieces import extreme, restrict
-from weft.passes.tir.nest import remembered_ranges
+from weft.passes.tir.nest import range_of_difference, remembered_ranges
 from weft.passes.tir.speculation import speculate
 
 _NARROWED: Final = 8
@@ -69,6 +70,8 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
         return False
     low, high = _range(loop, _distinct(uniform.values()), Index({}), Index.of(loop.extent))
     needed = _distinct(of_lanes.values())
+    head = copy_of(loop)
+    insert_before(loop, [head])
     if is_narrow or not needed:
         middle = [(masked if is_narrow else inside, low, high)]
         insert_before(loop, [middle[0][0]])
@@ -80,8 +83,6 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
         condition = conjunction_before([compare_before("sge", each, Index({}), loop) for each in needed], loop)
         insert_before(loop, [if_around(condition, [inside], [masked])])
         middle = [(inside, low, high), (masked, low, high)]
-    head = copy_of(loop)
-    insert_before(loop, [head])
     for piece, start, end in ((head, Index({}), low), *middle, (loop, high, Index.of(loop.extent))):
         restrict(piece, start, end)
     return True
@@ -155,8 +156,9 @@ def _range(loop: ForOp, needed: Sequence[Index], low: Index, high: Index) -> tup
             insert_before(loop, [chosen])
             highs.append(Index.of(chosen.result))
     start = extreme([extreme(lows, low, arith.MaxSIOp, loop)], high, arith.MinSIOp, loop)
-    end = extreme([extreme(highs, high, arith.MinSIOp, loop)], start, arith.MaxSIOp, loop)
-    return start, end
+    if not highs:
+        return start, high
+    return start, extreme([extreme(highs, high, arith.MinSIOp, loop)], start, arith.MaxSIOp, loop)
 
 
 def _least_in(loop: ForOp, index: Index, ranges: RangeOf) -> Index | None:
@@ -235,5 +237,15 @@ def _speculate(loop: ForOp, extents: Extents) -> None:
         for condition, found in guards.distances.items()
         if len(found) == len(guards.sizes)
     }
-    if whole:
+    if whole and all(map(_is_reached, guards.sizes)):
         speculate(loop, whole, [*guards.sizes.values()], extents)
+
+
+def _is_reached(last: Index) -> bool:
+    """Whether the distance 0 is at most `last` in all iterations of the loops around."""
+    for value in list(last.values()):
+        loop = loop_with_variable(value)
+        if loop is not None and last.coefficient(value) < 0:
+            last = last.substitute({value: Index.of(loop.extent) - 1})
+    low, _ = range_of_difference(last, Index({}))
+    return low is not None and low >= 0

@@ -435,8 +435,8 @@ class Vectorizer:
         )
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
-        """The mask with the lanes at `places` of another one; at places beyond it, false. What is the same for all lanes
-        is added last, so that the rest is the same for all rows."""
+        """The mask with the lanes at `places` of another one; at places beyond it, false. Conditions of all lanes come
+        last, so that the rest is the same for all rows."""
         if (found := self.made.get(("moved", mask, places))) is not None:
             return found
         parts = list(conjuncts(mask))
