@@ -55,6 +55,10 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     column by column, so that what rows share of one is loaded once and needed no longer when the next begins. The
     border is not copied unless columns have a stride: tiles at the edges have conditions.
 
+    Borders of images of symbolic extents are not copied either. Tiles are one vector wide there, rows are inside of
+    columns, so that masks of lanes are computed once for all rows, and tiles at the border have masks
+    (`TilePlan.interior`).
+
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
     roles = convolution_roles(pattern)
@@ -157,8 +161,8 @@ def _pieces(
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
     """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
-    would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory. Also
-    in images of symbolic extents, whose tiles in the interior read no border."""
+    would cost as much as the sums: each result sums one window of one channel, along rows in memory order. Also in
+    images of symbolic extents, whose tiles in the interior read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
     if roles.has_symbolic_space:
         return moves_only and roles.column in roles.pixels

@@ -139,7 +139,7 @@ def _unrolled(extents: list[int]) -> int:
 
 def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
     """Whether rows of symbolic length are read in place although a stride steps over some of their elements: a few
-    vectors hold the lanes, and windows stay in the first cache."""
+    vectors hold the lanes, and windows stay in L1."""
     step = roles.stride(roles.data, roles.column)
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes

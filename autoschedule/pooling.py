@@ -29,7 +29,9 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
       for row: for columns of a few vectors:
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
-    Not applicable where windows do not run along the rows, as where lanes are channels, and to large windows.
+    In images of symbolic extents the border is not copied: rows are inside of columns, and tiles at the border have
+    masks (`TilePlan.interior`). Not applicable where windows do not run along the rows, as where lanes are channels,
+    and to large windows.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None

@@ -42,7 +42,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
     Not applicable unless a product over channels, for each element of a tile, reads what two stages combine of several
     elements each, and two stages combine its results likewise (`te.ops.conv2d_winograd`). Where kernels exceed the
     second cache, and the data of an image do not, or move less than kernels would for each strip, there are no strips:
-    all tiles are transformed first, and threads take blocks of filters.
+    all tiles are transformed first, and threads take blocks of filters. Images of symbolic extents always have strips,
+    planned for `fitted.SYMBOLIC_PIXELS`, and register tiles along a row of tiles, with a version for each remainder.
     """
     stages = _stages(sch, block)
     if stages is None:

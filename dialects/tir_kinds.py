@@ -94,8 +94,8 @@ REASSOCIATE = "reassociate"
 so that the loop may be vectorized."""
 
 INTERIOR = "interior"
-"""Annotation of a loop whose extent is symbolic: iterations in the interior, for which all conditions in it hold, run a
-version without conditions, and the others a version with masks (`tir-partition-loops`)."""
+"""Annotation of a loop whose extent is symbolic: iterations in the interior, for which all conditions in it hold, run
+without conditions, and the others with masks (`tir-partition-loops`)."""
 
 ACROSS_THREADS = "tir.across_threads"
 """String attribute of a reduction block in a kernel that is being lowered: the axis whose threads it combines."""

@@ -200,7 +200,7 @@ def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> Fo
 
 @dataclass
 class _Guards:
-    """Conditions `last - distance >= 0` of stores and what they need, with distances from 0 that vary in a body."""
+    """Conditions `last - distance >= 0` of code without results, with distances from 0 that vary in a body."""
 
     distances: dict[SSAValue, dict[Index, Index]]
     """For each condition, the distance of each `last`."""

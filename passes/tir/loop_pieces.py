@@ -23,7 +23,7 @@ def is_at_most(index: Index, limit: int) -> bool:
 def extreme(
     bounds: list[Index], start: Index, chooser: type[arith.MinSIOp | arith.MaxSIOp], anchor: Operation
 ) -> Index:
-    """The minimum or maximum of `bounds` and `start`, computed before `anchor` where ranges do not tell it."""
+    """The minimum or maximum of `bounds` and `start`, computed before `anchor` unless ranges decide it."""
     result = start
     for bound in dict.fromkeys(bounds):
         bound = bound.simplified(range_of)

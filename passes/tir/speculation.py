@@ -34,7 +34,7 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
     `guards` are conditions, each with the distances from the first element, from 0 to below `sizes`, that decide it: of
     lanes, or of rows and lanes. Guards of equal distances are equal. The elements that idle lanes write are read by
     idle lanes alone if all accesses to an array index the same dimensions by the distances. Requires that some lane of
-    `loop` runs: what is the same for all distances is read without a guard, and so is what a condition of its own keeps
+    `loop` runs: what is the same for all distances is read without a guard, as are loads that another condition keeps
     in an array, by the `extents` of the function.
     """
     arrays = {
@@ -101,7 +101,7 @@ def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[In
         if isinstance(op, scf.IfOp) and _stays_in_bounds(op, deciding, extents):
             continue
         if isinstance(op, scf.IfOp) and len(op.false_region.block.ops) == 1:
-            # What idle lanes compute is not used, so they may take the other value.
+            # Results of idle lanes are not used, so they may be the other value.
             op.operands[0] = conjunction_before([guarded.cond, op.cond], op)
         elif is_guarded:
             _guard(op, guarded)

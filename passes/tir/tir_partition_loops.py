@@ -118,6 +118,20 @@ class PartitionLoopsPass(TirPass):
     Bounds of symbols are those of an inner loop that holds other loops, if one can be cut, so that the loops around it
     have one copy. Several remainders, as of rows and columns of a tile of accumulators, have versions in each other.
 
+    A loop that is annotated `interior` is cut for all conditions in it at once, and nothing in it is cut further: its
+    main part has no conditions, or lanes have masks in it, and the parts at its ends have masks. Loops around it are
+    not cut for these conditions. There is a version with half of the lanes for the remainder of a row:
+
+    ```mlir
+    tir.for %j in ceil(%n / 8) { tir.for %i in %m attributes {interior = true} {
+      tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY(%i - 1 >= 0) } } } }
+    // becomes
+    tir.for %j in ceil(%n / 8) { scf.if %n - %j * 8 < 5 { the same with 4 lanes } else {
+      scf.if 0 < %m { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY(0 - 1 >= 0) } } }
+      scf.if %j * 8 + 7 < %n { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { BODY } } }
+      else { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY } } } } } }
+    ```
+
     A function with a log of `tir-check-bounds` has no versions, and grows little: copies would multiply the guards.
 
     Requires: loops without blocks (`tir-lower-blocks`).
