@@ -55,6 +55,10 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     column by column, so that what rows share of one is loaded once and needed no longer when the next begins. The
     border is not copied unless columns have a stride: tiles at the edges have conditions.
 
+    Borders of images of symbolic extents are not copied either. Tiles are one vector wide there, rows are inside of
+    columns, so that masks of lanes are computed once for all rows, and tiles at the border have masks
+    (`TilePlan.interior`).
+
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
     roles = convolution_roles(pattern)
@@ -68,7 +72,8 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     row = _row(roles)
     tile = _tile(roles, row, lanes, target, decisions)
     row = None if roles.sums_one_window and tile.rows == 1 else row
-    slow = None if is_inlined else next(iter(roles.windowed), None)
+    has_interior = roles.has_symbolic_space and roles.column in roles.pixels and (is_inlined or border is None)
+    slow = None if is_inlined or has_interior else next(iter(roles.windowed), None)
     column = roles.column
     outer: dict[int, Loop] = {at: (at,) for at in range(len(roles.extents)) if at not in roles.reduced}
     splits = [Split((column,), (None, tile.vectors, tile.lanes))]
@@ -89,12 +94,14 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     order += [] if piece is None else [piece]
     order += [outer.pop(at) for at in roles.channels if at != column]
     last = outer.pop(column)
-    order += [*(outer[at] for at in sorted(outer)), last]
+    rest = [outer[at] for at in sorted(outer)]
+    # Rows inside, so that masks of lanes are computed once for all of them.
+    order += [last, *rest] if has_interior else [*rest, last]
     reduced: list[Loop] = [(at,) for at in _window(roles)]
     # The longer side outside: the elements of the other are kept in registers for all of it.
     sides = [*rows, vectors] if tile.rows >= tile.vectors else [vectors, *rows]
     # Columns that a stride steps over are laid out apart from those that it meets, so that lanes are consecutive.
-    is_parted = step > 1 and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
+    is_parted = step > 1 and not has_interior and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
     data = Staged(
         roles.data_position,
         piece,
@@ -110,11 +117,12 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         splits=tuple(splits),
         order=(*order, *reduced, *sides, lane),
         staged=(data,),
-        result=Result(last, reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
+        result=Result(order[-1], reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
         start=reduced[0],
         registers=len(sides) + 1,
         lanes=tile.lanes,
         unrolled=tuple(reduced[::-1][: _unrolled(roles, tile, decisions)]),
+        interior=order[-1] if has_interior else None,
     )
 
 
@@ -124,6 +132,8 @@ def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, 
     rows = 1 if row is None else roles.extents[row]
     if not roles.sums_one_window:
         tiles = tiles_for(rows, columns, lanes, target.vector_registers)
+        if roles.has_symbolic_space and roles.column in roles.pixels:
+            tiles = [tile for tile in tiles if tile.vectors == 1]
         return decisions.tile(tiles, lambda some: best_tile_for(some, rows, columns, target.processor))
     row_bytes = roles.extents[roles.column] * bytes_of(roles.data.element_type)
     tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes, target.processor)
@@ -151,14 +161,12 @@ def _pieces(
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
     """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
-    would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
+    would cost as much as the sums: each result sums one window of one channel, along rows in memory order. Also in
+    images of symbolic extents, whose tiles in the interior read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
-    return (
-        not roles.symbolic - {*roles.pixels[:1]}
-        and roles.sums_one_window
-        and roles.stride(roles.data, roles.column) == 1
-        and moves_only
-    )
+    if roles.has_symbolic_space:
+        return moves_only and roles.column in roles.pixels
+    return moves_only and roles.sums_one_window and roles.stride(roles.data, roles.column) == 1
 
 
 def _row(roles: ConvolutionRoles) -> int | None:

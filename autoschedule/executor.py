@@ -27,7 +27,7 @@ from weft.autoschedule.rules import (
     total_of,
 )
 from weft.dialects.element_types import bytes_of
-from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
+from weft.dialects.tir_kinds import INTERIOR, NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
 from weft.passes.schedule.transform_layout import UNDEFINED
 from weft.plans.tile_plan import Loop, MadeBy, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
@@ -264,6 +264,8 @@ class _Execution:
             self._store(plan.result, self.result, own[self.result])
         for loop in plan.unrolled:
             sch.unroll(self.loops[loop])
+        if plan.interior is not None:
+            sch.annotate(self.loops[plan.interior], INTERIOR, True)
 
     def _share(self) -> None:
         """Share loops among threads."""

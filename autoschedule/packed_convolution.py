@@ -12,6 +12,7 @@ from weft.autoschedule.inlining import producing
 from weft.autoschedule.rules import is_expensive, lanes_for
 from weft.autoschedule.tile_sizes import best_tile_for, even_part, tiles_for, utilization
 from weft.dialects.element_types import bytes_of
+from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
@@ -41,7 +42,8 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
     if roles is None or not roles.is_known or roles.column not in roles.pixels:
         return None
-    if not roles.channels or not roles.reduced or not decisions.decide(lays_out_windows(roles, lanes, target)):
+    pays = lays_out_windows(roles, lanes, target) and not _reads_in_place(roles, lanes, target)
+    if not roles.channels or not roles.reduced or not decisions.decide(pays):
         return None
     flat, extents = roles.flat_pixels, roles.extents
     row, pixel = max(roles.channels, key=lambda at: extents[at]), flat[0]
@@ -133,6 +135,14 @@ def _unrolled(extents: list[int]) -> int:
             break
         count += 1
     return count
+
+
+def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
+    """Whether rows of symbolic length are read in place although a stride steps over some of their elements: a few
+    vectors hold the lanes, and windows stay in L1."""
+    step = roles.stride(roles.data, roles.column)
+    window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
+    return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:

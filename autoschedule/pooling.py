@@ -29,7 +29,9 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
       for row: for columns of a few vectors:
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
-    Not applicable where windows do not run along the rows, as where lanes are channels, and to large windows.
+    In images of symbolic extents the border is not copied: rows are inside of columns, and tiles at the border have
+    masks (`TilePlan.interior`). Not applicable where windows do not run along the rows, as where lanes are channels,
+    and to large windows.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None
@@ -49,20 +51,26 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     outer: list[Loop] = [(v.index,) for v in others]
     splits: list[Split] = []
     row = next((v for v in reversed(others) if _runs_along(pattern, data, v)), None)
+    is_symbolic = any(pattern.extent_of(v) is None and _runs_along(pattern, data, v) for v in pattern.spatial)
     piece: Loop | None = None
-    if is_padded and row is not None:
+    if is_padded and row is not None and not is_symbolic:
         rows = decisions.size(_rows(data, row, target), extents[row.index] or fitted.SYMBOLIC_PIXELS)
         splits.append(Split((row.index,), (None, rows)))
         piece = (row.index, 0)
         outer[others.index(row) : others.index(row) + 1] = splits[-1].parts
-    vectors = fitted.ACCUMULATORS if columns is None else min(-(-columns // lanes), fitted.ACCUMULATORS)
+    vectors = 1 if is_symbolic else min(-(-(columns or 1) // lanes), fitted.ACCUMULATORS)
     splits.append(Split((column.index,), (None, lanes * vectors)))
     around, lane = splits[-1].parts
+    outer.append(around)
+    if is_symbolic:
+        # Rows inside, so that masks of lanes are computed once for all of them.
+        inner = [v.index for v in others if _runs_along(pattern, data, v)]
+        outer = [*(loop for loop in outer if loop[0] not in inner), *(loop for loop in outer if loop[0] in inner)]
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
     staged = Staged(
         buffers_read(pattern.block).index(data.buffer),
         piece,
-        made_by=MadeBy.ONLY_PRODUCER,
+        made_by=MadeBy.INLINED_PRODUCER if is_symbolic else MadeBy.ONLY_PRODUCER,
         # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),
@@ -70,11 +78,12 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     is_ragged = (columns is None or columns % lanes != 0) and len(pattern.writes[0].indices) > 1
     return TilePlan(
         splits=tuple(splits),
-        order=(*outer, around, *reduced, lane),
+        order=(*outer, *reduced, lane),
         staged=(staged,),
-        result=Result(around, align=lanes if is_ragged else 0),
+        result=Result(outer[-1], align=lanes if is_ragged else 0),
         start=reduced[0],
         unrolled=reduced,
+        interior=outer[-1] if is_symbolic else None,
     )
 
 

@@ -18,10 +18,10 @@ from weft.autoschedule.rules import (
     pays_threads,
     share_among_threads,
 )
-from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, strip_rows
+from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, pixel_tile_of_any, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
-from weft.plans.tile_plan import Result, Split, TilePlan
+from weft.plans.tile_plan import Loop, Result, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -42,7 +42,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
     Not applicable unless a product over channels, for each element of a tile, reads what two stages combine of several
     elements each, and two stages combine its results likewise (`te.ops.conv2d_winograd`). Where kernels exceed the
     second cache, and the data of an image do not, or move less than kernels would for each strip, there are no strips:
-    all tiles are transformed first, and threads take blocks of filters.
+    all tiles are transformed first, and threads take blocks of filters. Images of symbolic extents always have strips,
+    planned for `fitted.SYMBOLIC_PIXELS`, and register tiles along a row of tiles, with a version for each remainder.
     """
     stages = _stages(sch, block)
     if stages is None:
@@ -82,6 +83,8 @@ class _Stages:
     channels: int
     """Of a block of the data."""
     all_channels: int
+    is_symbolic: bool
+    """Whether the rows or columns are known at run time only."""
 
     @property
     def element_bytes(self) -> int:
@@ -112,7 +115,10 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
         return None
     extents = [pattern.extent_of(v) for v in (*spatial, *pattern.reduced)]
     batch, blocks, rows, columns, y, x, filters, channel_blocks, channels = (extent or 0 for extent in extents)
+    is_symbolic = not y or not x
     tile = op_of(sch, outer).extents[4]
+    if isinstance(tile, int):
+        y, x = (extent or -(-fitted.SYMBOLIC_PIXELS // tile) for extent in (y, x))
     around = len(op_of(sch, result).extents)
     if 0 in (blocks, rows, y, x, filters, channel_blocks, channels) or not isinstance(tile, int):
         return None
@@ -137,6 +143,7 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
         filters,
         channels,
         channels * channel_blocks,
+        is_symbolic,
     )
 
 
@@ -188,6 +195,9 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
     most = most_pixels(vectors, target.vector_registers)
     rows = Sampled(sch).size(_rows(stages, most, target), stages.rows)
     tiles = rows * stages.columns
+    if stages.is_symbolic:
+        pixels = pixel_tile_of_any(vectors, target.vector_registers, target.processor)
+        return _Plan(filters, channels, rows, pixels)
     pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers, target.processor)
     return _Plan(filters, channels, rows, Sampled(sch).choose(range(1, min(most, tiles) + 1), pixels))
 
@@ -231,7 +241,7 @@ class _Tiling:
         batch, blocks, row, column, filters = sch.get_loops(stages.result)
         row, rows = sch.split(row, [None, stages.tile])
         strips: list[LoopHandle] = []
-        if plan.rows < stages.rows:
+        if plan.rows < stages.rows or stages.is_symbolic:
             strip, row = sch.split(row, [None, plan.rows])
             strips = [strip]
         column, columns = sch.split(column, [None, stages.tile])
@@ -267,12 +277,15 @@ class _Tiling:
 
     def _multiply(self) -> None:
         """Sums over channels for each element of the tiles, in registers."""
-        pixels, filters = Split((_Y,), (None, self.plan.pixels)), Split((_FILTER,), (None, self.plan.lanes))
+        is_flat = not self.stages.is_symbolic
+        pixels = Split((_Y,) if is_flat else (_X,), (None, self.plan.pixels))
+        filters = Split((_FILTER,), (None, self.plan.lanes))
         blocks, channels = (_FILTER + 1,), (_FILTER + 2,)
+        rows: list[Loop] = [] if is_flat else [(_Y,)]
         plan = TilePlan(
-            fused=(((_Y,), (_X,)),),
+            fused=(((_Y,), (_X,)),) if is_flat else (),
             splits=(pixels, filters),
-            order=((_ROW,), (_COLUMN,), pixels.parts[0], blocks, channels, pixels.parts[1], *filters.parts),
+            order=((_ROW,), (_COLUMN,), *rows, pixels.parts[0], blocks, channels, pixels.parts[1], *filters.parts),
             result=Result(pixels.parts[0]),
             start=blocks,
             registers=3,

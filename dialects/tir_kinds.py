@@ -93,6 +93,10 @@ REASSOCIATE = "reassociate"
 """Annotation of a loop: its iterations may combine into one accumulator in any order, sums and products of floats too,
 so that the loop may be vectorized."""
 
+INTERIOR = "interior"
+"""Annotation of a loop whose extent is symbolic: iterations in the interior, for which all conditions in it hold, run
+without conditions, and the others with masks (`tir-partition-loops`)."""
+
 ACROSS_THREADS = "tir.across_threads"
 """String attribute of a reduction block in a kernel that is being lowered: the axis whose threads it combines."""
 

@@ -222,6 +222,11 @@ class ConvolutionRoles:
         return tuple(at for at in self.pixels if at != self.column and self.is_windowed(at))
 
     @property
+    def has_symbolic_space(self) -> bool:
+        """Whether the extent of the column, or of another iterator along which windows overlap, is symbolic."""
+        return bool(self.symbolic & {self.column, *self.windowed})
+
+    @property
     def flat_pixels(self) -> tuple[int, ...]:
         """The pixels along which results are consecutive in memory: the column last, those around it before it."""
         run = [self.column]

@@ -266,6 +266,8 @@ class TilePlan:
     """Positions of written buffers that are stored past the caches."""
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
+    interior: Loop | None = None
+    """The loop around a tile that has versions for the interior of a domain of symbolic extents, and for its border."""
     bound: tuple[tuple[Loop, str], ...] = ()
     """Loops whose iterations are threads, or blocks of threads, of a kernel along an axis."""
     unit: str = ""

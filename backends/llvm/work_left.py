@@ -28,6 +28,7 @@ from xdsl.dialects.utils import FastMathFlag
 from weft.backends.llvm.memory_ops import ACCESSES
 from weft.backends.llvm.pass_selection import PassSelection
 from weft.dialects.low import UNROLL
+from weft.dialects.low_lanes import CmpiOp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,6 +107,8 @@ class _Function:
             if changes_in:
                 for result in op.results:
                     depths[result] = changes_in
+            if changes_in < depth and type(op) is CmpiOp:
+                self._found = PassSelection.LOOPS
         return has_vectors
 
     def _access(self, buffer: SSAValue, index: SSAValue, depth: int) -> None:

@@ -175,8 +175,6 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
         return 0, 0
     batch, _, *extents = image
-    if not all(isinstance(extent, int) for extent in extents):
-        return 0, 0
     return saved_by_filtering(
         batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES
     )

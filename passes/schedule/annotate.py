@@ -53,10 +53,10 @@ class Annotate(Primitive):
 
     Annotations stay with their loop or block: `split` and `tile` keep them on the outermost new loop, `fuse` and
     `merge` join those of their loops (the first loop that has a key decides), `loop_partition` copies them. Lowering
-    reads `reassociate` and `pipeline_stages` of loops, and `prefetch` of blocks: `[["read", 0, [1, 0]]]` asks for what
-    the instance with the first iterator one further reads of the first buffer, on CPUs; a fourth element names another
-    block, whose accesses they are. And `nontemporal` of blocks: `[0]` stores vectors of the first buffer that the block
-    writes past the caches, on CPUs that can.
+    reads `reassociate`, `interior` and `pipeline_stages` of loops, and `prefetch` of blocks: `[["read", 0, [1, 0]]]`
+    prefetches the elements of the first buffer that the instance with the first iterator one further reads, on CPUs; a
+    fourth element names another block, whose accesses they are. And `nontemporal` of blocks: `[0]` stores vectors of
+    the first buffer that the block writes past the caches, on CPUs that can.
 
     ```mlir
     tir.for %i in 128 { ... }

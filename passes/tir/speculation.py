@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import affine, arith, memref, scf
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.block_patterns import is_pure_scalar
+from weft.analysis.bounds import Extents
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.dialects.effects import may_trap
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import detached_ops, insert_before
+from weft.passes.index_ops import conjunction_before, detached_ops, insert_before
+from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import LOCAL, buffer_type, range_of
 
 
-def speculate(loop: ForOp, guards: Mapping[SSAValue, Index], size: int) -> None:
+def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int], extents: Extents) -> None:
     """Run the guarded accumulations of `loop` in private arrays whether their guards hold or not.
 
     ```mlir
@@ -29,25 +31,29 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Index], size: int) -> None:
     %a = scf.if %x + %lane < %n { yield load %data[%x + %lane] } else { yield 0 }
     %b = load %sums[%lane]; store %a * %w + %b, %sums[%lane]
     ```
-    `guards` are conditions, each with the distance from the first element, from 0 to `size - 1`, that decides it. The
-    elements that idle lanes write are read by idle lanes alone if all accesses to an array index the same dimension by
-    the distance. Requires that some lane of each vector runs: what is the same for all lanes is read without a guard.
+    `guards` are conditions, each with the distances from the first element, from 0 to below `sizes`, that decide it: of
+    lanes, or of rows and lanes. Guards of equal distances are equal. The elements that idle lanes write are read by
+    idle lanes alone if all accesses to an array index the same dimensions by the distances. Requires that some lane of
+    `loop` runs: what is the same for all distances is read without a guard, as are loads that another condition keeps
+    in an array, by the `extents` of the function.
     """
     arrays = {
         op.memref
         for op in operations_in(loop.body)
         if isinstance(op, memref.AllocOp) and buffer_type(op.memref).memory_space == LOCAL
     }
-    private = {array for array in arrays if _belongs_to_lanes(array, guards, size)}
+    private = {array for array in arrays if _belongs_to_lanes(array, guards, sizes)}
+    if not private:
+        return
     for op in [op for op in operations_in(loop.body) if isinstance(op, scf.IfOp) and op.cond in guards]:
-        if private and _may_run(op, private):
-            _run(op, private, guards[op.cond])
+        if _may_run(op, private):
+            _run(op, private, guards[op.cond], extents)
 
 
-def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Index], size: int) -> bool:
-    """Whether all accesses to an array are guarded, and index the same dimension by the distance of their guard."""
+def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int]) -> bool:
+    """Whether all accesses to an array are guarded, and index the same dimensions by the distances of their guards."""
     shape = buffer_type(array).get_shape()
-    dimensions = {at for at, extent in enumerate(shape) if extent >= size}
+    dimensions = [{at for at, extent in enumerate(shape) if extent >= size} for size in sizes]
     for use in array.uses:
         op = use.operation
         if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not array:
@@ -57,8 +63,10 @@ def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Index], size: i
         ]
         if not around:
             return False
-        dimensions &= {at for at, index in enumerate(op.indices) if Index.of(index).simplified(range_of) == around[0]}
-    return bool(dimensions)
+        indices = [Index.of(index).simplified(range_of) for index in op.indices]
+        for found, distance in zip(dimensions, around[0], strict=True):
+            found.intersection_update(at for at, index in enumerate(indices) if index == distance)
+    return all(dimensions)
 
 
 def _may_run(guarded: scf.IfOp, private: Container[SSAValue]) -> bool:
@@ -80,21 +88,53 @@ def _is_pure(op: Operation) -> bool:
     return isinstance(op, memref.LoadOp | affine.ApplyOp | scf.YieldOp) or (is_pure_scalar(op) and not may_trap(op))
 
 
-def _run(guarded: scf.IfOp, private: Container[SSAValue], distance: Index) -> None:
+def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[Index], extents: Extents) -> None:
     """Put the guarded code before its guard, which what depends on the lane and reads other memory keeps."""
     *ops, end = detached_ops(guarded.true_region.block)
+    deciding = [value for distance in distances for value in distance.values()]
     for op in ops:
         insert_before(guarded, [op])
         if isinstance(op, memref.LoadOp):
-            is_guarded = op.memref not in private and any(
-                Index.of(index).depends_on(distance.values()) for index in op.indices
-            )
+            is_guarded = op.memref not in private and any(Index.of(index).depends_on(deciding) for index in op.indices)
         else:
             is_guarded = isinstance(op, scf.IfOp)
-        if is_guarded:
+        if isinstance(op, scf.IfOp) and _stays_in_bounds(op, deciding, extents):
+            continue
+        if isinstance(op, scf.IfOp) and len(op.false_region.block.ops) == 1:
+            # Results of idle lanes are not used, so they may be the other value.
+            op.operands[0] = conjunction_before([guarded.cond, op.cond], op)
+        elif is_guarded:
             _guard(op, guarded)
     end.erase()
     Rewriter.erase_op(guarded)
+
+
+def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Extents) -> bool:
+    """Whether the condition of a choice keeps what it loads in its array along the dimensions that `deciding` values
+    index, as that of a border does."""
+    known = [constraint.index for _, constraint in comparisons(choice.cond) if not constraint.equality]
+    for op in operations_in(choice):
+        if isinstance(op, memref.LoadOp):
+            if not choice.true_region.is_ancestor(op):
+                return False
+            shape = buffer_type(op.memref).get_shape()
+            for at, (index, size) in enumerate(zip(map(Index.of, op.indices), shape, strict=True)):
+                if not index.depends_on(deciding):
+                    continue
+                extent = extents.get((op.memref, at)) if size == DYNAMIC_INDEX else size
+                if extent is None or not _follows(index, known) or not _follows(Index.of(extent) - 1 - index, known):
+                    return False
+    return True
+
+
+def _follows(index: Index, known: Sequence[Index]) -> bool:
+    """Whether an index is not negative, by ranges or as one of the `known` ones is not."""
+    index = index.simplified(range_of)
+    low, _ = index.range(range_of)
+    if low is not None and low >= 0:
+        return True
+    distances = (index - other for other in known)
+    return any(distance.is_constant and distance.constant >= 0 for distance in distances)
 
 
 def _guard(op: Operation, guarded: scf.IfOp) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -13,13 +14,13 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
 from weft.analysis.index import Index, Quotient, RangeOf
-from weft.analysis.integer_ranges import is_fixed, is_symbol, leaves
-from weft.analysis.structure import ancestors, vectorized_loop_around
+from weft.analysis.integer_ranges import dynamic_extents_of, is_fixed, is_symbol, leaves
+from weft.analysis.structure import ancestors, function_of, vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.tir_kinds import INTERIOR, LoopKind
 from weft.dialects.traversal import blocks_of, copy_of, operations_in
 from weft.passes.index_ops import (
     compare_before,
@@ -31,8 +32,9 @@ from weft.passes.index_ops import (
     index_before,
     insert_before,
 )
-from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
+from weft.passes.tir.interiors import make_interior_version
+from weft.passes.tir.loop_pieces import copied_piece, extreme, is_at_most, restrict
 from weft.passes.tir.nest import (
     TirPass,
     range_of,
@@ -47,6 +49,9 @@ from weft.support.statistics import Statistic
 _CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main part has lost a condition")
 _VERSIONS: Final = Statistic(
     "tir-partition-loops", "versions-made", "remainders with a version for each number of unrolled iterations"
+)
+_INTERIORS: Final = Statistic(
+    "tir-partition-loops", "interiors", "loops with a version for iterations whose conditions all hold"
 )
 _GROWTH_OF_VERSIONS: Final = 32
 """The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
@@ -112,6 +117,20 @@ class PartitionLoopsPass(TirPass):
 
     Bounds of symbols are those of an inner loop that holds other loops, if one can be cut, so that the loops around it
     have one copy. Several remainders, as of rows and columns of a tile of accumulators, have versions in each other.
+
+    A loop that is annotated `interior` is cut for all conditions in it at once, and nothing in it is cut further: its
+    main part has no conditions, or lanes have masks in it, and the parts at its ends have masks. Loops around it are
+    not cut for these conditions. There is a version with half of the lanes for the remainder of a row:
+
+    ```mlir
+    tir.for %j in ceil(%n / 8) { tir.for %i in %m attributes {interior = true} {
+      tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY(%i - 1 >= 0) } } } }
+    // becomes
+    tir.for %j in ceil(%n / 8) { scf.if %n - %j * 8 < 5 { the same with 4 lanes } else {
+      scf.if 0 < %m { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY(0 - 1 >= 0) } } }
+      scf.if %j * 8 + 7 < %n { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { BODY } } }
+      else { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY } } } } } }
+    ```
 
     A function with a log of `tir-check-bounds` has no versions, and grows little: copies would multiply the guards.
 
@@ -209,6 +228,11 @@ class _Partitioner:
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
         """Cut `loop` and the loops in it. At the end of a loop, where it was cut for conditions, they may be known not
         to hold."""
+        if INTERIOR in loop.attributes:
+            if make_interior_version(loop, dynamic_extents_of(self.function)):
+                _INTERIORS.add()
+            self._look_again()
+            return
         if (bounds := self.plan(loop, is_end=is_end)) is None:
             self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
             return
@@ -293,7 +317,7 @@ class _Partitioner:
         bounds = _Bounds([], [], {}, True)
         vector, has_threads = vectorized_loop_around(loop), self._has_threads(loop.body.block)
         for op in operations_in(loop.body):
-            if type(op) is not scf.IfOp:
+            if type(op) is not scf.IfOp or _has_versions(op, loop):
                 continue
             alone = _is_alone(loop, op)
             for comparison, constraint in self.comparisons(op.cond):
@@ -376,6 +400,12 @@ class _Partitioner:
         if not isinstance(extent, int) or not edge.bound.is_constant:
             return True
         return 2 * (extent - max(at, 0) if edge.is_low else min(at, extent)) >= extent
+
+
+def _has_versions(op: Operation, loop: ForOp) -> bool:
+    """Whether a loop between `loop` and `op` has a version for its interior."""
+    inside = itertools.takewhile(lambda outer: outer is not loop, ancestors(op))
+    return any(INTERIOR in outer.attributes for outer in inside)
 
 
 def _is_computed_outside(value: SSAValue) -> bool:
@@ -464,20 +494,20 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
     and the parts at the ends, unless `loop` `is_end` itself and has an extent of symbols."""
     extent = Index.of(loop.extent)
     zero = Index({})
-    low = _extreme(bounds.lows, zero, arith.MaxSIOp, loop)
+    low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
     if bounds.lows:
-        low = _extreme([low], extent, arith.MinSIOp, loop)
-    high = _extreme(bounds.highs, extent, arith.MinSIOp, loop)
+        low = extreme([low], extent, arith.MinSIOp, loop)
+    high = extreme(bounds.highs, extent, arith.MinSIOp, loop)
     if bounds.highs:
-        high = _extreme([high], low, arith.MaxSIOp, loop)
+        high = extreme([high], low, arith.MaxSIOp, loop)
     if not bounds.exclusive and _is_shared_nest(loop) and _has_short_ends(low, high, extent):
         return _choose_inside(loop, bounds, low, high)
     pieces: list[ForOp | Block] = []
-    head = None if bounds.exclusive else _copy(loop, zero, low)
-    tail = None if bounds.exclusive else _copy(loop, high, extent)
+    head = None if bounds.exclusive else copied_piece(loop, zero, low)
+    tail = None if bounds.exclusive else copied_piece(loop, high, extent)
     for comparison, value in bounds.proved.items():
         replace_by_truth(comparison, value)
-    main = _limit(loop, low, high)
+    main = restrict(loop, low, high)
     for piece in (main, head, tail):
         if piece is not None:
             decide_ifs(piece)
@@ -498,17 +528,11 @@ def _is_shared_nest(loop: ForOp) -> bool:
 
 def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
     """Whether there is an iteration at most before the main part, and one behind it."""
-    return all(_is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
+    return all(is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
 
 
 def _runs_at_most_once(loop: ForOp) -> bool:
-    return _is_at_most(Index.of(loop.extent), 1)
-
-
-def _is_at_most(index: Index, limit: int) -> bool:
-    """Whether ranges prove that an index is at most `limit`."""
-    _, most = range_of_difference(index, Index({}))
-    return most is not None and most <= limit
+    return is_at_most(Index.of(loop.extent), 1)
 
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
@@ -591,7 +615,7 @@ def _know_remainder(root: Operation, number: Index, known: int) -> None:
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
     """Cut `loop` at an exact edge of `comparison`, which is decided in both parts."""
     zero, extent = Index({}), Index.of(loop.extent)
-    at = _extreme([_extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
+    at = extreme([extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
     other = copy_of(loop, copies)
     twin = copies[comparison.result]
@@ -600,52 +624,10 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
     replace_by_truth(comparison, edge.value)
     Rewriter.insert_op(other, InsertPoint.before(loop) if edge.is_low else InsertPoint.after(loop))
     before, behind = (other, loop) if edge.is_low else (loop, other)
-    for piece in (_limit(before, zero, at), _limit(behind, at, extent)):
+    for piece in (restrict(before, zero, at), restrict(behind, at, extent)):
         if piece is not None:
             decide_ifs(piece)
             _settle(piece)
-
-
-def _extreme(
-    bounds: list[Index], start: Index, chooser: type[arith.MinSIOp | arith.MaxSIOp], anchor: Operation
-) -> Index:
-    """The minimum or maximum of `bounds` and `start`, computed before `anchor` where ranges do not tell it."""
-    result = start
-    for bound in dict.fromkeys(bounds):
-        bound = bound.simplified(range_of)
-        least, most = range_of_difference(bound, result)
-        smaller, larger = (bound, result) if chooser is arith.MinSIOp else (result, bound)
-        if most is not None and most <= 0:
-            result = smaller
-        elif least is not None and least >= 0:
-            result = larger
-        else:
-            op = chooser(index_before(result, anchor), index_before(bound, anchor))
-            insert_before(anchor, [op])
-            result = Index.of(op.results[0])
-    return result
-
-
-def _copy(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """A copy of `loop` over `start .. end-1`, before it when it starts at 0, else after it; None when empty."""
-    if _is_at_most((end - start).simplified(range_of), 0):
-        return None
-    copy = copy_of(loop)
-    Rewriter.insert_op(copy, InsertPoint.before(loop) if start == Index({}) else InsertPoint.after(loop))
-    return _limit(copy, start, end)
-
-
-def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """Let `loop` run over `start .. end-1` only; None when that is empty."""
-    size = (end - start).simplified(range_of)
-    if _is_at_most(size, 0):
-        Rewriter.erase_op(loop)
-        return None
-    set_loop_extent(loop, size.constant if size.is_constant else index_before(size, loop))
-    variable = Index({}) if _is_at_most(size, 1) else Index.of(loop.induction_variable)
-    if variable + start != Index.of(loop.induction_variable):
-        replace_variable(loop, variable + start)
-    return loop
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
@@ -746,7 +728,9 @@ def _recombined(quotient: Quotient) -> Index:
 def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
     """Replace the body of a loop by versions of it, chosen by the number of iterations that remain."""
     if remainder.step > 1:
-        speculate(loop, remainder.distances(), remainder.step * remainder.extent)
+        distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
+        extents = dynamic_extents_of(function_of(loop))
+        speculate(loop, distances, (remainder.step * remainder.extent,), extents)
     versions: list[list[Operation]] = []
     for count in range(remainder.versions + 1):
         mapping: dict[SSAValue, SSAValue] = {}
@@ -782,13 +766,13 @@ def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.Cm
         Rewriter.erase_op(unrolled)
         return
     if step > 1 and count > 1:
-        _limit(unrolled, Index({}), Index({}, count))
+        restrict(unrolled, Index({}), Index({}, count))
         apply_bounds(unrolled, _Bounds([], [Index({}, count - 1)], dict.fromkeys(comparisons_, True), False))
         return
     if step == 1:
         for comparison in comparisons_:
             replace_by_truth(comparison, True)
-    piece = _limit(unrolled, Index({}), Index({}, count))
+    piece = restrict(unrolled, Index({}), Index({}, count))
     if piece is not None:
         decide_ifs(piece)
         _settle(piece)

@@ -36,7 +36,7 @@ from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
 from weft.dialects.traversal import blocks_of
 from weft.passes.index_ops import arith_op, detached_ops, divided, index_attribute, materialize
-from weft.passes.tir.guards import constraint_of
+from weft.passes.tir.guards import conjuncts, constraint_of
 from weft.passes.tir.nest import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
 
@@ -383,12 +383,16 @@ class Vectorizer:
 
     def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
         """Lanes at constant distances: the vectors that they lie in are loaded and shuffled; None where these are too
-        many, or where it is not known which lanes run.
+        many, or where it is not known which lanes run and several lanes read one element.
 
-        Loads stay between the first and the last element that lanes access, so they touch no other memory.
+        Loads stay between the first and the last element that lanes access, so they touch no other memory. Where it is
+        not known which lanes run, the elements of those that do are loaded under a mask.
         """
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
+        unknown = self.mask if runs is None else None
+        if unknown is not None and len(set(offsets)) == count:
+            runs = (True,) * count
         if not self.shuffles or runs is None or not any(runs):
             return None
         active = [offset for offset, on in zip(offsets, runs, strict=True) if on]
@@ -403,9 +407,15 @@ class Vectorizer:
         taken = places
         """The lanes of `found` that hold what is loaded so far."""
         for start in dict.fromkeys(starts):
-            load = vector.LoadOp(op.memref, [self.scalar(base + (first + start))], _vector_type(op.res.type, width))
-            lanes = self.value(load, op.res.name_hint)
             own = [place - start if at == start else None for at, place in zip(starts, places, strict=True)]
+            from_element, type_ = self.scalar(base + (first + start)), _vector_type(op.res.type, width)
+            if unknown is None:
+                load: Operation = vector.LoadOp(op.memref, [from_element], type_)
+            else:
+                lane_of = {place: lane for lane, place in enumerate(own)}
+                moved = self.moved_mask(unknown, tuple(lane_of.get(at, count) for at in range(count)))
+                load = vector.MaskedLoadOp(op.memref, [from_element], moved, self.zeros(op.res.type))
+            lanes = self.value(load, op.res.name_hint)
             if found is None:
                 found, taken = lanes, [position or 0 for position in own]
             else:
@@ -414,13 +424,31 @@ class Vectorizer:
                 found, taken = self.shuffle(found, lanes, mask), list(range(count))
         if found is not None and taken != list(range(count)):
             found = self.shuffle(found, found, taken)
-        return found if found is None or self.mask is None else self.select(self.mask, found, self.zeros(op.res.type))
+        if found is None or self.mask is None or unknown is not None:
+            return found
+        return self.select(self.mask, found, self.zeros(op.res.type))
 
     def shuffle(self, left: SSAValue, right: SSAValue, mask: Sequence[int]) -> SSAValue:
         element = cast("VectorType", left.type).element_type
         return self.value(
             vector.ShuffleOp(left, right, DenseArrayBase.from_list(i64, mask), result_type=self.type_of(element))
         )
+
+    def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
+        """The mask with the lanes at `places` of another one; at places beyond it, false. Conditions of all lanes come
+        last, so that the rest is the same for all rows."""
+        if (found := self.made.get(("moved", mask, places))) is not None:
+            return found
+        parts = list(conjuncts(mask))
+        shared = [part for part in parts if isinstance(part.owner, vector.BroadcastOp)]
+        moved = self.constant(i1, [int(place < self.count) for place in places])
+        for at, part in enumerate(part for part in parts if part not in shared):
+            key = ("moved", part, places)
+            own = self.made.get(key) or self.made.setdefault(key, self.shuffle(part, self.zeros(i1), places))
+            moved = self.arith(arith.AndIOp, moved, own) if at else own
+        for part in shared:
+            moved = self.arith(arith.AndIOp, moved, part)
+        return self.made.setdefault(("moved", mask, places), moved)
 
     def store(self, op: memref.StoreOp) -> None:
         place = place_of(op, self.lanes)

@@ -221,7 +221,7 @@ func.func @known_for_all_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
 
 // -----
 
-// One whose outcome depends on the loop is a mask that is computed.
+// One whose outcome depends on the loop is a mask that is computed. The elements of lanes that run are loaded under it.
 
 func.func @known_for_some_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
   tir.for %k in 2 {
@@ -239,5 +239,8 @@ func.func @known_for_some_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
 }
 // CHECK-LABEL: @known_for_some_values
 // CHECK:         %[[MASK:.*]] = low.cmpi sge, %{{.*}} : vector<8xindex>
-// CHECK:         low.gather %A
+// CHECK:         %[[FIRST:.*]] = vector.shuffle %[[MASK]], %{{.*}}[0, 8, 1, 8, 2, 8, 3, 8]
+// CHECK:         vector.maskedload %A[%{{.*}}], %[[FIRST]]
+// CHECK:         vector.maskedload %A
+// CHECK:         vector.shuffle {{.*}} : vector<8xf32>, vector<8xf32>
 // CHECK:         vector.maskedstore %B[%{{.*}}], %[[MASK]]
