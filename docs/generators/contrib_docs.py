@@ -25,7 +25,7 @@ may be symbolic, as elsewhere. Inputs and attributes have the names and the mean
 [27 variants of nine models](../benchmarks/results/2026-11-29-onnx-variants.md) are compared with onnxruntime and timed.
 
 `python tests/helpers/contrib_cases.py [OPERATOR...] --seeds 150` compares random nodes of each operator with
-onnxruntime. What onnxruntime 1.32 computes on the CPU is the reference. Deviations:
+onnxruntime. The results of onnxruntime 1.32 on the CPU are the reference. Deviations:
 
 """
 _DEVIATIONS: Final[Sequence[tuple[str, str, str]]] = (

@@ -122,8 +122,9 @@ def qlinear_conv(node: Node, data: Value, group: int) -> Value:
     weight, bias = node.value(3), node.optional(8)
     scales = _parameters(node, 1, 2, 4, 5, 6, 7)
     if are_known(node, *range(1, 9)):
-        floats = dequantized(data, *scales[:2], None), dequantized(weight, *scales[2:4], 0)
-        found = with_bias(convolved(node, *floats, group), dequantized_bias(node, bias, 8, 1, 4))
+        images = dequantized(data, scales[0], scales[1], None)
+        kernels = dequantized(weight, scales[2], scales[3], 0)
+        found = with_bias(convolved(node, images, kernels, group), dequantized_bias(node, bias, 8, 1, 4))
         return ops.quantize(found, *scales[4:], None, node.dtype(7))
     window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
     return ops.qlinear_conv(data, *scales[:2], weight, *scales[2:], bias, *window.options, group, node.dtype(7))

@@ -277,3 +277,110 @@ def test_symbolic_grouped_attention() -> None:
         for found, wanted in zip(_interpreted(module, *arrays), _interpreted(fixed, *arrays), strict=True):
             assert found.shape == wanted.shape
             np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
+
+
+# Bad input
+
+
+def _edited(operator: str, has: str = "", **edits: Any) -> ModelProto:
+    """A random node that has an input, with other attributes and arrays; None removes an attribute."""
+    draws = (contrib_cases.drawn(operator, seed) for seed in range(60))
+    draw = next(draw for draw in draws if not has or has in draw.arrays)
+    for name, value in edits.items():
+        if name in draw.arrays:
+            draw.arrays[name] = value(draw.arrays[name])
+        elif value is None:
+            draw.attributes.pop(name)
+        else:
+            draw.attributes[name] = value
+    return draw.model()
+
+
+ATTENTION, GROUPED = ("Attention", "GroupQueryAttention")
+REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
+    "no heads": (ATTENTION, {"num_heads": 0}, "attribute 'num_heads' must be 1 to any number, got 0"),
+    "a missing attribute": (ATTENTION, {"num_heads": None}, "attribute 'num_heads' is missing"),
+    "an unknown attribute": (ATTENTION, {"heads": 1}, r"no attribute 'heads' in this opset.*did you mean 'num_heads'"),
+    "heads that do not divide": (
+        ATTENTION,
+        {"num_heads": 97},
+        r"com.microsoft.Attention \(opset 1\): attribute 'num_heads' = 97 does not divide the \d+ elements of input "
+        "'weights', at node 0",
+    ),
+    "sizes of heads": (ATTENTION, {"qkv_hidden_sizes": [1, 2]}, "'qkv_hidden_sizes' must be three multiples of"),
+    "rotary": (ATTENTION, {"do_rotary": 1}, "attribute 'do_rotary' = 1 is not supported: RotaryEmbedding"),
+    "a cache of another rank": (ATTENTION, {"has": "past", "past": lambda a: a[0]}, "input 'past' must have rank 5"),
+    "a cache of other heads": (
+        GROUPED,
+        {"has": "past_key", "past_key": lambda a: a[:, :0]},
+        r"input 'past_key' must have \d heads, got 0",
+    ),
+    "heads of keys": (
+        GROUPED,
+        {"num_heads": 3, "kv_num_heads": 2},
+        "attribute 'num_heads' = 3 must be a multiple of 'kv_num_heads' = 2",
+    ),
+    "caches of integers": (
+        GROUPED,
+        {"k_quant_type": "PER_TENSOR"},
+        "'k_quant_type' = PER_TENSOR is not supported",
+    ),
+    "another window": (GROUPED, {"local_window_size": -7}, "attribute 'local_window_size' = -7 must be -1, or not"),
+    "a negative total": (
+        GROUPED,
+        {"total_sequence_length": lambda a: a - 99},
+        "input 'total_sequence_length' must not be negative",
+    ),
+    "an odd rotation": ("RotaryEmbedding", {"rotary_embedding_dim": 3}, "an even number of up to .* is turned, got 3"),
+    "another activation": ("FusedGemm", {"activation": "Foo"}, "attribute 'activation' must be one of Relu, .*'Foo'"),
+    "numbers of an activation": (
+        "FusedConv",
+        {"activation": "Clip", "activation_params": [1.0]},
+        r"attribute 'activation' = Clip has 2 numbers, got \[1.0\]",
+    ),
+    "a flag of 2": ("FusedMatMul", {"transA": 2}, "attribute 'transA' must be 0 to 1, got 2"),
+    "too many experts": ("MoE", {"k": 99}, "attribute 'k' = 99: . scores do not choose of . experts"),
+    "bits of weights": ("QMoE", {"expert_weight_bits": 5}, "attribute 'expert_weight_bits' = 5 must be 2, 4 or 8"),
+    "another block": (
+        "GatherBlockQuantized",
+        {"block_size": 17},
+        "'block_size' must be a power of 2 from 16",
+    ),
+    "a large crop": (
+        "CropAndResize",
+        {"crop_size": lambda a: np.array([1 << 30, 1 << 30], a.dtype)},
+        "is not computed at import: it is too large",
+    ),
+    "no square": ("Inverse", {"X": lambda a: np.zeros((3, 2), a.dtype)}, "input 'X' must hold square matrices"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    operator, edits, message = REFUSED[name]
+    with pytest.raises(weft.CompileError, match=message):
+        weft.from_onnx(_edited(operator, **edits))
+
+
+def test_blocked_weights_name_the_level() -> None:
+    proto = model(
+        [node("Conv", "x w", "y", domain="com.microsoft.nchwc")], {"x": [1, 3, 8, 8]},
+        weights={"w": np.zeros((16, 3, 1, 1), np.float32)}, domains={"com.microsoft.nchwc": 1},
+    )  # fmt: skip
+    with pytest.raises(weft.CompileError, match="graph optimization level ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"):
+        weft.from_onnx(proto)
+
+
+def test_blocked_images_are_plain() -> None:
+    nodes = [
+        node("ReorderInput", "x", "a"),
+        node("MaxPool", "a", "b", kernel_shape=[2, 2]),
+        node("Upsample", "b", "c", scales=[1, 1, 2, 3]),
+        node("ReorderOutput", "c", "y", channels=3),
+    ]
+    for made in nodes:
+        made.domain = "com.microsoft.nchwc"
+    x = _floats(1, 4, 3, 3)
+    (found,) = _interpreted(weft.from_onnx(model(nodes, {"x": x.shape}, domains={"com.microsoft.nchwc": 1})), x)
+    pooled = np.maximum.reduce([x[..., i : i + 2, j : j + 2] for i in range(2) for j in range(2)])
+    np.testing.assert_array_equal(found, pooled[:, :3].repeat(2, 2).repeat(3, 3))
