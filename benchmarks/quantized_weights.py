@@ -23,7 +23,11 @@ import numpy as np
 
 import weft
 from weft import graph as G
-from weft.driver.peaks import bandwidth
+from weft.driver.peaks import UNROLLED, reading
+from weft.driver.pipeline import Pipeline
+from weft.driver.stages import load, lower
+from weft.runtime.aligned_arrays import aligned, empty
+from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 
 CONTEXT, LETTERS, HIDDEN = 16, 96, 512
@@ -168,6 +172,25 @@ def product(rows: int, bits: int, group: int, target: Target, **options: str) ->
     return measure, sum(array.nbytes for array in arrays[0])
 
 
+def reading_memory(target: Target) -> Callable[[], float]:
+    """Measures GB/s of the fastest sum of one of several arrays, as large as the weights of a call."""
+    lanes, threads = target.vector_bytes // 4, target.num_threads
+    shape = (threads, (10 << 20) // (threads * UNROLLED * target.vector_bytes), UNROLLED, lanes)
+    library = load(lower(Pipeline(reading(shape), target, BuildOptions(default_schedule=False))))
+    arrays = [aligned(np.ones(shape, np.float32)) for _ in range(BEYOND_CACHES // (10 << 20))]
+    result = empty((threads, UNROLLED, lanes), "float32")
+
+    def measure() -> float:
+        best = float("inf")
+        for array in arrays:
+            start = time.perf_counter()
+            library["read"](array, result)
+            best = min(best, time.perf_counter() - start)
+        return arrays[0].nbytes / best / 1e9
+
+    return measure
+
+
 def peer(rows: int, bits: int, group: int, level: int, threads: int) -> Callable[[], float] | None:
     """Measures the product in onnxruntime, the mean of a model of twelve; None if it is not installed."""
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
@@ -206,6 +229,7 @@ def peer(rows: int, bits: int, group: int, level: int, threads: int) -> Callable
 def speed(threads: int, rounds: int) -> None:
     """Print a table of products of 4096 x 4096 weights."""
     target = Target.parse(f"llvm -num-threads={threads}")
+    read = reading_memory(target)
     print(f"{threads} threads, microseconds")
     print("| rows | bits | group | weft | weft, int8 data | onnxruntime 0 | onnxruntime 4 | read, GB/s |")
     print("|---|---|---|---|---|---|---|---|")
@@ -213,15 +237,15 @@ def speed(threads: int, rounds: int) -> None:
         ours, size = product(rows, bits, group, target)
         rounded, _ = product(rows, bits, group, target, compute_dtype="int8")
         peers = [peer(rows, bits, group, level, threads) if bits == 4 or level else None for level in (0, 4)]
-        best, reading = [float("inf")] * 4, 0.0
+        best, bandwidth = [float("inf")] * 4, 0.0
         for _ in range(rounds):
-            reading = max(reading, bandwidth(target, "read", "memory", 256 << 20, 1).gb_per_s)
+            bandwidth = max(bandwidth, read())
             for at, measure in enumerate((ours, rounded, *peers)):
                 best[at] = best[at] if measure is None else min(best[at], measure())
         times = ["" if b == float("inf") else f"{b * 1e6:.0f}" for b in best]
-        shares = [f" ({size / b / 1e9 / reading:.2f})" if rows == 1 else "" for b in best[:2]]
+        shares = [f" ({size / b / 1e9 / bandwidth:.2f})" if rows == 1 else "" for b in best[:2]]
         ours_text = f"{times[0]}{shares[0]} | {times[1]}{shares[1]}"
-        print(f"| {rows} | {bits} | {group} | {ours_text} | {times[2]} | {times[3]} | {reading:.1f} |", flush=True)
+        print(f"| {rows} | {bits} | {group} | {ours_text} | {times[2]} | {times[3]} | {bandwidth:.1f} |", flush=True)
 
 
 def main() -> None:
