@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Final
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.index import Index, Quotient
-from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import keep_in_registers, op_of, pays_threads, share_among_threads
+from weft.passes.schedule.dot_intrinsics import dot_name
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
+_DOT: Final = 4
+"""Products of bytes that are added to a sum at once."""
 _STEPS: Final = 8
 """Steps of the reduction of a group that are unrolled, at most: the weights of an element of 32 bits."""
 
@@ -35,6 +39,10 @@ class _Groups:
     """Steps of the sum of a group that are unrolled."""
     pattern: BlockPattern
     """Of the sums of groups."""
+    is_integer: bool
+    """Whether the sums are those of dot products of bytes."""
+    bytes: BlockHandle | None
+    """Unpacks weights to the bytes of dot products, if they are smaller."""
 
 
 def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -67,17 +75,28 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     sch.reverse_compute_at(total, panel, preserve_unit_loops=True)
     sch.compute_at(found.parts, group, preserve_unit_loops=True)
     sch.set_scope(found.parts, 0, "local")
-    *rows, column, one, steps = sch.get_loops(found.parts)[2:]
-    step, unrolled = sch.split(steps, [None, found.unrolled])
+    *rows, one, column, steps = sch.get_loops(found.parts)[2:]
+    dots = [_DOT] if found.is_integer else []
+    step, unrolled, *dot = sch.split(steps, [None, found.unrolled // (_DOT if dots else 1), *dots])
     vectors, lane = sch.split(column, [None, lanes])
-    sch.reorder(one, step, unrolled, *rows, vectors, lane)
+    sch.reorder(one, step, unrolled, *rows, vectors, lane, *dot)
+    if found.bytes is not None:
+        sch.compute_at(found.bytes, step, preserve_unit_loops=True)
     first_sum = sch.decompose_reduction(found.parts, step)
     first_total = sch.decompose_reduction(block, group)
     own = len(rows) + 2
     sch.split(sch.get_loops(total)[-1], [None, lanes])
-    for part in (first_sum, found.parts, first_total, block, total):
+    if dots:
+        for loop in (unrolled, *rows, vectors):
+            sch.unroll(loop)
+        sch.tensorize(lane, dot_name(lanes, 8, True, False))
+    for part in (first_sum, *(() if dots else (found.parts,)), first_total, block, total):
         keep_in_registers(sch, sch.get_loops(part)[-own:], lanes)
-    sch.unroll(unrolled)
+    if not dots:
+        sch.unroll(unrolled)
+    if found.bytes is not None:
+        *outer, columns, byte = sch.get_loops(found.bytes)[-4:]
+        keep_in_registers(sch, [*outer, sch.fuse(columns, byte)], target.vector_bytes)
     share_among_threads(sch, block, pays_threads([found.pattern], target), target, 1)
     return True
 
@@ -88,6 +107,7 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
     if pattern.kind not in _SUMS or len(pattern.reduced) != 1:
         return None
     iterators = (*pattern.spatial, *pattern.reduced)
+    order = (*pattern.spatial[:-1], *pattern.reduced, *pattern.spatial[-1:])
     if len(pattern.writes) != 1 or tuple(pattern.block.iter_vars) != iterators or not pattern.spatial:
         return None
     if pattern.writes[0].stride_of(pattern.spatial[-1]) != 1:
@@ -97,17 +117,27 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
         if inner.kind not in _SUMS or len(inner.reduced) != 1 or len(inner.writes) != 1:
             continue
         reads = [read for read in pattern.reads if read.buffer is inner.writes[0].buffer]
-        is_ours = len(reads) == 1 and _is_in_order(reads[0], iterators) and len(sch.get_consumers(producer)) == 1
+        is_ours = len(reads) == 1 and _is_in_order(reads[0], order) and len(sch.get_consumers(producer)) == 1
         is_whole = tuple(inner.block.iter_vars) == (*inner.spatial, *inner.reduced)
         if not is_ours or not is_whole or not _is_in_order(inner.writes[0], inner.spatial):
             continue
         extents = [inner.extent_of(v) for v in inner.block.iter_vars]
         known = [extent for extent in extents if extent is not None]
-        width = _width(inner, inner.spatial[-2])
+        width = _width(inner, inner.spatial[-1])
         if len(known) == len(extents) and width is not None:
-            unrolled = gcd(known[-1], _STEPS)
-            return _Groups(producer, prod(known[: len(pattern.spatial) - 1]), width, unrolled, inner)
+            is_integer = inner.writes[0].element_type == i32
+            unrolled = gcd(known[-1], _STEPS * (_DOT if is_integer else 1))
+            rows = prod(known[: len(pattern.spatial) - 1])
+            unpacked = _bytes(sch, producer, inner) if is_integer else None
+            return _Groups(producer, rows, width, unrolled, inner, is_integer, unpacked)
     return None
+
+
+def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHandle | None:
+    """The block that unpacks the weights of sums of groups; None if they are read as they are stored."""
+    column = pattern.spatial[-1]
+    weights = [read for read in pattern.reads if read.dimensions_of(column)]
+    return producer_of(sch, parts, weights[0].buffer) if len(weights) == 1 else None
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:

@@ -23,7 +23,11 @@ import numpy as np
 
 import weft
 from weft import graph as G
-from weft.driver.peaks import bandwidth
+from weft.driver.peaks import UNROLLED, reading
+from weft.driver.pipeline import Pipeline
+from weft.driver.stages import load, lower
+from weft.runtime.aligned_arrays import aligned, empty
+from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 
 CONTEXT, LETTERS, HIDDEN = 16, 96, 512
@@ -136,7 +140,7 @@ BEYOND_CACHES = 128 << 20
 """Bytes of the weights that calls take in turns."""
 
 
-def product(rows: int, bits: int, group: int, target: Target) -> tuple[Callable[[], float], int]:
+def product(rows: int, bits: int, group: int, target: Target, **options: str) -> tuple[Callable[[], float], int]:
     """Measures the fastest of calls with different weights; and the bytes of weights and scales of a call."""
     random = np.random.default_rng(0)
     groups = DEPTH // group
@@ -148,12 +152,12 @@ def product(rows: int, bits: int, group: int, target: Target) -> tuple[Callable[
         for _ in range(max(2, BEYOND_CACHES * 8 // (DEPTH * COLUMNS * bits)))
     ]
     bb = G.BlockBuilder()
-    x = G.var("x", (rows, DEPTH))
     functions = [f"product_{at}" for at in range(len(arrays))]
     for name, (weight, scale) in zip(functions, arrays, strict=True):
+        x = G.var("x", (rows, DEPTH))
         with bb.function(name, [x]):
-            found = G.operator("dequantized_matmul")(x, G.const(weight), G.const(scale), bits=bits, group_size=group)
-            bb.emit_func_output(bb.emit(found))
+            operands, sizes = (x, G.const(weight), G.const(scale)), {"bits": bits, "group_size": group}
+            bb.emit_func_output(bb.emit(G.operator("dequantized_matmul")(*operands, **sizes, **options)))
     library = weft.build(bb.get(), target=target)
     data = random.standard_normal((rows, DEPTH)).astype(np.float32)
 
@@ -168,8 +172,27 @@ def product(rows: int, bits: int, group: int, target: Target) -> tuple[Callable[
     return measure, sum(array.nbytes for array in arrays[0])
 
 
+def reading_memory(target: Target) -> Callable[[], float]:
+    """Measures GB/s of the fastest sum of one of several arrays, as large as the weights of a call."""
+    lanes, threads = target.vector_bytes // 4, target.num_threads
+    shape = (threads, (10 << 20) // (threads * UNROLLED * target.vector_bytes), UNROLLED, lanes)
+    library = load(lower(Pipeline(reading(shape), target, BuildOptions(default_schedule=False))))
+    arrays = [aligned(np.ones(shape, np.float32)) for _ in range(BEYOND_CACHES // (10 << 20))]
+    result = empty((threads, UNROLLED, lanes), "float32")
+
+    def measure() -> float:
+        best = float("inf")
+        for array in arrays:
+            start = time.perf_counter()
+            library["read"](array, result)
+            best = min(best, time.perf_counter() - start)
+        return arrays[0].nbytes / best / 1e9
+
+    return measure
+
+
 def peer(rows: int, bits: int, group: int, level: int, threads: int) -> Callable[[], float] | None:
-    """The same product by onnxruntime, as the mean of a model of twelve; None if it is not installed."""
+    """Measures the product in onnxruntime, the mean of a model of twelve; None if it is not installed."""
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         return None
     import onnxruntime
@@ -206,21 +229,23 @@ def peer(rows: int, bits: int, group: int, level: int, threads: int) -> Callable
 def speed(threads: int, rounds: int) -> None:
     """Print a table of products of 4096 x 4096 weights."""
     target = Target.parse(f"llvm -num-threads={threads}")
+    read = reading_memory(target)
     print(f"{threads} threads, microseconds")
-    print(
-        "| rows | bits | group | weft | share of reading | onnxruntime 0 | onnxruntime 4 |\n|---|---|---|---|---|---|---|"
-    )
+    print("| rows | bits | group | weft | weft, int8 data | onnxruntime 0 | onnxruntime 4 | read, GB/s |")
+    print("|---|---|---|---|---|---|---|---|")
     for rows, bits, group in ((1, 4, 32), (1, 4, 128), (1, 8, 32), (1, 8, 128), (4, 4, 32), (4, 8, 32), (128, 4, 32)):
         ours, size = product(rows, bits, group, target)
+        rounded, _ = product(rows, bits, group, target, compute_dtype="int8")
         peers = [peer(rows, bits, group, level, threads) if bits == 4 or level else None for level in (0, 4)]
-        best, reading = [float("inf")] * 3, 0.0
+        best, bandwidth = [float("inf")] * 4, 0.0
         for _ in range(rounds):
-            reading = max(reading, bandwidth(target, "read", "memory", 256 << 20, 1).gb_per_s)
-            for at, measure in enumerate((ours, *peers)):
+            bandwidth = max(bandwidth, read())
+            for at, measure in enumerate((ours, rounded, *peers)):
                 best[at] = best[at] if measure is None else min(best[at], measure())
-        share = f"{size / best[0] / 1e9 / reading:.2f} of {reading:.1f} GB/s" if rows == 1 else ""
-        others = " | ".join("" if b == float("inf") else f"{b * 1e6:.0f}" for b in best[1:])
-        print(f"| {rows} | {bits} | {group} | {best[0] * 1e6:.0f} | {share} | {others} |", flush=True)
+        times = ["" if b == float("inf") else f"{b * 1e6:.0f}" for b in best]
+        shares = [f" ({size / b / 1e9 / bandwidth:.2f})" if rows == 1 else "" for b in best[:2]]
+        ours_text = f"{times[0]}{shares[0]} | {times[1]}{shares[1]}"
+        print(f"| {rows} | {bits} | {group} | {ours_text} | {times[2]} | {times[3]} | {bandwidth:.1f} |", flush=True)
 
 
 def main() -> None:

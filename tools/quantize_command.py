@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     zero.add_argument("--zero-points", action="store_true", help="with a zero point for each group")
     parser.add_argument("--scales", choices=("float32", "float16", "bfloat16"), default="float32", help="their type")
     parser.add_argument("--skip", metavar="NAME", action="append", default=[], help="weights that stay floats")
+    parser.add_argument("--data", choices=("float", "int8"), default="float", help="how products read data")
     add_shape_argument(parser)
     parser.add_argument("--check", action="store_true", help="compare the results with those of the float model")
     parser.add_argument("--input", metavar="NAME=FILE", action="append", default=[], help="an input of --check, a .npy")
@@ -82,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         not arguments.zero_points,
         scales=arguments.scales,
         skip=arguments.skip,
+        data=arguments.data,
     )
     print(quantized)
     if arguments.check:

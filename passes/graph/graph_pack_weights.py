@@ -68,6 +68,8 @@ def _check(op: Operator, weight: SSAValue, scale: SSAValue, zero_point: SSAValue
 
 
 def _packed(op: Operation, target: Target) -> Replacement:
+    import numpy as np
+
     if not isinstance(op, Operator):
         return None
     data, weight, scale, zero_point, bias = cast("list[SSAValue]", op.grouped(op.operands, op.properties))
@@ -75,7 +77,8 @@ def _packed(op: Operation, target: Target) -> Replacement:
     if type_of(weight).get_num_dims() != 2 or not all(isinstance(value.owner, ConstantOp) for value in parameters):
         return None
     columns, size = type_of(weight).get_shape()
-    if size % _WORD or not columns:
+    is_integer = "compute_dtype" in op.properties
+    if size % _WORD or not columns or (is_integer and columns % max(target.vector_bytes // 4, 1)):
         return None
     _check(op, weight, scale, cast("SSAValue | None", zero_point))
     width = panel_width(columns, target)
@@ -85,8 +88,14 @@ def _packed(op: Operation, target: Target) -> Replacement:
             return None
         array, element = array_of_constant(cast("ConstantOp", value.owner)), type_of(value).element_type
         if value is weight:
-            array, element = array.view("<u4"), cast("Attribute", TYPES["uint32"])
-        result = made_constant(in_panels(array, width), element).result
+            array = in_panels(array.view("<u4"), width)
+            if is_integer:
+                array = array.view(np.uint8).reshape(*array.shape, _WORD)
+            else:
+                element = cast("Attribute", TYPES["uint32"])
+        else:
+            array = in_panels(array, width)
+        result = made_constant(array, element).result
         result.name_hint = value.name_hint
         return result
 

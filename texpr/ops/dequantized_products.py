@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from weft.texpr.expr import Expr, error
+from weft.support.argument_types import shown
+from weft.texpr import math
+from weft.texpr.expr import Expr, checked_dtype, error
 from weft.texpr.math import const, equal, if_then_else, select
 from weft.texpr.ops.arguments import compute, floating, integer, ranked, shaped, sum_dtype
+from weft.texpr.reductions import max as greater_of
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import shape_text
@@ -50,7 +53,7 @@ class _Weights:
     @property
     def per_element(self) -> int:
         """Weights in an element of the tensor of weights."""
-        return (_WORD if self.is_packed else 8) // self.bits
+        return (_WORD if self.weight.ndim == 3 else 8) // self.bits
 
     @property
     def mask(self) -> int:
@@ -63,7 +66,8 @@ class _Weights:
 
     def element(self, column: Expr, row: Expr) -> Expr:
         """The element of the tensor of weights that contains a weight."""
-        return self.weight(*self._place(column, row // self.per_element))
+        place = self._place(column, row // self.per_element if self.weight.ndim < 4 else row // (_WORD // self.bits))
+        return self.weight(*place) if self.weight.ndim < 4 else self.weight(*place, row // self.per_element % 4)
 
     def integer(self, column: Expr, row: Expr) -> Expr:
         """A quantized weight, as int32."""
@@ -94,21 +98,22 @@ def _weights(
     width, group = integer(bits, f"{what}: bits"), integer(group_size, f"{what}: group_size")
     if width not in _BITS:
         raise error(f"{what}: weights have 4 or 8 bits, got {width}")
-    stored = ranked(weight, f"{what}: weight", 2, 3)
-    dtype = "uint8" if stored.ndim == 2 else "uint32"
+    stored = ranked(weight, f"{what}: weight", 2, 3, 4)
+    dtype = "uint32" if stored.ndim == 3 else "uint8"
     if stored.dtype != dtype:
         raise error(f"{what}: weights of rank {stored.ndim} are {dtype}, {stored.name} is {stored.dtype}")
     per_element = (8 if stored.ndim == 2 else _WORD) // width
+    rest = () if stored.ndim < 4 else (4,)
     if group < 1 or group % per_element:
         raise error(f"{what}: group_size must be a multiple of {per_element} weights of an element, got {group}")
     depth = data.shape[-1]
     if not isinstance(depth, int):
         raise error(f"{what}: the last extent of {data.name} must be known, got {depth}")
     groups = -(-depth // group)
-    first, lanes = stored.shape[0], [n for n in stored.shape[2:] if isinstance(n, int) and n]
-    if not isinstance(first, int) or len(lanes) < stored.ndim - 2:
+    first, lanes = stored.shape[0], [n for n in stored.shape[2:3] if isinstance(n, int) and n]
+    if not isinstance(first, int) or len(lanes) < min(stored.ndim - 2, 1):
         raise error(f"{what}: the columns of {stored.name} of shape {shape_text(stored.shape)} must be known")
-    stored = shaped(stored, f"{what}: weight", (first, groups * group // per_element, *lanes))
+    stored = shaped(stored, f"{what}: weight", (first, groups * group // per_element, *lanes, *rest))
     factor = shaped(floating(scale, f"{what}: scale"), f"{what}: scale", (first, groups, *lanes))
     zero: Tensor | None = None
     if zero_point is not None:
@@ -132,6 +137,7 @@ def dequantized_matmul(
     bits: int = 4,
     group_size: int = 32,
     columns: int | None = None,
+    compute_dtype: object = None,
     *,
     name: str = "dequantized_matmul",
 ) -> Tensor:
@@ -146,6 +152,9 @@ def dequantized_matmul(
     four, and `scale` and `zero_point` are (n / w, groups, w). `columns` is n if the last w are not all used.
 
     Sums are formed in float32, in any order: of few rows those of a group are scaled, of more rows the weights are.
+    With `compute_dtype` "int8", the data of each row and group are rounded to `round(x / step) * step`, where `step` is
+    the largest magnitude over 127; sums of few rows are then formed of integers. Packed weights are the bytes of the
+    words for it, (n / w, words, w, 4) of uint8.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -157,8 +166,12 @@ def dequantized_matmul(
     weights = _weights(what, source, weight, scale, zero_point, bits, group_size, columns)
     added = None if bias is None else shaped(floating(bias, f"{what}: bias"), f"{what}: bias", (weights.columns,))
     rows = source.shape[:-1]
+    if compute_dtype is not None and checked_dtype(compute_dtype) != "int8":
+        raise error(f"{what}: compute_dtype is int8 or left out, got {shown(compute_dtype)}")
     is_few = all(isinstance(n, int) for n in rows) and prod(n for n in rows if isinstance(n, int)) <= _FEW_ROWS
     product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
+    if compute_dtype is not None:
+        product = _integer_sums if is_few and weights.weight.ndim == 4 else _rounded_product
     result = source.dtype
     wide = result == sum_dtype(result) and added is None
     total = product(source, weights, name if wide else f"{name}_product")
@@ -207,8 +220,7 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
     rows = data.shape[:-1]
 
     def read(*i: Expr) -> Expr:
-        value = data(*i).astype("float32")
-        return value if groups * size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
+        return _filled(data, depth, groups * size, i)
 
     shifts = _shifts(weights)
 
@@ -225,14 +237,14 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
     sums = compute((*rows, groups), lambda *i: sum_over(read(*i[:-1], i[-1] * size + s), axis=s), f"{name}_data_sums")
 
     def product(*i: Expr) -> Expr:
-        row = i[-1] * size + t
-        return sum_over(x(*i[:-2], row) * _masked(weights, i[-2], row), axis=t)
+        row = i[-2] * size + t
+        return sum_over(x(*i[:-2], row) * _masked(weights, i[-1], row), axis=t)
 
-    parts = compute((*rows, weights.columns, groups), product, f"{name}_groups")
+    parts = compute((*rows, groups, weights.columns), product, f"{name}_groups")
     g = reduce_axis((0, groups), "g")
 
     def element(*i: Expr) -> Expr:
-        shifted = parts(*i, g) - weights.zero_of(i[-1], g) * sums(*i[:-1], g)
+        shifted = parts(*i[:-1], g, i[-1]) - weights.zero_of(i[-1], g) * sums(*i[:-1], g)
         return sum_over(weights.scale_of(i[-1], g) * shifted, axis=g)
 
     return compute((*rows, weights.columns), element, name)
@@ -257,3 +269,88 @@ def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
     position = (row % weights.per_element // 2 * 8).astype(element.dtype)
     mask = const(weights.mask, element.dtype) << position
     return ((element >> shift) & mask).astype("int32").astype("float32")
+
+
+def _filled(data: Tensor, depth: int, size: int, i: tuple[Expr, ...]) -> Expr:
+    """An element of the data as float32, 0 beyond their depth in whole groups of `size` elements."""
+    value = data(*i).astype("float32")
+    return value if size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
+
+
+def _rounded(data: Tensor, weights: _Weights, name: str) -> tuple[Tensor, Tensor]:
+    """The data in whole groups as int8, and the step of each group."""
+    size, groups, rows = weights.group, weights.groups, data.shape[:-1]
+    m = reduce_axis((0, size), "m")
+
+    def read(*i: Expr) -> Expr:
+        return _filled(data, weights.depth, groups * size, i)
+
+    def magnitude(*i: Expr) -> Expr:
+        return greater_of(math.abs(read(*i[:-1], i[-1] * size + m)), axis=m)
+
+    largest = compute((*rows, groups), magnitude, f"{name}_largest")
+    step = compute((*rows, groups), lambda *i: largest(*i) / 127.0, f"{name}_step")
+
+    def integer_of(*i: Expr) -> Expr:
+        by = step(*i[:-1], i[-1] // size)
+        steps = math.round(read(*i) / select(by > 0.0, by, const(1.0, "float32")))
+        return steps.astype("int8")
+
+    return compute((*rows, groups * size), integer_of, f"{name}_integers"), step
+
+
+def _rounded_product(data: Tensor, weights: _Weights, name: str) -> Tensor:
+    """The product of the rounded data with the dequantized weights."""
+    integers, step = _rounded(data, weights, name)
+
+    def element(*i: Expr) -> Expr:
+        return integers(*i).astype("float32") * step(*i[:-1], i[-1] // weights.group)
+
+    return _scaled_weights(compute(data.shape, element, f"{name}_rounded"), weights, name)
+
+
+def _integer_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
+    """Sums of integers over each group, scaled: `scale * step * (sum(x * q) - zero_point * sum(x))`.
+
+    Weights of 4 bits are unpacked from a word in two groups of four bytes, the low halves of its bytes first; data are
+    in that order.
+    """
+    size, groups, rows = weights.group, weights.groups, data.shape[:-1]
+    integers, step = _rounded(data, weights, name)
+    per_word, halves = _WORD // weights.bits, 8 // weights.bits
+
+    def ordered(*i: Expr) -> Expr:
+        at = i[-1] % per_word
+        return integers(*i[:-1], i[-1] // per_word * per_word + at % 4 * halves + at // 4)
+
+    x = integers if halves == 1 else compute(integers.shape, ordered, f"{name}_data")
+    s, t = reduce_axis((0, size), "s"), reduce_axis((0, size), "t")
+    sums = compute(
+        (*rows, groups),
+        lambda *i: sum_over(integers(*i[:-1], i[-1] * size + s).astype("int32"), axis=s),
+        f"{name}_data_sums",
+    )
+    stored = weights.weight
+
+    def unpacked(p: Expr, word: Expr, half: Expr, c: Expr, byte: Expr) -> Expr:
+        return (stored(p, word, c, byte) >> (half * weights.bits).astype("uint8")) & weights.mask
+
+    shape = (*stored.shape[:2], halves, *stored.shape[2:])
+    unpack = None if halves == 1 else compute(shape, unpacked, f"{name}_bytes")
+
+    def product(*i: Expr) -> Expr:
+        row, column = i[-2] * size + t, i[-1]
+        place = (column // weights.width, row // per_word, row // 4 % 2, column % weights.width, row % 4)
+        weight = stored(*place[:2], *place[3:]) if unpack is None else unpack(*place)
+        return sum_over(x(*i[:-2], row).astype("int32") * weight.astype("int32"), axis=t)
+
+    parts = compute((*rows, groups, weights.columns), product, f"{name}_groups")
+    g = reduce_axis((0, groups), "g")
+
+    def element(*i: Expr) -> Expr:
+        outer = i[:-1]
+        total = parts(*outer, g, i[-1]).astype("float32")
+        shifted = total - weights.zero_of(i[-1], g) * sums(*outer, g).astype("float32")
+        return sum_over(weights.scale_of(i[-1], g) * step(*outer, g) * shifted, axis=g)
+
+    return compute((*rows, weights.columns), element, name)

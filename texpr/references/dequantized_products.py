@@ -12,6 +12,17 @@ def _unpacked(parameter: Array, columns: int) -> Array:
     return parameter.transpose(0, 2, 1).reshape(-1, parameter.shape[1])[:columns]
 
 
+def _rounded(data: Array, group: int) -> Array:
+    """Data rounded to integers of 8 bits times the step of their group."""
+    depth = data.shape[-1]
+    filled = np.zeros((*data.shape[:-1], -(-depth // group) * group), np.float32)
+    filled[..., :depth] = data
+    groups = filled.reshape(*data.shape[:-1], -1, group)
+    step = np.abs(groups).max(axis=-1, keepdims=True) / np.float32(127)
+    integers = np.rint(groups / np.where(step > 0, step, np.float32(1)))
+    return (integers.astype(np.float64) * step).reshape(filled.shape)[..., :depth]
+
+
 def dequantized_matmul(
     data: Array,
     weight: Array,
@@ -21,15 +32,18 @@ def dequantized_matmul(
     bits: int = 4,
     group_size: int = 32,
     columns: int | None = None,
+    compute_dtype: str | None = None,
 ) -> Array:
     stored, factor, shift = weight, scale, zero_point
-    if weight.ndim == 3:
-        count = weight.shape[0] * weight.shape[2] if columns is None else columns
-        stored, factor = _unpacked(weight, count).astype("<u4"), _unpacked(scale, count)
+    if weight.ndim > 2:
+        words = weight if weight.ndim == 3 else np.ascontiguousarray(weight).view("<u4")[..., 0]
+        count = words.shape[0] * words.shape[2] if columns is None else columns
+        stored, factor = _unpacked(words, count).astype("<u4"), _unpacked(scale, count)
         stored = np.ascontiguousarray(stored).view(np.uint8)
         shift = None if zero_point is None else _unpacked(zero_point, count)
     numbers = stored if bits == 8 else np.stack([stored & 15, stored >> 4], -1).reshape(len(stored), -1)
     zeros = np.float64(1 << (bits - 1)) if shift is None else np.repeat(shift.astype(np.float64), group_size, 1)
     dequantized = (numbers.astype(np.float64) - zeros) * np.repeat(factor.astype(np.float64), group_size, 1)
-    product = data.astype(np.float64) @ dequantized[:, : data.shape[-1]].T
+    x = data if compute_dtype is None else _rounded(data, group_size)
+    product = x.astype(np.float64) @ dequantized[:, : data.shape[-1]].T
     return product if bias is None else product + bias

@@ -22,10 +22,10 @@
 // LOOPS:           tir.block "Y_local"
 func.func @product(%X: memref<2x48xf32>, %W: memref<2x48x32xi8>, %S: memref<2x3x32xf32>, %Y: memref<2x64xf32>) {
   %zero = arith.constant 0.0 : f32
-  %P = memref.alloc() : memref<2x64x3xf32>
-  tir.for %i in 2 { tir.for %j in 64 { tir.for %g in 3 { tir.for %k in 16 {
-    tir.block "P" iters(%vi: spatial<2>, %vj: spatial<64>, %vg: spatial<3>, %vk: reduce<16>) = [%i, %j, %g, %k] {
-      tir.init { memref.store %zero, %P[%vi, %vj, %vg] : memref<2x64x3xf32> }
+  %P = memref.alloc() : memref<2x3x64xf32>
+  tir.for %i in 2 { tir.for %g in 3 { tir.for %j in 64 { tir.for %k in 16 {
+    tir.block "P" iters(%vi: spatial<2>, %vg: spatial<3>, %vj: spatial<64>, %vk: reduce<16>) = [%i, %g, %j, %k] {
+      tir.init { memref.store %zero, %P[%vi, %vg, %vj] : memref<2x3x64xf32> }
       %row = affine.apply affine_map<(d0, d1) -> (d0 * 16 + d1)> (%vg, %vk)
       %panel = affine.apply affine_map<(d0) -> (d0 floordiv 32)> (%vj)
       %column = affine.apply affine_map<(d0) -> (d0 mod 32)> (%vj)
@@ -33,9 +33,9 @@ func.func @product(%X: memref<2x48xf32>, %W: memref<2x48x32xi8>, %S: memref<2x3x
       %q = memref.load %W[%panel, %row, %column] : memref<2x48x32xi8>
       %w = arith.sitofp %q : i8 to f32
       %t = arith.mulf %x, %w : f32
-      %p = memref.load %P[%vi, %vj, %vg] : memref<2x64x3xf32>
+      %p = memref.load %P[%vi, %vg, %vj] : memref<2x3x64xf32>
       %n = arith.addf %p, %t : f32
-      memref.store %n, %P[%vi, %vj, %vg] : memref<2x64x3xf32>
+      memref.store %n, %P[%vi, %vg, %vj] : memref<2x3x64xf32>
     } } } } }
   tir.for %i in 2 { tir.for %j in 64 { tir.for %g in 3 {
     tir.block "Y" iters(%vi: spatial<2>, %vj: spatial<64>, %vg: reduce<3>) = [%i, %j, %g] {
@@ -43,7 +43,7 @@ func.func @product(%X: memref<2x48xf32>, %W: memref<2x48x32xi8>, %S: memref<2x3x
       %panel = affine.apply affine_map<(d0) -> (d0 floordiv 32)> (%vj)
       %column = affine.apply affine_map<(d0) -> (d0 mod 32)> (%vj)
       %s = memref.load %S[%panel, %vg, %column] : memref<2x3x32xf32>
-      %p = memref.load %P[%vi, %vj, %vg] : memref<2x64x3xf32>
+      %p = memref.load %P[%vi, %vg, %vj] : memref<2x3x64xf32>
       %t = arith.mulf %s, %p : f32
       %y = memref.load %Y[%vi, %vj] : memref<2x64xf32>
       %n = arith.addf %y, %t : f32

@@ -56,6 +56,16 @@ def test_errors_are_reported() -> None:
     assert 0.0 < np.linalg.norm(found - exact) <= 0.02 * np.linalg.norm(exact)
 
 
+def test_rounded_data() -> None:
+    quantized = weft.quantize(net(), weights="int8", group=16, data="int8")
+    assert str(quantized.mod).count('compute_dtype = "int8"') == 2
+    x = np.random.default_rng(3).standard_normal((2, 64)).astype("float32")
+    found, exact = (weft.build(module)["main"](x) for module in (quantized.mod, net()))
+    assert 0.0 < np.linalg.norm(found - exact) <= 0.03 * np.linalg.norm(exact)
+    with pytest.raises(weft.CompileError, match="data are float or int8, got 'int4'"):
+        weft.quantize(net(), group=16, data="int4")
+
+
 def test_groups_that_do_not_divide_the_rows() -> None:
     with pytest.raises(weft.CompileError, match="groups of 32 do not divide 48 rows of 48 x 32 weights"):
         weft.quantize(net())

@@ -43,7 +43,7 @@ class Case:
     def data(self) -> Any:
         return np.random.default_rng(self.rows).standard_normal((self.rows, self.depth)).astype("float32")
 
-    def expected(self) -> Any:
+    def expected(self, data: Any = None) -> Any:
         """The product, of integers that are taken out of their bytes one by one."""
         given = self.arrays()
         weights = np.zeros((self.depth, self.columns))
@@ -52,17 +52,18 @@ class Case:
             integers = byte if self.bits == 8 else byte >> 4 if row % 2 else byte & 15
             zero = given["zero_point"][:, row // self.group] if self.zero else 1 << (self.bits - 1)
             weights[row] = (integers.astype(float) - zero) * given["scale"][:, row // self.group].astype(float)
-        return self.data().astype(float) @ weights + given.get("bias", 0.0)
+        return (self.data() if data is None else data).astype(float) @ weights + given.get("bias", 0.0)
 
-    def module(self, *, constant: bool, rows: int | str | None = None) -> Any:
+    def module(self, *, constant: bool, **options: Any) -> Any:
         given = self.arrays()
         bb = G.BlockBuilder()
-        x = G.var("x", (self.rows if rows is None else rows, self.depth))
+        x = G.var("x", (self.rows, self.depth))
         parameters = {} if constant else {name: G.var(name, a.shape, str(a.dtype)) for name, a in given.items()}
         with bb.function("main", [x, *parameters.values()]):
             values = {name: G.const(a) for name, a in given.items()} if constant else parameters
             operands = [values.get(name) for name in ("weight", "scale", "zero_point", "bias")]
-            y = bb.emit(G.operator("dequantized_matmul")(x, *operands, bits=self.bits, group_size=self.group))
+            options |= {"bits": self.bits, "group_size": self.group}
+            y = bb.emit(G.operator("dequantized_matmul")(x, *operands, **options))
             bb.emit_func_output(y)
         return bb.get()
 
@@ -84,6 +85,24 @@ def close(found: Any, case: Case) -> None:
 @pytest.mark.parametrize("case", ODD, ids=str)
 def test_packings(case: Case) -> None:
     close(weft.build(case.module(constant=True))["main"](case.data()), case)
+
+
+ROUNDED = (Case(1, 80, 64, zero="uint8"), Case(3, 64, 48, bits=8), Case(2, 96, 16, group=96), Case(5, 64, 16))
+
+
+@pytest.mark.parametrize("case", ROUNDED, ids=str)
+def test_rounded_data(case: Case) -> None:
+    """Data rounded to 8 bits in the groups of the weights: dot products of bytes, for few rows."""
+    target = "llvm -num-threads=1"
+    library = weft.build(case.module(constant=True, compute_dtype="int8"), target=target)
+    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is (case.rows <= 4)
+    groups = -(-case.depth // case.group)
+    data = np.pad(case.data(), ((0, 0), (0, groups * case.group - case.depth))).reshape(case.rows, groups, -1)
+    step = np.abs(data).max(axis=-1, keepdims=True) / np.float32(127)
+    rounded = (np.rint(data / step) * step.astype(float)).reshape(case.rows, -1)[:, : case.depth]
+    found, expected = library["main"](case.data()), case.expected(rounded)
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+    assert np.abs(expected - case.expected()).max() > 1e-4 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("case", (Case(5, 37, 21, group=40, zero="uint8"), Case(2, 40, 9, bits=8, group=8)), ids=str)
@@ -134,6 +153,7 @@ def test_operands_that_do_not_fit() -> None:
         (lambda: product(weight, te.placeholder((5, 3), name="S")), r"scale must have the shape \(5, 2\)"),
         (lambda: product(te.placeholder((5, 32), "int8", name="W"), scale), "weights of rank 2 are uint8, W is int8"),
         (lambda: product(weight, scale, group_size=31), "group_size must be a multiple of 2 weights"),
+        (lambda: product(weight, scale, compute_dtype="int16"), "compute_dtype is int8 or left out, got 'int16'"),
         (lambda: product(weight, scale, columns=4), r"W of shape \(5, 32\) does not have 4 columns"),
         (
             lambda: product(weight, scale, zero_point=te.placeholder((5, 2), "int32", name="Z")),
