@@ -235,8 +235,11 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
     upper = emitter.expr(op.operands[0])
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")
-    condition = f" if({emitter.expr(op.operands[1]).text})" if len(op.operands) > 1 else ""
-    for line in ("#ifdef _OPENMP", f"#pragma omp parallel for{condition}", "#endif"):
+    pragma = ["#pragma omp parallel for"]
+    if len(op.operands) > 1:
+        condition = emitter.expr(op.operands[1]).text
+        pragma = [f"{pragma[0]} if({condition})", "#else", f"(void)({condition});"]
+    for line in ("#ifdef _OPENMP", *pragma, "#endif"):
         emitter.lines.append(line)
     known = (IndexRange.constant(0), emitter.range_of(op.operands[0]), IndexRange.constant(1))
     with _loop(emitter, op, (CExpr("0", "idx32"), upper, CExpr("1", "idx32")), known):

@@ -53,8 +53,11 @@ func.func @scale(%A: memref<?x16xf64>, %B: memref<?x16xf64>) {
   func.return
 }
 // CHECK:      void scale(const double *restrict A, double *restrict B, int64_t m) {
+// CHECK-NEXT:   bool v = {{[0-9]+}} * m >= 65536;
 // CHECK-NEXT: #ifdef _OPENMP
-// CHECK-NEXT: #pragma omp parallel for
+// CHECK-NEXT: #pragma omp parallel for if(v)
+// CHECK-NEXT: #else
+// CHECK-NEXT: (void)(v);
 // CHECK-NEXT: #endif
 // CHECK-NEXT:   for (int64_t i = 0; i < m; ++i) {
 // CHECK-NEXT:     for (int j0 = 0; j0 < 4; ++j0) {

@@ -152,13 +152,41 @@ func.func @parallel(%A: memref<?xf32>, %s: f32, %B: memref<?xf32>, %n: index) {
 
 // -----
 
-// Temporaries come from the runtime.
+// A loop whose condition does not hold runs on the calling thread.
+// CHECK-LABEL: define void @perhaps_parallel(
+// CHECK:         br i1 %pays, label %on.threads, label %alone
+// CHECK:       on.threads:
+// CHECK-NEXT:    call void @weft_parallel_for(ptr @perhaps_parallel.parallel, ptr %closure, i64 %n)
+// CHECK:       alone:
+// CHECK-NEXT:    call void @perhaps_parallel.parallel(i64 0, i64 %n, ptr %closure)
+func.func @perhaps_parallel(%A: memref<?xf32>, %s: f32, %n: index, %pays: i1) {
+  low.parallel_for %i in %n if %pays {
+    memref.store %s, %A[%i] : memref<?xf32>
+  }
+  func.return
+}
+
+// -----
+
+// Temporaries come from the runtime, except small ones of symbolic size, which are on the stack.
 // CHECK-LABEL: define void @temporaries(
 // CHECK-NEXT:  entry:
+// CHECK-NEXT:    %small = alloca [4096 x i8], align 64
 // CHECK-NEXT:    %T = call ptr @weft_alloc(i64 256)
 // CHECK-NEXT:    %bytes = mul nuw nsw i64 %n, 8
-// CHECK-NEXT:    %U = call ptr @weft_alloc(i64 %bytes)
+// CHECK-NEXT:    %is.small = icmp ule i64 %bytes, 4096
+// CHECK-NEXT:    br i1 %is.small, label %allocated, label %large
+// CHECK-NEXT:  large:
+// CHECK-NEXT:    %large.buffer = call ptr @weft_alloc(i64 %bytes)
+// CHECK-NEXT:    br label %allocated
+// CHECK-NEXT:  allocated:
+// CHECK-NEXT:    %U = phi ptr [ %small, %entry ], [ %large.buffer, %large ]
+// CHECK-NEXT:    %[[SMALL:.*]] = icmp eq ptr %U, %small
+// CHECK-NEXT:    br i1 %[[SMALL]], label %freed, label %free
+// CHECK-NEXT:  free:
 // CHECK-NEXT:    call void @weft_free(ptr %U)
+// CHECK-NEXT:    br label %freed
+// CHECK-NEXT:  freed:
 // CHECK-NEXT:    call void @weft_free(ptr %T)
 // CHECK:       declare noalias nonnull align 64 ptr @weft_alloc(i64) nounwind allocsize(0)
 // CHECK-NEXT:  declare void @weft_free(ptr captures(none)) nounwind

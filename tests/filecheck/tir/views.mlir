@@ -15,7 +15,8 @@
 // CHECK-NEXT:    memref.dealloc %arena
 
 // LLVM:          define void @f(
-// LLVM:          %arena = call ptr @weft_alloc(i64 %{{.*}})
+// LLVM:          %large.buffer = call ptr @weft_alloc(i64 %{{.*}})
+// LLVM:          %arena = phi ptr [ %small, %entry ], [ %large.buffer, %large ]
 // LLVM-NEXT:     %[[A:.*]] = getelementptr inbounds nuw i8, ptr %arena, i64 %{{.*}}
 // LLVM:          call void @{{.*}}copy{{.*}}(ptr %x, ptr %[[A]], i64 %n)
 // LLVM-NEXT:     call void @{{.*}}copy{{.*}}(ptr %[[A]], ptr %y, i64 %n)
