@@ -13,6 +13,7 @@ scf.for %k { %s = arith.addf ... }                  loops: a scalar loop, which 
 scf.for %k { %x = memref.load %A[%k]                nothing: a sum of floats in order, which LLVM cannot turn into
   ... arith.addf %old, %x                           vectors, and %t becomes a register
   memref.store %sum, %t[0] }
+scf.for %k { %m = low.cmpi slt, %n ... }            loops: an invariant mask of symbolic extents, in unrolled loops
 scf.for %k { scf.for %i {                           loops: sums in memory, which LLVM may keep in registers for
   %c = vector.load %C[%i * 16] ... } }              several steps of a loop outside
 """
@@ -22,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
 from xdsl.dialects.utils import FastMathFlag
 
 from weft.backends.llvm.memory_ops import ACCESSES
@@ -67,8 +68,12 @@ class _Function:
         """Buffers of which each iteration of a loop updates other elements in place: sums of an outer loop, kept in
         memory."""
         self._found = PassSelection.NOTHING
+        self._is_symbolic = False
+        """Whether the extents of some parameters are symbolic."""
 
     def work_left(self, function: FuncOp) -> PassSelection:
+        types = [argument.type for argument in function.args]
+        self._is_symbolic = any(isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape() for type_ in types)
         self._block(function.body.block, 0)
         if not all(self._becomes_registers(buffer) for buffer in self._updated):
             return PassSelection.LOOPS
@@ -107,7 +112,8 @@ class _Function:
             if changes_in:
                 for result in op.results:
                     depths[result] = changes_in
-            if changes_in < depth and type(op) is CmpiOp:
+            if changes_in < depth and self._is_symbolic and type(op) is CmpiOp:
+                # Passes that run after unrolling take masks of images out of the loops over their rows.
                 self._found = PassSelection.LOOPS
         return has_vectors
 

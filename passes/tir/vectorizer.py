@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from xdsl.dialects import affine, arith, memref, scf, vector
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyFloat,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
@@ -386,12 +387,13 @@ class Vectorizer:
         many, or where it is not known which lanes run and several lanes read one element.
 
         Loads stay between the first and the last element that lanes access, so they touch no other memory. Where it is
-        not known which lanes run, the elements of those that do are loaded under a mask.
+        not known which lanes run, the elements of those that do are loaded under a mask, from arrays of symbolic size.
         """
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
         unknown = self.mask if runs is None else None
-        if unknown is not None and len(set(offsets)) == count:
+        is_symbolic = DYNAMIC_INDEX in buffer_type(op.memref).get_shape()
+        if unknown is not None and is_symbolic and len(set(offsets)) == count:
             runs = (True,) * count
         if not self.shuffles or runs is None or not any(runs):
             return None

@@ -221,7 +221,7 @@ func.func @known_for_all_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
 
 // -----
 
-// One whose outcome depends on the loop is a mask that is computed. The elements of lanes that run are loaded under it.
+// One whose outcome depends on the loop is a mask that is computed.
 
 func.func @known_for_some_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
   tir.for %k in 2 {
@@ -239,8 +239,32 @@ func.func @known_for_some_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
 }
 // CHECK-LABEL: @known_for_some_values
 // CHECK:         %[[MASK:.*]] = low.cmpi sge, %{{.*}} : vector<8xindex>
-// CHECK:         %[[FIRST:.*]] = vector.shuffle %[[MASK]], %{{.*}}[0, 8, 1, 8, 2, 8, 3, 8]
+// CHECK:         low.gather %A
+// CHECK:         vector.maskedstore %B[%{{.*}}], %[[MASK]]
+
+// -----
+
+// From an array of symbolic size, the elements of lanes that run are loaded under it, and shuffled.
+
+func.func @known_for_some_values_of_symbolic_size(%A: memref<?xf32>, %B: memref<16xf32>) {
+  tir.for %k in 2 {
+    tir.for %l in 8 vectorized {
+      %x = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 2 - 1)> (%k, %l)
+      %y = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%k, %l)
+      %zero = arith.constant 0 : index
+      %inside = arith.cmpi sge, %x, %zero : index
+      scf.if %inside {
+        %a = memref.load %A[%x] : memref<?xf32>
+        memref.store %a, %B[%y] : memref<16xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @known_for_some_values_of_symbolic_size
+// CHECK:         %[[SOME:.*]] = low.cmpi sge, %{{.*}} : vector<8xindex>
+// CHECK:         %[[FIRST:.*]] = vector.shuffle %[[SOME]], %{{.*}}[0, 8, 1, 8, 2, 8, 3, 8]
 // CHECK:         vector.maskedload %A[%{{.*}}], %[[FIRST]]
 // CHECK:         vector.maskedload %A
 // CHECK:         vector.shuffle {{.*}} : vector<8xf32>, vector<8xf32>
-// CHECK:         vector.maskedstore %B[%{{.*}}], %[[MASK]]
+// CHECK:         vector.maskedstore %B[%{{.*}}], %[[SOME]]
