@@ -249,7 +249,9 @@ def few_rows(pattern: BlockPattern) -> ExtentBound | None:
     """The number of rows up to which a contraction of a symbolic number of rows has another schedule: panels are not
     packed for them. None if they never are, or when the program is built."""
     roles = contraction_roles(pattern)
-    if roles is None or roles.row is None or roles.row_count is not None or roles.right.constant or roles.same_buffer:
+    if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
+        return None
+    if roles.right.constant or roles.right.dequantized:
         return None
     extent, most = pattern.block.extents[roles.row], _paying_rows(roles.right) - 1
     low, high = Index.of(extent).range(range_of)
