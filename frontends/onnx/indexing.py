@@ -221,6 +221,11 @@ def _reverse_sequence(node: Node, data: Value, lengths: Value) -> Item:
         raise node.refuse(f"inputs must have rank 2 or more, and rank 1, got {data.ndim} and {lengths.ndim}")
     if batch == time:
         raise node.refuse(f"attribute 'batch_axis' must differ from 'time_axis', got {batch} for both")
+    if not node.equal(lengths.shape[0], data.shape[batch]):
+        raise node.refuse(
+            f"input 'sequence_lens' must have a length for each of the {data.shape[batch]} elements of axis {batch} of "
+            f"the input, got {lengths.shape[0]}"
+        )
     steps = ops.iota([data.shape[time]], dtype="int64")
     places, ends = ops.expand_dims(steps, [1 - time]), ops.expand_dims(ops.cast(lengths, "int64"), [1 - batch])
     turned = ops.where(ops.less(places, ends), ops.subtract(ops.subtract(ends, 1), places), places)

@@ -662,6 +662,8 @@ def check(program: OnnxProgram, target: str = "llvm -num-threads=1 -opt-level=1"
             # What lies beyond a short axis is undefined when it is mirrored; NumPy repeats it.
             if "out of bounds otherwise" in str(error) and program.mirrors:
                 continue
+            if "in the shape of a Reshape must be known at import" in str(error):
+                continue  # a shape that calls give has no 0 and no -1
             raise
         found = results if isinstance(results, tuple | list) else (results,)
         for one, other, exact in zip(found, program.outputs(at), program.exact(), strict=True):

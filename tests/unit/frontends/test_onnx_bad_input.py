@@ -338,6 +338,10 @@ MISFITS = {
         model([node("ReverseSequence", "x i", "y")], {"x": [3]}, weights={"i": [1, 2, 3]}),
         "inputs must have rank 2 or more, and rank 1, got 1 and 1",
     ),
+    "lengths of sequences that are fewer than these": (
+        model([node("ReverseSequence", "x i", "y", batch_axis=0, time_axis=1)], {"x": [2, 3]}, weights={"i": [1]}),
+        "input 'sequence_lens' must have a length for each of the 2 elements of axis 0 of the input, got 1",
+    ),
     "an input left out": (_of("Relu", "-"), r"Relu \(opset 18\): input 'X' is missing, at node 0"),
     "one of several left out": (_of("Add", "- x"), "input 'A' is missing"),
     "few dilations": (
