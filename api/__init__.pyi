@@ -1,6 +1,7 @@
 """The public names of weft, and where they are defined: for type checkers, and read by `__init__.py`."""
 
 from weft import graph as graph
+from weft import jax as jax
 from weft import onnx as onnx
 from weft import script as script
 from weft import te as te
@@ -12,6 +13,7 @@ from weft.dialects.element_types import register_element_type as register_elemen
 from weft.dialects.levels import register_operation as register_operation
 from weft.driver.build import build as build
 from weft.driver.build import schedule_of as schedule_of
+from weft.driver.jax_models import jax_jit as jax_jit
 from weft.driver.programs import parse as parse
 from weft.driver.programs import parse_file as parse_file
 from weft.driver.programs import specialize as specialize
@@ -25,6 +27,7 @@ from weft.driver.tuned import Tuned as Tuned
 from weft.frontends.script.schedule import Schedule as Schedule
 from weft.frontends.stage_schedule import lower as lower
 from weft.interp.interpreter import Interpreter as Interpreter
+from weft.jax import from_jax as from_jax
 from weft.onnx import from_onnx as from_onnx
 from weft.passes.module_functions import function_attributes as function_attributes
 from weft.passes.module_functions import function_names as function_names

@@ -1,4 +1,4 @@
-"""Control flow of graphs: ops that call graph functions of the module, one of two, or one again and again.
+"""Control flow of graphs: ops that call graph functions of the module, one of two, or one repeatedly.
 
 The functions are graph functions as any other: passes work on each by itself, and on the way down each becomes a
 function over buffers. Values from outside are passed as operands.
@@ -7,7 +7,7 @@ function over buffers. Values from outside are passed as operands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr, TensorType, i1, i64
 from xdsl.dialects.func import FuncOp
@@ -78,7 +78,7 @@ class ControlSymbolUses(SymbolUserOpInterface):
     """The functions that an op of control flow calls exist, take its operands and give its results."""
 
     def verify(self, op: Operation) -> None:
-        if isinstance(op, IfOp | LoopOp):
+        if isinstance(op, IfOp | LoopOp | WhileOp):
             inferred = op.inferred()
             if tuple(inferred) != tuple(op.result_types):
                 found, given = ", ".join(map(str, inferred)), ", ".join(map(str, op.result_types))
@@ -275,5 +275,105 @@ class LoopOp(IRDLOperation):
 
 _PARTS = ("carried", "scanned", "captured")
 
-CONTROL = (IfOp, LoopOp)
+
+@irdl_op_definition
+class WhileOp(IRDLOperation):
+    """Calls a graph function as long as another one says so: values that are carried from step to step, and values that
+    are the same in each step.
+
+    ```mlir
+    func.func private @is_small(%x: tensor<f32>, %end: tensor<f32>) -> tensor<i1> {
+      %y = graph.less %x, %end : tensor<f32>, tensor<f32> -> tensor<i1>
+      func.return %y : tensor<i1>
+    }
+    func.func private @double(%x: tensor<f32>, %end: tensor<f32>) -> tensor<f32> {
+      %y = graph.add %x, %x : tensor<f32>, tensor<f32> -> tensor<f32>
+      func.return %y : tensor<f32>
+    }
+    func.func @main(%x: tensor<f32>, %end: tensor<f32>) -> tensor<f32> {
+      %y = graph.while @is_small do @double carried(%x) captured(%end) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      func.return %y : tensor<f32>
+    }
+    ```
+    Both functions take the carried values and then the captured ones. The first one gives a bool of rank 0; if it is
+    false, the carried values are the results. The second one gives the carried values of the next step.
+
+    Syntax: `graph.while @test do @body carried(...) captured(...) : (types) -> types`; captured values may be left out.
+    """
+
+    name = "graph.while"
+
+    test = prop_def(FlatSymbolRefAttrConstr)
+    body = prop_def(FlatSymbolRefAttrConstr)
+    carried = var_operand_def(TensorType)
+    captured = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure(), ControlSymbolUses())
+
+    def __init__(self, test: str, body: str, carried: Sequence[SSAValue], captured: Sequence[SSAValue]) -> None:
+        properties = {"test": SymbolRefAttr(test), "body": SymbolRefAttr(body)}
+        types = [value.type for value in carried]
+        super().__init__(operands=[carried, captured], result_types=[types], properties=properties)
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        return self.test, self.body
+
+    def taken_types(self) -> list[Attribute]:
+        """The types of the arguments of the functions."""
+        return list(self.operand_types)
+
+    def inferred(self) -> list[Tensor]:
+        """The types of the results. Raises `VerifyException` where the functions do not fit."""
+        given = self.taken_types()
+        test, body = (result_types(self, function_of(self, name.string_value()), given) for name in self.callees)
+        if test != [CONDITION]:
+            got = ", ".join(map(str, test))
+            raise VerifyException(f"{self.name}: @{self.test.string_value()} must give {CONDITION}, got ({got})")
+        carried = [value.type for value in self.carried]
+        if body != carried:
+            wanted, got = (", ".join(map(str, types)) for types in (carried, body))
+            raise VerifyException(
+                f"{self.name} @{self.body.string_value()}: the carried values are ({wanted}), but the function gives "
+                f"({got})"
+            )
+        return body
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WhileOp:
+        test = parser.parse_symbol_name().data
+        parser.parse_keyword("do")
+        body = parser.parse_symbol_name().data
+        groups = [
+            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+            if parser.parse_optional_keyword(part) is not None
+            else []
+            for part in ("carried", "captured")
+        ]
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        at = parser.pos
+        type_ = parser.parse_function_type()
+        operands = iter(parser.resolve_operands([one for group in groups for one in group], type_.inputs.data, at))
+        carried, captured = ([next(operands) for _ in group] for group in groups)
+        op = cls(test, body, carried, captured)
+        op.attributes.update(attributes)
+        if tuple(op.result_types) != tuple(type_.outputs.data):
+            parser.raise_error(f"{cls.name} gives the types of its carried values", at, parser.pos)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        write(printer, " ", self.test, " do ", self.body)
+        for part, values in (("carried", self.carried), ("captured", self.captured)):
+            if values:
+                write(printer, f" {part}(", [*values], ")")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_function_type(self.operand_types, self.result_types)
+
+
+ControlOp: TypeAlias = IfOp | LoopOp | WhileOp
+CONTROL = (IfOp, LoopOp, WhileOp)
 """The ops of control flow."""

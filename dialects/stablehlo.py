@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     BoolAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FunctionType,
     IntegerAttr,
     StringAttr,
@@ -201,6 +202,8 @@ class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
         printer.print_string(self.data)
 
 
+OutputOperandAliasAttr = _attribute("output_operand_alias", KeyedAttr)
+"""An operand of a custom call whose memory a result takes."""
 PrecisionAttr = _attribute("precision", WordAttr)
 """How exactly products are formed. weft always works in the precision of the elements."""
 ComparisonDirectionAttr = _attribute("comparison_direction", WordAttr)
@@ -212,6 +215,7 @@ _ATTRIBUTES: Final[list[type[Attribute]]] = [
     ScatterDimensionNumbersAttr,
     DotDimensionNumbersAttr,
     ConvDimensionNumbersAttr,
+    OutputOperandAliasAttr,
     PrecisionAttr,
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
@@ -403,8 +407,9 @@ class ChloOp(ElementwiseOp):
 
 
 ELEMENTWISE: Final[Mapping[int, str]] = {
-    1: "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor is_finite log "
-    "log_plus_one logistic negate not popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh",
+    1: "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor "
+    "is_finite log log_plus_one logistic negate not popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt "
+    "tan tanh",
     2: "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic "
     "shift_right_logical subtract xor",
     3: "clamp",
@@ -1017,10 +1022,58 @@ class CustomCallOp(TensorsOp):
         _print_end(printer, self, "call_target_name")
 
 
+@irdl_op_definition
+class CompositeOp(TensorsOp):
+    """An op of another vocabulary, with the function that defines it.
+
+    ```mlir
+    %0 = stablehlo.composite "chlo.erf" %x {decomposition = @chlo.erf.impl} : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "stablehlo.composite"
+    composite_name = prop_def(StringAttr)
+    composite_attributes = opt_prop_def(DictionaryAttr)
+    decomposition = prop_def(SymbolRefAttr)
+    version = opt_prop_def(IntegerAttr)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CompositeOp:
+        at = parser.pos
+        label = parser.parse_str_literal()
+        operand = parser.parse_optional_unresolved_operand()
+        operands = [] if operand is None else [operand]
+        while operand is not None and parser.parse_optional_punctuation(",") is not None:
+            operands.append(parser.parse_unresolved_operand())
+        return _parse_end(cls, parser, operands, {"composite_name": StringAttr(label)}, at)
+
+    def print(self, printer: Printer) -> None:
+        write(printer, " ", self.composite_name, *([" ", [*self.operands]] if self.operands else []))
+        _print_end(printer, self, "composite_name")
+
+
+@irdl_op_definition
+class SelectAndScatterOp(RegionOp):
+    """Combines each element of `source` into the element of an operand that a comparison selects in its window."""
+
+    name = "stablehlo.select_and_scatter"
+    window_dimensions = opt_prop_def(_NUMBERS)
+    window_strides = opt_prop_def(_NUMBERS)
+    padding = opt_prop_def(DenseIntOrFPElementsAttr)
+    select = region_def("single_block")
+    scatter = region_def("single_block")
+
+    def verify_(self) -> None:
+        if len(self.inputs) != 3 or len(self.outputs) != 1:
+            raise VerifyException(f"'{self.name}' has 3 operands and 1 result, got {len(self.inputs)}")
+
+
 _OPS: Final[list[type[Operation]]] = [
     *_TABLE,
     CaseOp,
     CompareOp,
+    CompositeOp,
     ConstantOp,
     ConvolutionOp,
     CustomCallOp,
@@ -1033,6 +1086,7 @@ _OPS: Final[list[type[Operation]]] = [
     ReduceWindowOp,
     ReturnOp,
     ScatterOp,
+    SelectAndScatterOp,
     SelectOp,
     SliceOp,
     SortOp,

@@ -41,7 +41,7 @@ from weft.dialects.graph import (
     bound_in,
     preconditions_of,
 )
-from weft.dialects.graph_control import STEP, IfOp, LoopOp
+from weft.dialects.graph_control import CONDITION, STEP, ControlOp, IfOp, LoopOp, WhileOp
 from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
@@ -602,6 +602,31 @@ class BlockBuilder:
         stacked = [tensor_type((count, *shape_of(t)), t.element_type) for t in outputs[number:]]
         return self._call(LoopOp(function.sym_name.data, count, first, rows, same, [*outputs[:number], *stacked]))
 
+    def emit_while(
+        self,
+        test: Callable[..., Value],
+        body: Callable[..., Value | Sequence[Value]],
+        carried: Sequence[Value],
+        captured: Sequence[Value] = (),
+    ) -> Value | tuple[Value, ...]:
+        """Call `body` with the carried and the captured values while `test`, which gets the same, gives a bool of rank
+        0 that is true; `body` gives the next carried values.
+
+            x = bb.emit_while(lambda x, end: G.less(G.sum(x), end), lambda x, end: G.add(x, x), [x], [end])
+
+        Raises `CompileError` where types do not fit, and where a function uses values other than its own.
+        """
+        first, same = ([self.emit(v).ssa for v in group] for group in (carried, captured))
+        types, hints = [v.type for v in (*first, *same)], [v.name_hint for v in (*first, *same)]
+        condition, step = (self._traced(label, f, types, hints) for label, f in (("test", test), ("body", body)))
+        for function, wanted in ((condition, [CONDITION]), (step, types[: len(first)])):
+            outputs = list(function.function_type.outputs.data)
+            if outputs != wanted:
+                one, other = (", ".join(map(str, some)) for some in (wanted, outputs))
+                what = "the test gives" if function is condition else "the carried values are"
+                raise CompileError(f"emit_while: {what} ({one}), but the function gives ({other})")
+        return self._call(WhileOp(condition.sym_name.data, step.sym_name.data, first, same))
+
     def _traced(
         self,
         label: str,
@@ -640,7 +665,7 @@ class BlockBuilder:
                 )
         return traced
 
-    def _call(self, op: CallTirOp | CallDpsOp | IfOp | LoopOp) -> Value | tuple[Value, ...]:
+    def _call(self, op: CallTirOp | CallDpsOp | ControlOp) -> Value | tuple[Value, ...]:
         _, block = self._open(op.name)
         block.add_op(op)
         found = tuple(map(Value, op.results))

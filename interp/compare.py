@@ -487,7 +487,7 @@ def takes_edge_values(module: ModuleOp) -> bool:
     return not (indices and converts)
 
 
-_OF_CHOSEN_VALUES = frozenset({"graph.loop", "graph.roi_align", "graph.searchsorted", "stablehlo.while"})
+_OF_CHOSEN_VALUES = frozenset({"graph.loop", "graph.while", "graph.roi_align", "graph.searchsorted", "stablehlo.while"})
 
 
 def compare_modules(

@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import graph
 from weft.dialects.element_types import element_of, value_type
-from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_control import IfOp, LoopOp, WhileOp
 from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
@@ -169,12 +169,35 @@ def loop(
     return (*carried, *(array_of([], shape, _element_type(value)) for shape, value in pairs))
 
 
+@emits(WhileOp)
+def emit_while(emitter: Emitter, op: WhileOp) -> None:
+    test, body = (emitter.callee(callee.string_value()) for callee in op.callees)
+    _emit_call(emitter, op, emitter.helper(repeat), f"{test}, {body}")
+
+
+def repeat(
+    op: WhileOp,
+    test: Callable[..., tuple[Array, ...]],
+    body: Callable[..., tuple[Array, ...]],
+    shapes: tuple[tuple[int, ...], ...],
+    *operands: Array,
+) -> tuple[Array, ...]:
+    """The carried values after the last step."""
+    count = len(op.carried)
+    carried, captured = operands[:count], operands[count:]
+    while test(*carried, *captured)[0]:
+        carried = body(*carried, *captured)
+    return carried
+
+
 def _takes_buffers(callee: FuncOp) -> bool:
     type_: FunctionType = callee.function_type
     return any(isinstance(t, MemRefType) for t in (*type_.inputs, *type_.outputs))
 
 
-def _emit_call(emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp | LoopOp, run: str, callee: str) -> None:
+def _emit_call(
+    emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp | LoopOp | WhileOp, run: str, callee: str
+) -> None:
     """`results = run(op, callee, shapes of the results, operands...)`."""
     shapes = "".join(
         f"({''.join(f'{_extent_text(emitter, op, e)}, ' for e in shape_of(r.type))}), " for r in op.outputs

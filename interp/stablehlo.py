@@ -6,7 +6,6 @@ on arrays too, so that one run combines all places at once. Source: the StableHL
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cmp_to_key, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -24,10 +23,10 @@ from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
 from weft.texpr.references import reference_of
 from weft.texpr.references.convolution import convolved
-from weft.texpr.stablehlo import ELEMENTWISE, comparison, converted, dot_subscripts, elementwise
+from weft.texpr.stablehlo import ELEMENTWISE, comparison, converted, dot_subscripts, elementwise, total_order
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Attribute, Block, Operation, SSAValue
 
     from weft.interp.emitter import Emitter
 
@@ -68,19 +67,6 @@ def evaluate_elementwise(op: Operation, *operands: Array) -> Array:
         return _finished(op, elementwise(_apply, op.name, *map(_wide, operands)))
 
 
-def _lgamma(x: float) -> float:
-    return math.inf if x <= 0 and x == int(x) else math.lgamma(x)
-
-
-_WITHOUT_OPERATORS: Mapping[str, Callable[[float], float]] = {"chlo.erfc": math.erfc, "chlo.lgamma": _lgamma}
-
-
-@evaluates(*_ops(*_WITHOUT_OPERATORS))
-def special_function(op: Operation, x: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return _finished(op, np.vectorize(_WITHOUT_OPERATORS[op.name], otypes=[np.float64])(x))
-
-
 @evaluates(*_ops("stablehlo.convert"))
 def convert(op: Operation, x: Array) -> Array:
     element = _element(op.results[0])
@@ -93,15 +79,17 @@ def convert(op: Operation, x: Array) -> Array:
 
 @evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp, x: Array, y: Array) -> Array:
-    total = op.compare_type is not None and op.compare_type.data == "TOTALORDER" and x.dtype.kind == "f"
-    left, right = (_total_order(x), _total_order(y)) if total else (x, y)
-    return np.asarray(comparison(_apply, op.comparison_direction.data, left, right))
+    if op.compare_type is not None and op.compare_type.data == "TOTALORDER" and x.dtype.kind == "f":
+        x, y = (total_order(_apply, side) for side in (x, y))
+    return np.asarray(comparison(_apply, op.comparison_direction.data, x, y))
 
 
-def _total_order(x: Array) -> Array:
-    """Integers in the order of floats in which -NaN comes first, -0 before 0, and NaN last."""
-    bits = np.ascontiguousarray(x).view(np.dtype(f"int{8 * x.dtype.itemsize}")).reshape(x.shape)
-    return np.where(bits < 0, np.invert(bits) ^ np.iinfo(bits.dtype).min, bits)
+@evaluates(*_ops("stablehlo.bitcast_convert"))
+def bitcast_convert(op: Operation, x: Array) -> Array:
+    name = element_name(_element(op.results[0]))
+    if name is None or x.shape != _declared(op):
+        raise InterpreterError(op, f"{op.name}: the interpreter converts between types of one width")
+    return _apply("bitcast", x, dtype=name)
 
 
 # Shapes and moves
@@ -356,16 +344,38 @@ def sort(op: stablehlo.SortOp, operands: Sequence[Array], region: Region) -> lis
     return [np.moveaxis(x, -1, axis) for x in results]
 
 
+def select_and_scatter(op: stablehlo.SelectAndScatterOp, operands: Sequence[Array], *regions: Region) -> list[Array]:
+    """Window by window, in the order of the specification."""
+    operand, source, initial = operands
+    select, combine = regions
+    ones = (1,) * operand.ndim
+    sizes, steps = (numbers(p) or ones for p in (op.window_dimensions, op.window_strides))
+    low = (numbers(op.padding) or (0,) * (2 * operand.ndim))[::2]
+    result = np.full(operand.shape, initial, operand.dtype)
+    for place in np.ndindex(*source.shape):
+        chosen: tuple[int, ...] | None = None
+        for offset in np.ndindex(*sizes):
+            at = tuple(p * s + o - b for p, s, o, b in zip(place, steps, offset, low, strict=True))
+            if any(not 0 <= a < extent for a, extent in zip(at, operand.shape, strict=True)):
+                continue
+            if chosen is None or not select([operand[chosen], operand[at]])[0]:
+                chosen = at
+        if chosen is not None:
+            result[chosen] = combine([result[chosen], source[place]])[0]
+    return [result]
+
+
 _COMBINING: Mapping[type[Operation], Callable[..., list[Array]]] = {
     stablehlo.ReduceOp: reduce,
     stablehlo.ReduceWindowOp: reduce_window,
     stablehlo.ScatterOp: scatter,
+    stablehlo.SelectAndScatterOp: select_and_scatter,
     stablehlo.SortOp: sort,
 }
 
 
-@emits(stablehlo.ReduceOp, stablehlo.ReduceWindowOp, stablehlo.ScatterOp, stablehlo.SortOp)
-def emit_combining(emitter: Emitter, op: stablehlo.CombiningOp) -> None:
+@emits(*_COMBINING)
+def emit_combining(emitter: Emitter, op: stablehlo.RegionOp) -> None:
     outside = captured_values(op)
     captured = emitter.constant(tuple(outside), "captured")
     values = "".join(f"{emitter.value(value)}, " for value in outside)
@@ -375,18 +385,19 @@ def emit_combining(emitter: Emitter, op: stablehlo.CombiningOp) -> None:
 
 
 def run_combining(
-    op: stablehlo.CombiningOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
+    op: stablehlo.RegionOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
 ) -> list[Array]:
     """An op with a region, of its operands and of the values that the region takes from outside."""
     outside = dict(zip(captured, values, strict=True))
-    found = _COMBINING[type(op)](op, operands, partial(_run, op, outside))
+    found = _COMBINING[type(op)](op, operands, *(partial(_run, region.block, outside) for region in op.regions))
     return [np.asarray(_finished(op, array, position)) for position, array in enumerate(found)]
 
 
-def _run(op: stablehlo.CombiningOp, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
+def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
     """The region of an op, whose scalars stand for arrays of all places."""
-    known = {**outside, **dict(zip(op.body.block.args, arguments, strict=True))}
-    for inner in op.body.block.ops:
+    op = cast("Operation", block.parent_op())
+    known = {**outside, **dict(zip(block.args, arguments, strict=True))}
+    for inner in block.ops:
         operands = [known[operand] for operand in inner.operands]
         if isinstance(inner, stablehlo.ReturnOp):
             return operands
@@ -417,6 +428,13 @@ def emit_branches(emitter: Emitter, op: stablehlo.CaseOp | stablehlo.IfOp) -> No
             emitter.region(region.block)
             end = cast("Operation", region.block.last_op)
             emitter.line(f"{', '.join(results)} = {', '.join(map(emitter.value, end.operands))}", end)
+
+
+@emits(stablehlo.CompositeOp)
+def emit_composite(emitter: Emitter, op: stablehlo.CompositeOp) -> None:
+    arguments = ", ".join(map(emitter.value, op.operands))
+    results = "".join(f"{emitter.define(result)}, " for result in op.results)
+    emitter.line(f"{results}= {emitter.callee(op.decomposition.string_value())}({arguments})", op)
 
 
 @emits(stablehlo.WhileOp)

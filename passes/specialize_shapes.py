@@ -23,7 +23,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import KnownExtent, lone_name, shape_of, symbol
 from weft.dialects.input_shapes import Specialization, unify
 from weft.dialects.integer_arith import INTEGER_OPS, constant_integer
@@ -80,7 +80,7 @@ def specialize_graph(module: ModuleOp, function: FuncOp, found: Specialization) 
     add_preconditions(function, found.preconditions)
     names = named_ops(module)
     for op in operations_in(function):
-        if not isinstance(op, IfOp | LoopOp):
+        if not isinstance(op, CONTROL):
             continue
         given = op.taken_types()
         for field, attribute in list(op.properties.items()):

@@ -63,6 +63,7 @@ from weft.texpr.expr import (
     IterVar,
     Number,
     Predicate,
+    Reinterpret,
     Select,
     Unary,
     Var,
@@ -336,6 +337,9 @@ class ElementEmitter:
                 return self._select(expr, lambda branch: self.value(branch, expr.dtype))
             case Cast():
                 return _cast(self, self.value(expr.operand), expr.operand.dtype, expr.dtype)
+            case Reinterpret():
+                value = self.value(expr.operand, expr.operand.dtype)
+                return self.append(arith.BitcastOp(value, value_type_of(expr.dtype)))
             case Read():
                 return self._read(expr)
             case ReduceValue():
@@ -432,7 +436,7 @@ def _operands(expr: Expr) -> list[Expr]:
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
-        case Binary() | Unary() | Intrinsic() | Compare() | Select() | Cast():
+        case Binary() | Unary() | Intrinsic() | Compare() | Select() | Cast() | Reinterpret():
             parts = expr.parts
         case _:
             return []

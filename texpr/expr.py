@@ -533,6 +533,22 @@ class Cast(Expr):
         return f"{self.dtype}({nested(depth, self.operand)})"
 
 
+@dataclass(eq=False, slots=True, repr=False)
+class Reinterpret(Expr):
+    """The bits of a value as another dtype of the same width."""
+
+    operand: Expr
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def text(self, depth: int) -> str:
+        return f"reinterpret({nested(depth, self.operand)}, {self.dtype})"
+
+
 def nested(depth: int, *exprs: Expr) -> str:
     """The text of the parts of an expression that is shown to `depth`."""
     return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
@@ -699,3 +715,14 @@ def cast_to(operand: object, dtype: object) -> Expr:
     """`operand` as `dtype`, itself when it has that dtype."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     return expr if expr.dtype == target else Cast(expr, target)
+
+
+def reinterpret(operand: object, dtype: object) -> Expr:
+    """The bits of `operand` as `dtype`. Raises CompileError for bools, types of storage, and dtypes of other widths."""
+    expr, target = as_expr(operand), checked_dtype(dtype)
+    if "bool" in (expr.dtype, target) or {expr.dtype, target} & STORED or bits(expr.dtype) != bits(target):
+        raise error(f"reinterpret takes numbers of one width, got {expr.dtype} `{expr}` as {target}")
+    if expr.dtype == target:
+        return expr
+    # Integers of one width differ in the sign of their operations alone.
+    return Reinterpret(expr, target) if is_float(expr.dtype) or is_float(target) else Cast(expr, target)

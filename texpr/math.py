@@ -28,6 +28,7 @@ from weft.texpr.expr import (
     joined_dtype,
     least,
     number_as,
+    reinterpret,
     type_of,
     unary,
     unified,
@@ -38,7 +39,8 @@ __all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "c
 __all__ += ["cbrt", "ceil", "clz", "const", "copysign", "cos", "cosh", "ctz", "equal", "erf", "exp", "exp2", "expm1"]
 __all__ += ["floor", "floordiv", "floormod", "if_then_else", "infinity", "isfinite", "isinf", "isnan"]
 __all__ += ["log", "log1p", "log2", "log10", "logical_and", "logical_not", "logical_or", "max_value"]
-__all__ += ["min_value", "nearbyint", "not_equal", "popcount", "pow", "power", "round", "rsqrt", "select"]
+__all__ += ["min_value", "nearbyint", "not_equal", "popcount", "pow", "power", "reinterpret", "round", "rsqrt"]
+__all__ += ["select"]
 __all__ += ["sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "truncdiv", "truncmod"]
 
 

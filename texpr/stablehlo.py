@@ -56,7 +56,7 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
 def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
     """The elementwise op `name` of operands. Raises CompileError if there is no formula of their dtype."""
     if name not in ELEMENTWISE:
-        raise CompileError(_UNSUPPORTED.get(name, "there is no tensor expression for it"))
+        raise CompileError("there is no tensor expression for it")
     dtype = str(operands[-1].dtype)
     if dtype == "bool":
         if name not in _OF_BOOLS:
@@ -93,6 +93,14 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
     is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
     inside = apply("cast", apply("where", is_other, 0.0, value), dtype=dtype)
     return apply("where", is_low, least(dtype), apply("where", is_high, greatest(dtype), inside))
+
+
+def total_order(apply: Apply, value: Value) -> Value:
+    """Integers in the order TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive ones, inf, NaN."""
+    dtype = f"int{bits(str(value.dtype))}"
+    code = apply("bitcast", value, dtype=dtype)
+    negative = apply("bitwise_xor", apply("bitwise_not", code), least(dtype))
+    return apply("where", apply("less", code, 0), negative, code)
 
 
 def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
@@ -191,8 +199,3 @@ _OF_BOOLS: Final[Mapping[str, str]] = {
     "stablehlo.select": "where",
 }
 """Name of an op -> its operator on truth values."""
-
-_EXPORT: Final = "jax.export prints it expanded into ops of stablehlo, which are"
-_UNSUPPORTED: Final[Mapping[str, str]] = {
-    f"chlo.{name}": f"not supported; {_EXPORT}" for name in ("digamma", "erf_inv", "erfc", "lgamma")
-}

@@ -127,6 +127,13 @@ class _Function:
         """Visits a condition or a loop; returns whether it accesses vectors."""
         if isinstance(op, scf.IfOp):
             return any([self._block(region.block, depth) for region in op.regions if region.blocks])
+        if isinstance(op, scf.WhileOp):
+            for region in op.regions:
+                self._depths.update(dict.fromkeys(region.block.args, depth + 1))
+            has_vectors = any([self._block(region.block, depth + 1) for region in op.regions])
+            if op.operands and not has_vectors:
+                self._found = PassSelection.LOOPS
+            return has_vectors
         unrolled = UNROLL in op.attributes
         inside = depth if unrolled else depth + 1
         body = op.regions[0].block

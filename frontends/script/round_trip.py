@@ -53,6 +53,7 @@ from weft.texpr.expr import (
     has_sign,
     is_integer,
     name_of,
+    reinterpret,
     unary,
 )
 
@@ -288,9 +289,11 @@ class Raiser:
         return cast_to(source, "float32")
 
     def _stored(self, op: arith.BitcastOp) -> Expr:
-        """A number as the bits of a type of storage."""
+        """A number as the bits of a type of storage, or as those of another type."""
         truncation, dtype = op.input.owner, name_of(op.input.type)
-        if dtype not in STORED or not isinstance(truncation, arith.TruncFOp) or not self._is_ours(truncation):
+        if dtype not in STORED:
+            return reinterpret(self.value(op.input), _dtype(op.result.type))
+        if not isinstance(truncation, arith.TruncFOp) or not self._is_ours(truncation):
             raise NotRaised
         return cast_to(self.value(truncation.input), dtype)
 

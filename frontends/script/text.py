@@ -43,6 +43,7 @@ from weft.texpr.expr import (
     Const,
     Expr,
     Predicate,
+    Reinterpret,
     Select,
     Unary,
     binary,
@@ -175,6 +176,8 @@ def _text(expr: Expr) -> tuple[str, int]:
             return f"T.{name}({', '.join(map(expr_text, expr.parts))})", _ATOM
         case Cast():
             return f'T.Cast("{expr.dtype}", {expr_text(expr.operand)})', _ATOM
+        case Reinterpret():
+            return f'T.reinterpret("{expr.dtype}", {expr_text(expr.operand)})', _ATOM
         case _:
             raise InternalError(f"no text for {type(expr).__name__} {expr}")
 

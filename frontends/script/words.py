@@ -28,6 +28,7 @@ from weft.texpr import math as _math
 from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, cast_to, checked_dtype, is_float
 from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
 from weft.texpr.math import binary_function as _binary_function
+from weft.texpr.math import reinterpret as _reinterpreted
 
 # Types of parameters, and dtypes
 
@@ -123,6 +124,11 @@ def Cast(dtype: object, value: ExprLike) -> Expr:
 def cast(value: ExprLike, dtype: object) -> Expr:
     """`value` as `dtype`, as `Cast`."""
     return cast_to(value, checked_dtype(dtype))
+
+
+def reinterpret(dtype: object, value: ExprLike) -> Expr:
+    """The bits of `value` as `dtype`, of the same width."""
+    return _reinterpreted(value, dtype)
 
 
 def ceildiv(x: ExprLike, y: ExprLike) -> Expr:

@@ -88,6 +88,11 @@ def _isnan(cx: Conversion, x: Value) -> Value:
     return apply(name, x) if "float" in x.dtype else apply("full", x.shape, False, dtype="bool")
 
 
+@register("aten.signbit.default")
+def _signbit(cx: Conversion, x: Value) -> Value:
+    return apply("signbit", x)
+
+
 @register("aten.where.self")
 def _where(cx: Conversion, condition: Value, x: Value, y: Value) -> Value:
     return apply("where", cast_to(condition, "bool"), cast_to(x, cx.dtype), cast_to(y, cx.dtype))

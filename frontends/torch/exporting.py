@@ -49,9 +49,14 @@ def decomposed(program: Any) -> Any:
 
 
 def decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions of operators that have no converter: to core ATen, and some operators of that."""
+    """PyTorch's decompositions of operators that have no converter: to core ATen, and other operators to ATen. Those of
+    `torch._refs` for others than core operators end in operators of `prims`."""
     more: dict[Any, Any] = import_module("torch._decomp").decomposition_table
-    rules = {op: rule for op, rule in more.items() if torch.Tag.core in getattr(op, "tags", ())}
+    rules = {
+        op: rule
+        for op, rule in more.items()
+        if torch.Tag.core in getattr(op, "tags", ()) or rule.__module__ == "torch._decomp.decompositions"
+    }
     return _of_others({**rules, **dict(torch.export.default_decompositions().items())})
 
 

@@ -81,7 +81,7 @@ def _spelled(operator: str, spelling: Spelling) -> Converter:
         options: dict[str, Any] = {p: given.pop(a, None) for p, a in spelling.parameters.items()}
         x, *others = list(given.values())[: len(kind.ROLES)]
         if isinstance(x, Value) and x.dtype.startswith(_UNCHANGED.get(operator, ())):
-            return x
+            return cast_to(x, cx.dtype)
         is_scalar = takes_an_axis and not x.ndim
         x = apply("reshape", x, (1,)) if is_scalar else x
         options = {name: value for name, value in options.items() if value is not None}

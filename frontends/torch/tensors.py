@@ -135,6 +135,12 @@ def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
     return cast("KnownExtent", add(index, multiply(extent, is_negative)))
 
 
+def _check_extents(places: Sequence[object]) -> None:
+    """Raises `UnsupportedError` for numbers that data decide and that may be negative, which are tensors."""
+    if any(isinstance(place, Value) for place in places):
+        raise UnsupportedError("a place that data decide and that may be negative: torch._check(n >= 0) states it")
+
+
 @register("aten.slice.Tensor")
 def _slice(
     cx: Conversion,
@@ -144,6 +150,7 @@ def _slice(
     end: KnownExtent | None = None,
     step: int = 1,
 ) -> Value:
+    _check_extents((start, end))
     axis, count = dim % x.ndim, cx.shape[dim]
     if isinstance(start, int | None) and isinstance(end, int | None) and isinstance(x.shape[axis], int):
         return apply("strided_slice", x, begin=[start], end=[end], strides=[step], axes=[axis])
@@ -183,6 +190,7 @@ def _narrow(cx: Conversion, x: Value, dim: int, start: KnownExtent, length: Know
 
 @register("aten.split_with_sizes.default")
 def _split_with_sizes(cx: Conversion, x: Value, sizes: Sequence[KnownExtent], dim: int = 0) -> tuple[Value, ...]:
+    _check_extents(sizes)
     axis = dim % x.ndim
     if all(isinstance(size, int) for size in sizes) and isinstance(x.shape[axis], int):
         whole = cast("Sequence[int]", sizes)
@@ -550,6 +558,8 @@ register("aten.scatter_add.default")(_scattered("add"))
 def _scatter_reduce(
     cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
 ) -> Value:
+    if x.dtype == "bool":
+        raise UnsupportedError("a reduction of bools")
     source, axis = cast_to(source, x.dtype), dim % max(x.ndim, 1)
     kind = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}[reduce]
     start = x
@@ -585,6 +595,14 @@ def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Val
 
 @register("aten.rand.default", "aten.randn.default", "aten.randperm.default", "aten.rand_like.default")
 @register("aten.randn_like.default", "aten.randint.low", "aten.randint.default", "aten.bernoulli.default")
+@register("aten.bernoulli.p", "aten.cauchy.default", "aten.exponential.default", "aten.geometric.default")
+@register(
+    "aten.log_normal.default", "aten.multinomial.default", "aten.normal_functional.default", "aten.poisson.default"
+)
+@register(
+    "aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor", "aten.normal.float_float"
+)
+@register("aten.uniform.default")
 def _random(cx: Conversion, *_: object, **__: object) -> Value:
     """By PyTorch's generator, so that `torch.manual_seed` decides."""
     return cx.run_in_torch("random numbers are PyTorch's")[0]

@@ -20,8 +20,16 @@ from xdsl.rewriter import Rewriter
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
-from weft.passes.convert.stablehlo_tensors import COMBINING_RULES, RULES, label, result_dtype, result_shape
+from weft.passes.convert.stablehlo_tensors import (
+    COMBINING_RULES,
+    RULES,
+    label,
+    result_dtype,
+    result_shape,
+    select_and_scatter,
+)
 from weft.passes.convert.stablehlo_values import (
+    Composed,
     Fact,
     Sizes,
     Splat,
@@ -36,12 +44,26 @@ from weft.passes.convert.stablehlo_values import (
 from weft.support.errors import CompileError, did_you_mean, remark
 from weft.support.locations import location_of
 from weft.support.names import new_name
-from weft.texpr.expr import BinaryKind, Compare, Expr, Predicate, Var, binary, compare, is_float, is_integer
+from weft.texpr.expr import (
+    Binary,
+    BinaryKind,
+    Compare,
+    Const,
+    Expr,
+    Predicate,
+    Var,
+    as_expr,
+    binary,
+    compare,
+    is_float,
+    is_integer,
+    reinterpret,
+)
 from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
-from weft.texpr.stablehlo import comparison, converted, elementwise, on_elements
+from weft.texpr.stablehlo import ELEMENTWISE, comparison, converted, elementwise, on_elements, total_order
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
 
@@ -71,12 +93,12 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
     for function in roots:
-        conversion = _StablehloConversion(functions)
+        conversion = StablehloConversion(functions)
         try:
             new = conversion.convert(function)
             # Ends, because each round has a variable less.
             while new is None:
-                conversion = _StablehloConversion(functions, conversion.same)
+                conversion = StablehloConversion(functions, conversion.same)
                 new = conversion.convert(function)
         except CompileError as error:
             if strict or conversion.at is None:
@@ -98,8 +120,19 @@ def _is_stablehlo(op: Operation) -> bool:
     return op.name.partition(".")[0] in DIALECTS
 
 
+def callee_of(op: Operation) -> str | None:
+    """The function of the module that an op calls, or that defines it; None for others."""
+    match op:
+        case CallOp():
+            return op.callee.string_value()
+        case stablehlo.CompositeOp():
+            return op.decomposition.string_value()
+        case _:
+            return None
+
+
 def _callees(function: FuncOp) -> Iterator[str]:
-    return (op.callee.string_value() for op in function.body.walk() if isinstance(op, CallOp))
+    return (name for op in function.body.walk() if (name := callee_of(op)) is not None)
 
 
 def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
@@ -137,11 +170,15 @@ class _OneVariable(Exception):
     """Extents of parameters must have one variable."""
 
 
-class _StablehloConversion:
+class StablehloConversion:
     """Evaluates the ops of one function, and of those that it calls, to tensors."""
 
-    def __init__(self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = ()) -> None:
-        """`same` are dynamic extents of parameters that ops want to be equal."""
+    def __init__(
+        self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = (), *, composes: bool = False
+    ) -> None:
+        """`same` are dynamic extents of parameters that ops want to be equal. If the conversion `composes`, an
+        elementwise op whose only reader is another one is part of it, else each op is a separate computation."""
+        self._composes = composes
         self._functions = functions
         self.same = list(same)
         self._sizes: dict[_Dim, Var] = {}
@@ -195,6 +232,20 @@ class _StablehloConversion:
         new.res_attrs = joined_attributes(function.res_attrs, new.res_attrs)
         return new
 
+    def evaluate(
+        self, ops: Sequence[Operation], known: Mapping[SSAValue, Value], wanted: Sequence[SSAValue]
+    ) -> list[Value]:
+        """The values of `wanted`, which `ops` compute from known ones. Raises CompileError."""
+        self._values.update(known)
+        for op in ops:
+            self._convert(op)
+        return [self._values[value] for value in wanted]
+
+    @property
+    def facts(self) -> Sequence[Compare]:
+        """Comparisons of extents that calls check."""
+        return self._facts
+
     def _placeholders(self, function: FuncOp) -> list[Tensor]:
         for type_ in function.function_type.inputs:
             if not isinstance(type_, TensorType):
@@ -228,8 +279,9 @@ class _StablehloConversion:
         raise CompileError.at(cast("Operation", block.parent_op()), "a block of stablehlo ends in a return")
 
     def _convert(self, op: Operation) -> None:
-        if isinstance(op, CallOp):
-            self._call(op)
+        callee = callee_of(op)
+        if callee is not None and not is_operator(op):
+            self._call(op, callee)
             return
         self.at = op
         try:
@@ -253,12 +305,14 @@ class _StablehloConversion:
         found: object
         if isinstance(op, stablehlo.ConstantOp):
             found = dense_value(op.value, op.output.name_hint or "constant")
-        elif isinstance(op, ElementwiseOp):
+        elif isinstance(op, ElementwiseOp | stablehlo.CompositeOp):
             found = self._elementwise(op, values)
         elif op.name in RULES:
             found = RULES[op.name](op, *values)
         elif isinstance(op, CombiningOp) and op.name in COMBINING_RULES:
             found = COMBINING_RULES[op.name](op, values, partial(self._elements, op.body.block))
+        elif isinstance(op, stablehlo.SelectAndScatterOp):
+            found = select_and_scatter(op, values, *(partial(self._elements, one.block) for one in op.regions))
         elif isinstance(op, stablehlo.CaseOp | stablehlo.IfOp):
             found = self._branches(op, values[0])
         elif isinstance(op, stablehlo.CustomCallOp):
@@ -272,16 +326,15 @@ class _StablehloConversion:
             _check(op, position, value)
         return results
 
-    def _call(self, op: CallOp) -> None:
+    def _call(self, op: Operation, name: str) -> None:
         """The callee becomes part of the function."""
-        name = op.callee.string_value()
         callee = self._functions.get(name)
         self.at = op
         if callee is None:
             near = did_you_mean(name, self._functions)
-            raise CompileError.at(op, f"func.call: there is no function @{name} with a body{near}")
+            raise CompileError.at(op, f"{op.name}: there is no function @{name} with a body{near}")
         if name in self._calls:
-            raise CompileError.at(op, f"func.call: @{name} calls itself")
+            raise CompileError.at(op, f"{op.name}: @{name} calls itself")
         self._calls.append(name)
         for argument, operand in zip(callee.args, op.operands, strict=True):
             self._values[argument] = self._values[operand]
@@ -304,8 +357,8 @@ class _StablehloConversion:
 
     # Elements
 
-    def _elementwise(self, op: ElementwiseOp, values: list[Value]) -> Value:
-        known = _of_sizes(op, values)
+    def _elementwise(self, op: ElementwiseOp | stablehlo.CompositeOp, values: list[Value]) -> Value:
+        known = _chosen(op, values) or self._of_sizes(op, values)
         if known is not None:
             return known
         if op.name == "stablehlo.convert" and isinstance(values[0], Splat):
@@ -324,7 +377,69 @@ class _StablehloConversion:
         def element(*indices: Expr) -> Expr:
             return _element(op, [element_of(value, indices if value.shape else ()) for value in values])
 
+        if self._composes and _has_elementwise_reader(op):
+            return Composed(lambda indices: element(*map(as_expr, indices)), tuple(shape), result_dtype(op))
         return compute(shape, element, label(op))
+
+    def _of_sizes(self, op: Operation, values: Sequence[Value]) -> Value | None:
+        """The result of an op on extents, None for an op on data."""
+        if not any(isinstance(value, Sizes) for value in values):
+            return None
+        sizes = [found for value in values if (found := sizes_of(value)) is not None]
+        if len(sizes) != len(values):
+            return None
+        if isinstance(op, CompareOp) and sizes[0].rank == 0:
+            left, right = (one.elements[0] for one in sizes)
+            direction = op.comparison_direction.data
+            known = self._compared(direction, left, right)
+            if known is not None:
+                return Splat(known, (), "bool")
+            return Fact(cast("Compare", compare(Predicate(direction.lower()), left, right)))
+        if op.name == "stablehlo.sign" and all(map(self._is_positive, sizes[0].elements)):
+            return Sizes((1,) * len(sizes[0].elements), sizes[0].rank, sizes[0].dtype)
+        if op.name == "stablehlo.convert" and result_dtype(op) in ("int32", "int64"):
+            return Sizes(sizes[0].elements, sizes[0].rank, result_dtype(op))
+        if op.name not in _SIZES:
+            return None
+        kind = _SIZES[op.name]
+        combined = [simplified(binary(kind, x, y)) for x, y in zip(sizes[0].elements, sizes[1].elements, strict=True)]
+        return Sizes(tuple(combined), sizes[0].rank, sizes[0].dtype)
+
+    def _compared(self, direction: str, left: Extent, right: Extent) -> bool | None:
+        """The result of a comparison of extents, None if it depends on them."""
+        x, y = integer_of(left), integer_of(right)
+        if x is not None and y is not None:
+            return _COMPARISONS[direction](x, y)
+        if direction in ("EQ", "LE", "GE") and is_same(left, right):
+            return True
+        if y == 0 and (direction in ("GE", "LT") and self._is_positive(left, least=0)):
+            return direction == "GE"
+        if y == 0 and (direction in ("EQ", "NE", "GT", "LE") and self._is_positive(left)):
+            return direction in ("NE", "GT")
+        return None
+
+    def _is_positive(self, extent: Extent, least: int = 1) -> bool:
+        """Whether an extent is at least 1 or 0: a sum without negative terms, where extents of parameters are at least
+        1 if the function asserts it."""
+        match extent:
+            case int() | Const():
+                return cast("int", integer_of(extent)) >= least
+            case Var():
+                stated = any(
+                    fact.predicate is Predicate.GE and fact.left is extent and integer_of(fact.right) == 1
+                    for fact in self._facts
+                )
+                return least == 0 or stated
+            case Binary(kind=BinaryKind.ADD):
+                lows = ((least, 0), (0, least))
+                sides = (extent.left, extent.right)
+                return any(all(map(self._is_positive, sides, pair)) for pair in lows)
+            case Binary(kind=BinaryKind.MUL):
+                return self._is_positive(extent.left, least) and self._is_positive(extent.right, least)
+            case Binary(kind=BinaryKind.FLOORMOD | BinaryKind.FLOORDIV):
+                return least == 0 and self._is_positive(extent.left, 0) and self._is_positive(extent.right)
+            case _:
+                return False
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
         """Give two dimensions of operands one extent, the left one or a number, and let calls check it. If both are
@@ -406,15 +521,31 @@ class _StablehloConversion:
         raise CompileError(f"@{target} is not known")
 
 
-def _element(op: ElementwiseOp, operands: Sequence[Expr]) -> Expr:
+def is_operator(op: Operation) -> bool:
+    """Whether a composite is an elementwise operator, which needs no definition."""
+    return isinstance(op, stablehlo.CompositeOp) and op.composite_name.data in ELEMENTWISE
+
+
+def _has_elementwise_reader(op: Operation) -> bool:
+    """Whether one elementwise op alone reads the result of an op, in the same block."""
+    uses = list(op.results[0].uses)
+    reader = uses[0].operation if len(uses) == 1 else None
+    is_elementwise = isinstance(reader, ElementwiseOp) or (reader is not None and is_operator(reader))
+    return is_elementwise and reader is not None and reader.parent is op.parent
+
+
+def _element(op: ElementwiseOp | stablehlo.CompositeOp, operands: Sequence[Expr]) -> Expr:
     """An element of the result, of elements of the operands."""
+    if isinstance(op, stablehlo.CompositeOp):
+        return elementwise(on_elements, op.composite_name.data, *operands)
     if isinstance(op, CompareOp):
         if op.compare_type is not None and op.compare_type.data == "TOTALORDER" and is_float(operands[0].dtype):
-            # It distinguishes NaNs and zeros by their bits.
-            raise CompileError("compare_type TOTALORDER is not supported for floats")
+            operands = [total_order(on_elements, operand) for operand in operands]
         return comparison(on_elements, op.comparison_direction.data, *operands)
     if op.name == "stablehlo.convert":
         return converted(on_elements, operands[0], result_dtype(op))
+    if op.name == "stablehlo.bitcast_convert":
+        return reinterpret(operands[0], result_dtype(op))
     return elementwise(on_elements, op.name, *operands)
 
 
@@ -469,34 +600,31 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
-def _of_sizes(op: ElementwiseOp, values: Sequence[Value]) -> Value | None:
-    """What an op on extents gives, None where it is one on data."""
-    if not any(isinstance(value, Sizes) for value in values):
+def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
+    """The result of an op on known numbers, as in conditions of extents: of a sign, of logic, and of a choice."""
+    if op.name == "stablehlo.sign" and isinstance(values[0], Splat) and is_integer(values[0].dtype):
+        number = int(values[0].number)
+        return Splat((number > 0) - (number < 0), values[0].shape, values[0].dtype)
+    if op.name == "stablehlo.select" and isinstance(values[0], Splat) and isinstance(values[1], Sizes | Splat):
+        return values[1] if values[0].number else values[2]
+    if len(values) != 2 or any(value.dtype != "bool" or value.shape for value in values):
         return None
-    sizes = [found for value in values if (found := sizes_of(value)) is not None]
-    if len(sizes) != len(values):
-        return None
-    if isinstance(op, CompareOp) and sizes[0].rank == 0:
-        left, right = (one.elements[0] for one in sizes)
-        x, y, direction = integer_of(left), integer_of(right), op.comparison_direction.data
-        if x is not None and y is not None:
-            return Splat(_COMPARISONS[direction](x, y), (), "bool")
-        if direction in ("EQ", "LE", "GE") and is_same(left, right):
-            return Splat(True, (), "bool")
-        return Fact(cast("Compare", compare(Predicate(direction.lower()), left, right)))
-    if op.name == "stablehlo.convert" and result_dtype(op) in ("int32", "int64"):
-        return Sizes(sizes[0].elements, sizes[0].rank, result_dtype(op))
-    if op.name not in _SIZES:
-        return None
-    kind = _SIZES[op.name]
-    combined = [simplified(binary(kind, x, y)) for x, y in zip(sizes[0].elements, sizes[1].elements, strict=True)]
-    return Sizes(tuple(combined), sizes[0].rank, sizes[0].dtype)
+    left, right = values
+    if isinstance(op, CompareOp) and isinstance(left, Splat) and isinstance(right, Splat):
+        direction = op.comparison_direction.data
+        return Splat(_COMPARISONS[direction](int(left.number), int(right.number)), (), "bool")
+    if op.name in ("stablehlo.and", "stablehlo.or"):
+        absorbing = op.name == "stablehlo.or"
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Splat):
+                return one if bool(one.number) == absorbing else other
+    return None
 
 
 def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _Dim]]:
     """The pairs of dimensions of operands (position, dimension) whose extents are equal by the definition of an op."""
     match op:
-        case ElementwiseOp() | stablehlo.ReduceOp() | stablehlo.ReduceWindowOp():
+        case ElementwiseOp() | stablehlo.ReduceOp() | stablehlo.ReduceWindowOp() | stablehlo.SortOp():
             rank = max((len(value.shape) for value in values), default=0)
             first, *others = (at for at, value in enumerate(values) if len(value.shape) == rank)
             yield from (((first, dim), (at, dim)) for at in others for dim in range(rank))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import inf, prod
 from typing import Any, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name
@@ -26,7 +27,9 @@ from weft.dialects.stablehlo import (
     ReduceOp,
     ReduceWindowOp,
     ScatterOp,
+    SelectAndScatterOp,
     SliceOp,
+    SortOp,
     TensorOp,
     numbers,
 )
@@ -45,9 +48,10 @@ from weft.passes.convert.stablehlo_values import (
 from weft.support.errors import CompileError
 from weft.texpr import math as te
 from weft.texpr import ops, reductions
-from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, type_of
+from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, greatest, is_float, least, type_of
 from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
+from weft.texpr.ops.sorting import order_by
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
@@ -347,13 +351,15 @@ class _Scatter:
 
     def __init__(self, op: ScatterOp, source: Value, indices: Value, updates: Value) -> None:
         layout: KeyedAttr = op.scatter_dimension_numbers
-        if layout.dims("input_batching_dims"):
-            raise CompileError("input_batching_dims are not supported")
         self._source, self._indices, self._updates = source, indices, updates
         self._scattered = layout.dims("scatter_dims_to_operand_dims")
         self._vector = layout.number("index_vector_dim")
         self._window = layout.dims("update_window_dims")
-        kept = [axis for axis in range(len(source.shape)) if axis not in layout.dims("inserted_window_dims")]
+        places = [axis - (axis > self._vector) for axis in layout.dims("scatter_indices_batching_dims")]
+        self._batching = dict(zip(layout.dims("input_batching_dims"), places, strict=True))
+        """Dimensions of the operand that run along with dimensions of the updates."""
+        absent = (*layout.dims("inserted_window_dims"), *self._batching)
+        kept = [axis for axis in range(len(source.shape)) if axis not in absent]
         self._sizes = {axis: updates.shape[at] for axis, at in zip(kept, self._window, strict=True)}
         self.counts = [extent for axis, extent in enumerate(updates.shape) if axis not in self._window]
         """How many updates there are, along each dimension."""
@@ -363,6 +369,7 @@ class _Scatter:
         """Whether the update at `batch` covers the element `at`, and where in its window the element stands. An update
         whose window leaves the operand covers nothing."""
         starts = _index_vector(self._scattered, self._indices, batch, self._vector)
+        starts |= {axis: batch[place] for axis, place in self._batching.items()}
         places: list[Expr] = []
         inside: list[Expr] = []
         for axis, extent in enumerate(self._source.shape):
@@ -433,6 +440,76 @@ def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
     return compute(source.shape, replaced, name)
 
 
+def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: Region, scatter: Region) -> Value:
+    """For each element the updates of the windows that select it. Of each window, the place of the selected element is
+    found first."""
+    operand, source, initial = values
+    rank = len(operand.shape)
+    sizes, steps = (numbers(given) or (1,) * rank for given in (op.window_dimensions, op.window_strides))
+    low = (numbers(op.padding) or (0,) * (2 * rank))[::2]
+    chooser, combining = (_lone_op(region.block) for region in op.regions)
+    if (
+        chooser is None
+        or label(chooser) != "compare"
+        or chooser.comparison_direction.data not in ("GE", "GT", "LE", "LT")
+    ):
+        raise CompileError("a region 'select' other than a comparison GE, GT, LE or LT is not supported")
+    kind = None if combining is None else label(combining)
+    combiner = _COMBINERS[kind][source.dtype == "bool"] if kind is not None and kind in _COMBINERS else None
+    if combiner is None:
+        raise CompileError("a region 'scatter' that is no lone op is not supported")
+    is_greatest = chooser.comparison_direction.data.startswith("G")
+    over = [reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(sizes)]
+    worst = least(operand.dtype) if is_greatest else greatest(operand.dtype)
+    if is_float(operand.dtype):
+        worst = -inf if is_greatest else inf
+    count = prod(sizes)
+
+    def better(left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
+        # A place of `count` stands for the border. In order, later elements replace earlier ones unless `select` holds.
+        is_left_first = left[1] < right[1]
+        keeps_left = select([left[0], right[0]])[0]
+        keeps_right = select([right[0], left[0]])[0]
+        chosen = te.select(is_left_first, keeps_left, ~keeps_right)
+        chosen = te.select(left[1] == count, constant(False, "bool"), (right[1] == count) | chosen)
+        return te.select(chosen, left[0], right[0]), te.select(chosen, left[1], right[1])
+
+    reducer = reductions.comm_reducer(
+        better, lambda *_: (constant(worst, operand.dtype), constant(count, "int64")), f"{label(op)}_select"
+    )
+
+    def winner(*place: Expr) -> Any:
+        at = [p * s + k - b for p, s, k, b in zip(place, steps, over, low, strict=True)]
+        inside = all_of(*(t for a, extent in zip(at, operand.shape, strict=True) for t in (a >= 0, a < extent)))
+        value = te.if_then_else(inside, element_of(operand, at), constant(worst, operand.dtype))
+        offset = reduce(lambda total, pair: total * pair[1] + pair[0], zip(over, sizes, strict=True), as_expr(0))
+        return reducer((value, te.select(inside, offset.astype("int64"), constant(count, "int64"))), axis=over)
+
+    _, chosen = cast("tuple[Tensor, Tensor]", compute(source.shape, winner, f"{label(op)}_chosen"))
+    neutral = constant(_neutral(combiner, source.dtype), source.dtype)
+
+    def element(*at: Expr) -> Expr:
+        windows = [reduce_axis((0, size), f"o{axis}") for axis, size in enumerate(sizes)]
+        moved = [a + b - o for a, b, o in zip(at, low, windows, strict=True)]
+        places = [m // s for m, s in zip(moved, steps, strict=True)]
+        tests = [m % s == 0 for m, s in zip(moved, steps, strict=True) if s != 1]
+        tests += [t for p, extent in zip(places, source.shape, strict=True) for t in (p >= 0, p < extent)]
+        offset = reduce(lambda total, pair: total * pair[1] + pair[0], zip(windows, sizes, strict=True), as_expr(0))
+        inside = all_of(*tests)
+        is_chosen = te.if_then_else(inside, chosen(*places) == offset.astype("int64"), constant(False, "bool"))
+        update = te.if_then_else(is_chosen, element_of(source, places), neutral)
+        return scatter([element_of(initial, ()), _reduction(combiner)(update, axis=windows)])[0]
+
+    return compute(operand.shape, element, label(op))
+
+
+def _lone_op(block: Block) -> Any:
+    """The op of a region that applies one op to its two arguments in order."""
+    ops = list(block.ops)
+    is_lone = len(ops) == 2 and tuple(ops[0].operands) == tuple(block.args) and len(block.args) == 2
+    return ops[0] if is_lone and tuple(ops[1].operands) == tuple(ops[0].results) else None
+
+
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
     """The element of an operand, combined with all updates that cover it by the op `kind`."""
     combiner = _COMBINERS[kind][source.dtype == "bool"]
@@ -473,7 +550,9 @@ def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
         raise CompileError(f"convolutions over {rank} spatial dimensions are not supported, over 1 to 3 are")
     groups, batches = (cast("Any", group).value.data for group in (op.feature_group_count, op.batch_group_count))
     if batches != 1:
-        raise CompileError(f"batch_group_count = {batches} is not supported")
+        if groups != 1:
+            raise CompileError(f"feature_group_count = {groups} and batch_group_count = {batches} are not supported")
+        data, groups = _batch_groups_as_features(data, batches, left.index("b"), left.index("f"), label(op)), batches
     strides, inner, dilation = (
         numbers(given) or (1,) * rank for given in (op.window_strides, op.lhs_dilation, op.rhs_dilation)
     )
@@ -508,6 +587,23 @@ def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
         name=label(op),
     )
     return found if direct else ops.transpose(found, [layout.index(c) for c in wanted], name=f"{label(op)}_layout")
+
+
+def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int, name: str) -> Value:
+    """The input of a convolution of `batch_group_count` groups with the groups of images as groups of features: group g
+    of the output features is computed from group g of either."""
+    images, features = data.shape[batch], data.shape[feature]
+    count = simplified(images // groups)
+    shape = list(data.shape)
+    shape[batch], shape[feature] = count, simplified(features * groups)
+
+    def element(*indices: Expr) -> Expr:
+        at = list(indices)
+        at[batch] = indices[feature] // features * count + indices[batch]
+        at[feature] = indices[feature] % features
+        return element_of(data, at)
+
+    return compute(shape, element, f"{name}_groups")
 
 
 def _is_mirrored(op: ConvolutionOp, axis: int) -> bool:
@@ -606,6 +702,23 @@ def _is_cumulative_sum(op: ReduceWindowOp, source: Value, start: Value) -> bool:
     return is_all and isinstance(start, Splat) and start.number == 0
 
 
+def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
+    """A stable sort by the comparison in the region."""
+    tensors = [tensor_of(value, f"{label(op)}_operand") for value in values]
+    shape = tensors[0].shape
+    along = (-1 if op.dimension is None else int(op.dimension.value.data)) % len(shape)
+
+    def is_before(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+        return region([value for pair in zip(left, right, strict=True) for value in pair])[0]
+
+    order = order_by(tensors, along, is_before, shape[along], f"{label(op)}_order")
+
+    def element(*at: Expr) -> list[Expr]:
+        return [tensor(*at[:along], order(*at), *at[along + 1 :]) for tensor in tensors]
+
+    return _several(shape, element, label(op))
+
+
 def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Result:
     sources, initial = values[: op.operand_count], values[op.operand_count :]
     sizes = numbers(op.window_dimensions)
@@ -670,5 +783,6 @@ COMBINING_RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.scatter": _scatter,
+    "stablehlo.sort": _sort,
 }
 """Op -> what computes it of its operands and its region."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, cast
@@ -65,7 +65,16 @@ class Fact:
     shape: tuple[Extent, ...] = ()
 
 
-Value: TypeAlias = Tensor | Splat | Sizes | View | Fact
+@dataclass(frozen=True)
+class Composed:
+    """Elements that their only reader computes, each once."""
+
+    element: Callable[[Sequence[ExprLike]], Expr]
+    shape: tuple[Extent, ...]
+    dtype: str
+
+
+Value: TypeAlias = Tensor | Splat | Sizes | View | Fact | Composed
 Result: TypeAlias = Value | Sequence[Value]
 
 
@@ -101,6 +110,8 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
             return element_of(value.source, [0 if place is None else indices[place] for place in value.places])
         case Fact():
             return as_expr(value.comparison)
+        case Composed():
+            return value.element(indices)
 
 
 def tensor_of(value: Value, name: str) -> Tensor:

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.graph import DIALECT, PRECONDITIONS, CallTirOp, MakeTupleOp, preconditions_of
-from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
@@ -50,7 +50,7 @@ def tensor_callees(module: ModuleOp) -> set[str]:
 
 def control_callees(module: ModuleOp) -> set[str]:
     """The names of the functions that control flow calls."""
-    return {callee.string_value() for op in module.walk() if isinstance(op, IfOp | LoopOp) for callee in op.callees}
+    return {callee.string_value() for op in module.walk() if isinstance(op, CONTROL) for callee in op.callees}
 
 
 def check_no_cycles(module: ModuleOp) -> None:
@@ -80,7 +80,7 @@ def check_no_cycles(module: ModuleOp) -> None:
 def _calls_of(op: Operation) -> Iterator[tuple[Operation, str]]:
     if isinstance(op, CallTirOp):
         yield op, op.callee.string_value()
-    elif isinstance(op, IfOp | LoopOp):
+    elif isinstance(op, CONTROL):
         for callee in op.callees:
             yield op, callee.string_value()
 

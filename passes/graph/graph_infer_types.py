@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.graph import DataflowOp, MakeTupleOp, MatchShapeOp, TupleGetOp, function_of
-from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_control import IfOp, LoopOp, WhileOp
 from weft.dialects.graph_shapes import (
     MOST_ELEMENTS,
     Extent,
@@ -81,7 +81,7 @@ def _infer_block(block: Block, bound: set[str]) -> None:
             case DataflowOp():
                 _infer_block(op.body.block, bound)
                 types = op.output.operand_types
-            case IfOp() | LoopOp():
+            case IfOp() | LoopOp() | WhileOp():
                 try:
                     for callee in op.callees:
                         infer_types(function_of(op, callee.string_value()))

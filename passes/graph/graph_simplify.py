@@ -15,7 +15,7 @@ from xdsl.traits import Commutative, OpTrait
 
 from weft.analysis.graph_patterns import number_of
 from weft.dialects.graph import CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, Tensor, TupleGetOp
-from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import DimsAttr, shape_of
 from weft.dialects.graph_traits import Idempotent, Involution, Repeating, RightNeutral, ViewLike
 from weft.passes.graph.functions import graph_functions
@@ -31,7 +31,7 @@ Rule: TypeAlias = "Callable[[Operator], SSAValue | Operator | None]"
 """The value that an operator equals, or an operator on other operands, or None where the rule does not apply."""
 
 
-_MERGED: Final = (Operator, CallTirOp, ConstantOp, MakeTupleOp, TupleGetOp, IfOp, LoopOp)
+_MERGED: Final = (Operator, CallTirOp, ConstantOp, MakeTupleOp, TupleGetOp, *CONTROL)
 """Ops that give the same for the same operands, and are not needed for anything else."""
 
 

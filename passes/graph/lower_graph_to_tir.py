@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -50,7 +50,7 @@ from weft.dialects.graph import (
     function_of,
     preconditions_of,
 )
-from weft.dialects.graph_control import STEP, IfOp, LoopOp
+from weft.dialects.graph_control import CONDITION, STEP, IfOp, LoopOp, WhileOp
 from weft.dialects.graph_shapes import (
     EXTENTS,
     KnownExtent,
@@ -136,12 +136,12 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
     tuples = fold_tuples(function)
     erase_dead(function.body.block)
     returned = _returned(function, tuples)
-    calls = CallTirOp | CallDpsOp | IfOp | LoopOp
+    calls = CallTirOp | CallDpsOp | IfOp | LoopOp | WhileOp
     views = Views(function, returned, copies, parts)
     computed = [value for value in returned if isinstance(value.owner, calls)]
     is_read = any(isinstance(use.operation, calls) for value in computed for use in value.uses)
     is_read |= len(set(computed)) < len(computed)  # the second is copied from the first
-    is_read |= any(isinstance(value.owner, LoopOp) for value in computed)  # it holds the carried value
+    is_read |= any(isinstance(value.owner, LoopOp | WhileOp) for value in computed)  # it holds the carried value
     is_read |= bool(views.held_by)
     lowering = _FunctionLowering(function, returned, views)
     for op in list(lowering.old.ops):
@@ -432,6 +432,8 @@ class _FunctionLowering(Bufferization):
                 self._if(op)
             case LoopOp():
                 self._loop(op)
+            case WhileOp():
+                self._while(op)
             case MatchShapeOp():
                 self._match_shape(op)
             case ReturnOp():
@@ -605,6 +607,26 @@ class _FunctionLowering(Bufferization):
             body.add_op(self._copied(f"{label}_copy", source, target, op))
         for row, whole in zip(made, stacked, strict=True):
             body.add_op(self._copied(f"{label}_stack", row, whole, op, step))
+        self.insert(loop, self.end)
+
+    def _while(self, op: WhileOp) -> None:
+        """Call the functions in a loop. Results hold the carried values, which are overwritten after each step."""
+        self._allocate_results(op)
+        carried = [self.memory[result] for result in op.results]
+        test, body = (function_of(op, callee.string_value()) for callee in op.callees)
+        label = f"{body.sym_name.data}_copy"
+        for value, buffer in zip(op.carried, carried, strict=True):
+            self.insert(self._copied(label, self._buffer(op, value), buffer, op), self.end)
+        holds = self._value(memref.AllocOp((), (), buffer_type(CONDITION)), self.head, op, "holds")
+        following = [self._allocate(op, _tensor(result), "next") for result in op.results]
+        taken = [*carried, *(self._buffer(op, value) for value in op.captured)]
+        condition = memref.LoadOp.get(holds, [])
+        before = [self._call_of(op, test, [*taken, holds]), condition, scf.ConditionOp(condition.res)]
+        copies = [self._copied(label, source, target, op) for source, target in zip(following, carried, strict=True)]
+        after = [self._call_of(op, body, [*taken, *following]), *copies, scf.YieldOp()]
+        loop = scf.WhileOp([], [], Region(Block(before)), Region(Block(after)))
+        for new in (loop, *before, *after):
+            new.location = op.location
         self.insert(loop, self.end)
 
     def _copied(self, name: str, source: SSAValue, target: SSAValue, op: Operation, *step: SSAValue) -> CallOp:

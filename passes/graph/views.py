@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from weft.dialects.graph import CallTirOp, MatchShapeOp, Tensor
-from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import EXTENTS, KnownExtent, names_in, shape_of
 from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_shape
 
@@ -113,7 +113,7 @@ class Views:
         return isinstance(root.owner, _COMPUTE) and root not in self._returned and root not in self.held_by
 
 
-_COMPUTE = (CallTirOp, IfOp, LoopOp)
+_COMPUTE = (CallTirOp, *CONTROL)
 """Ops that write their results to any buffers that they are given. Registered functions get arrays of their own."""
 
 

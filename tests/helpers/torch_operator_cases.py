@@ -162,6 +162,29 @@ case(
 )
 case("bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar", lambda: [call(integers(9), 6), call(bools(4), True)])
 case("bitwise_left_shift.Tensor bitwise_right_shift.Tensor", lambda: [call(integers(9), integers(9, low=0, high=5))])
+case("erfc erfinv lgamma digamma signbit", lambda: [call(floats(3, 4) * 0.3), call(floats(4, dtype=F64) * 0.3)])
+case("nextafter", lambda: [call(floats(6), floats(6)), call(floats(6, dtype=F64), floats(6, dtype=F64))])
+case("gcd lcm", lambda: [call(integers(3, 4), integers(4)), call(integers(4, dtype=I32), integers(4, dtype=I32))])
+case(
+    "fmax fmin hypot",
+    lambda: [call(torch.tensor([float("nan"), 1.0, float("inf")]), floats(3)), call(floats(3, 1), floats(4))],
+)
+case(
+    "cummax cummin", lambda: [call(torch.tensor([[1.0, 3.0, 2.0, 3.0, float("nan"), 1.0]]), 1), call(integers(5, 3), 0)]
+)
+case("logcumsumexp", lambda: [call(floats(3, 4), 1), call(floats(5) * 40, 0)])
+case("kthvalue", lambda: [call(floats(3, 5), 2), call(floats(3, 5), 2, 0, True)])
+case("median nanmedian", lambda: [call(floats(3, 4)), call(torch.tensor([1.0, float("nan"), 3.0, 2.0]))])
+case(
+    "median.dim nanmedian.dim",
+    lambda: [call(floats(3, 5), 1), call(torch.tensor([[1.0, float("nan"), 3.0, 2.0], [4.0, 7.0, 6.0, 5.0]]), 1, True)],
+)
+case("searchsorted.Tensor", lambda: [call(torch.sort(floats(7)).values, floats(3, 2))])
+case("searchsorted.Scalar", lambda: [call(torch.sort(floats(7)).values, 0.5)])
+case("bucketize.Tensor", lambda: [call(floats(3, 2), torch.sort(floats(7)).values)])
+case("bucketize.Scalar", lambda: [call(0.5, torch.sort(floats(7)).values)])
+case("view.dtype", lambda: [call(floats(3, 4), torch.int32), call(integers(4), torch.float64)])
+case("diagonal_scatter", lambda: [call(floats(3, 4), floats(3)), call(floats(2, 4, 3), floats(4, 1), 2, 0, 2)])
 case("copysign.Tensor", lambda: [call(floats(6), -floats(6))])
 case("copysign.Scalar", lambda: [call(floats(6), -1.0)])
 case("__lshift__.Tensor __rshift__.Tensor", lambda: [call(integers(9), integers(9, low=0, high=40))])

@@ -29,6 +29,7 @@ from weft.texpr.ops.sampling import *
 from weft.texpr.ops.scatter import *
 from weft.texpr.ops.selection import *
 from weft.texpr.ops.sorting import *
+from weft.texpr.ops.special import *
 from weft.texpr.ops.spectral import *
 from weft.texpr.ops.transformers import *
 from weft.texpr.ops.transforms import *

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from weft.dialects.te import Combiner, identity_of
 from weft.texpr.expr import BinaryKind, Expr, binary, type_of
 from weft.texpr.extern import Result, Statements, Written, extern
-from weft.texpr.math import const, if_then_else
-from weft.texpr.ops.arguments import checked_axis, compute, numeric, result_dtype, sum_dtype
+from weft.texpr.math import const, exp, if_then_else, isinf, log
+from weft.texpr.ops.arguments import checked_axis, compute, floating, numeric, result_dtype, sum_dtype
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.transforms import flatten
+from weft.texpr.reductions import reduce_axis, sum
 from weft.texpr.tensor import Tensor
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum"]
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
 
 
 def _scan(
@@ -164,3 +165,27 @@ def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
     Equals: `np.minimum.accumulate(data, axis)`.
     """
     return _scan(BinaryKind.MIN, data, axis, None, False, reverse, name)
+
+
+def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") -> Tensor:
+    """The logarithms of the sums of the exponentials of each element and all before it along an axis, without overflow:
+    of the differences to the greatest of them. Floats of 16 bits are summed in float32.
+
+    Dtypes: floats.
+    Equals: `np.logaddexp.accumulate(data, axis)`.
+    """
+    source = floating(data, "logcumsumexp: data")
+    along = checked_axis("logcumsumexp", axis, source.ndim)
+    wide = sum_dtype(source.dtype)
+    most = cummax(source, along, name=f"{name}_max")
+    over = reduce_axis((0, source.shape[along]), "k")
+
+    def total(*indices: Expr) -> Expr:
+        top = most(*indices).astype(wide)
+        # The difference of equal infinities is no number.
+        term = source(*indices[:along], over, *indices[along + 1 :]).astype(wide)
+        power = if_then_else(isinf(top), if_then_else(term == top, const(1.0, wide), const(0.0, wide)), exp(term - top))
+        return sum(if_then_else(over <= indices[along], power, const(0.0, wide)), axis=[over])
+
+    sums = compute(source.shape, total, f"{name}_sum")
+    return compute(source.shape, lambda *i: (log(sums(*i)) + most(*i).astype(wide)).astype(source.dtype), name)

@@ -26,6 +26,7 @@ from weft.texpr.expr import (
     has_sign,
     is_float,
     is_integer,
+    reinterpret,
     unified,
 )
 from weft.texpr.expr import unary as apply_unary
@@ -86,7 +87,7 @@ def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide:
 __all__ = ["cbrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "reciprocal", "rsqrt", "sqrt"]
 __all__ += ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
 __all__ += ["abs", "ceil", "erf", "floor", "negative", "round", "sigmoid", "sign", "square", "trunc"]
-__all__ += ["bitwise_not", "cast", "clip", "isfinite", "isinf", "isnan", "logical_not", "nan_to_num"]
+__all__ += ["bitcast", "bitwise_not", "cast", "clip", "isfinite", "isinf", "isnan", "logical_not", "nan_to_num"]
 
 exp = unary_operator("exp", "e to the power of x.")
 exp2 = unary_operator("exp2", "2 to the power of x.")
@@ -223,6 +224,16 @@ def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
     """
     source = checked_tensor(data, "cast: data")
     return mapped(source, lambda x: x.astype(dtype), name, wide=False)
+
+
+def bitcast(data: Tensor, dtype: object, *, name: str = "bitcast") -> Tensor:
+    """The bits of each element as another dtype of the same width.
+
+    Dtypes: numbers.
+    Equals: `data.view(dtype)`.
+    """
+    source = numeric(data, "bitcast: data")
+    return mapped(source, lambda x: reinterpret(x, dtype), name, wide=False)
 
 
 Operand: TypeAlias = Tensor | Number

@@ -25,7 +25,7 @@ from weft.texpr.ops.arguments import (
     ranked,
 )
 from weft.texpr.ops.rearrangements import moveaxis
-from weft.texpr.ops.sorting import argsort, is_before, order_of_rows
+from weft.texpr.ops.sorting import argsort, order_of_rows, precedes
 from weft.texpr.ops.transforms import flatten, reshape
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
@@ -274,8 +274,8 @@ def nms(
         def goes_first(one: Expr, other: Expr) -> Expr:
             """Whether a box is taken before another one: equal scores keep the order of the boxes."""
             first, second = ranks(*at, one), ranks(*at, other)
-            is_tie = ~is_before(second, first, descending=True) & (one < other)
-            return is_before(first, second, descending=True) | is_tie
+            is_tie = ~precedes(second, first, descending=True) & (one < other)
+            return precedes(first, second, descending=True) | is_tie
 
         def sift(item: Expr) -> None:
             """Move the hole of the heap down to where `item` belongs, and put it there."""

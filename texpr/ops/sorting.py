@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, binary, error, is_float
@@ -25,7 +25,7 @@ from weft.texpr.tensor import Tensor
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
 
 
-def is_before(left: Expr, right: Expr, descending: bool) -> Expr:
+def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
     """Whether `left` comes before `right` in a sort that would not keep their order."""
     first, second = (right, left) if descending else (left, right)
     if not is_float(left.dtype):
@@ -36,13 +36,31 @@ def is_before(left: Expr, right: Expr, descending: bool) -> Expr:
 def _order(
     source: Tensor, along: int, descending: bool, count: Extent, name: str, columns: Extent | None = None
 ) -> Tensor:
+    """The places of the first `count` elements along an axis in ascending or descending order, see `order_by`."""
+
+    def is_before(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+        return precedes(left[0], right[0], descending)
+
+    return order_by([source], along, is_before, count, name, columns)
+
+
+def order_by(
+    sources: Sequence[Tensor],
+    along: int,
+    is_before: Callable[[Sequence[Expr], Sequence[Expr]], Expr],
+    count: Extent,
+    name: str,
+    columns: Extent | None = None,
+) -> Tensor:
     """The places of the first `count` elements along an axis in the order of the sort, as int64: a merge sort from runs
-    of one element upwards, between the halves of a buffer. Requires that `count` is at most the extent of the axis.
-    With `columns`, the rows of a matrix of that width are sorted, by their first elements first.
+    of one element upwards, between the halves of a buffer. `is_before` compares the elements of all `sources`, which
+    have one shape, at two places. Requires that `count` is at most the extent of the axis. With `columns`, the rows of
+    a matrix of that width are sorted, by their first elements first.
 
     The two cursors of a merge are kept in memory, for loops carry no values.
     """
-    extent, shape = source.shape[along], source.shape
+    shape = sources[0].shape
+    extent = shape[along]
     others = [] if columns is not None else [*shape[:along], *shape[along + 1 :]]
     passes = (max(extent - 1, 0)).bit_length() if isinstance(extent, int) else 64 - clz(extent - 1)
 
@@ -65,13 +83,13 @@ def _order(
                 one = runs.load(old, *at(lesser(left, extent - 1)))
                 other = runs.load(old, *at(lesser(right, extent - 1)))
                 if columns is None:
-                    wins = is_before(source(*at(other)), source(*at(one)), descending)
+                    wins = is_before([s(*at(other)) for s in sources], [s(*at(one)) for s in sources])
                 else:
                     cursors.store(0, 2)
                     with code.loop(columns, "c") as c, code.when(cursors.load(2) == 0):
-                        first, second = source(one, c), source(other, c)
-                        later = select(is_before(first, second, descending), const(-1, "int64"), const(0, "int64"))
-                        cursors.store(select(is_before(second, first, descending), const(1, "int64"), later), 2)
+                        first, second = ([s(place, c) for s in sources] for place in (one, other))
+                        later = select(is_before(first, second), const(-1, "int64"), const(0, "int64"))
+                        cursors.store(select(is_before(second, first), const(1, "int64"), later), 2)
                     wins = cursors.load(2) == 1
                 from_left = (left < middle) & ((right >= end) | ~wins)
                 runs.store(select(from_left, one, other), 1 - old, *at(k))
@@ -86,7 +104,7 @@ def _order(
         Result((2, *sorted_shape), "int64", f"{name}_runs"),
         Result((*others, 2 if columns is None else 3), "int64", f"{name}_cursors"),
     ]
-    return extern(others, results, [source], write, name)[0]
+    return extern(others, results, sources, write, name)[0]
 
 
 def _checked(what: str, data: object, axis: object) -> tuple[Tensor, int]:
@@ -170,7 +188,7 @@ def searchsorted(
         for power in reversed(powers):
             further = place + (1 << power)
             known = line(lesser(further, extent) - 1)
-            behind = is_before(known, value, False) if side == "left" else ~is_before(value, known, False)
+            behind = precedes(known, value, False) if side == "left" else ~precedes(value, known, False)
             place = select((further <= extent) & behind, further, place)
         return place.astype(result)
 

@@ -41,3 +41,7 @@ def cummax(data: Array, axis: int | None = None, reverse: bool = False) -> Array
 
 def cummin(data: Array, axis: int | None = None, reverse: bool = False) -> Array:
     return _scan(np.minimum, 0, data, axis, None, False, reverse)
+
+
+def logcumsumexp(data: Array, axis: int = -1) -> Array:
+    return np.logaddexp.accumulate(data, axis)

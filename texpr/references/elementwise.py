@@ -87,6 +87,10 @@ def cast(data: Array, dtype: str) -> Array:
     return floats_to_integers(data, kind.width.data, signed=signed).astype(dtype, copy=False)
 
 
+def bitcast(data: Array, dtype: str) -> Array:
+    return np.ascontiguousarray(data).view(array_dtype(dtype)).reshape(data.shape)
+
+
 def fma(x: Array, y: Array, z: Array) -> Array:
     return x * y + z
 

@@ -14,14 +14,26 @@ func.func @loop(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-func.func @sorted(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{stablehlo.sort: there is no tensor expression for it}}
-  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+func.func @selected(%x: tensor<4xf32>, %y: tensor<2xf32>, %z: tensor<f32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.select_and_scatter: a region 'select' other than a comparison GE, GT, LE or LT is not supported}}
+  %0 = "stablehlo.select_and_scatter"(%x, %y, %z) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %p = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %p = stablehlo.compare NE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
     stablehlo.return %p : tensor<i1>
-  }) : (tensor<4xf32>) -> tensor<4xf32>
+  }, {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @narrow(%x: tensor<4xf32>) -> tensor<4xi8> {
+  // expected-error@+1 {{reinterpret takes numbers of one width, got float32}}
+  %0 = stablehlo.bitcast_convert %x : (tensor<4xf32>) -> tensor<4xi8>
+  return %0 : tensor<4xi8>
 }
 
 // -----
@@ -51,14 +63,6 @@ func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
 
 // -----
 
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{chlo.erfc: not supported; jax.export prints it expanded into ops of stablehlo, which are}}
-  %0 = chlo.erfc %x : tensor<4xf32> -> tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-
-// -----
-
 func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
   // expected-error@+1 {{stablehlo.exponential: elements of type int32 are not supported}}
   %0 = stablehlo.exponential %x : tensor<4xi32>
@@ -71,22 +75,6 @@ func.func @main(%x: tensor<4xi1>) -> tensor<4xi1> {
   // expected-error@+1 {{stablehlo.remainder: elements of type bool are not supported}}
   %0 = stablehlo.remainder %x, %x : tensor<4xi1>
   return %0 : tensor<4xi1>
-}
-
-// -----
-
-func.func @main(%x: tensor<4xf32>) -> tensor<4xi1> {
-  // expected-error@+1 {{stablehlo.compare: compare_type TOTALORDER is not supported for floats}}
-  %0 = stablehlo.compare LT, %x, %x, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
-  return %0 : tensor<4xi1>
-}
-
-// -----
-
-func.func @main(%x: tensor<2x4x4xf32>, %w: tensor<4x4x3xf32>) -> tensor<1x4x2xf32> {
-  // expected-error@+1 {{stablehlo.convolution: batch_group_count = 2 is not supported}}
-  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : (tensor<2x4x4xf32>, tensor<4x4x3xf32>) -> tensor<1x4x2xf32>
-  return %0 : tensor<1x4x2xf32>
 }
 
 // -----
@@ -135,17 +123,6 @@ func.func @main(%x: tensor<4xi32>, %i: tensor<2x1xi32>, %u: tensor<2xi32>) -> te
     stablehlo.return %c : tensor<i32>
   }) : (tensor<4xi32>, tensor<2x1xi32>, tensor<2xi32>) -> tensor<4xi32>
   return %0 : tensor<4xi32>
-}
-
-// -----
-
-func.func @main(%x: tensor<2x4xf32>, %i: tensor<2x1xi32>, %u: tensor<2xf32>) -> tensor<2x4xf32> {
-  // expected-error@+1 {{stablehlo.scatter: input_batching_dims are not supported}}
-  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
-  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    stablehlo.return %b : tensor<f32>
-  }) : (tensor<2x4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<2x4xf32>
-  return %0 : tensor<2x4xf32>
 }
 
 // -----
@@ -384,4 +361,12 @@ func.func @table() {
   // expected-error@+1 {{Expected 1 region}}
   "gpu.module"() <{sym_name = "kernels"}> : () -> ()
   return
+}
+
+// -----
+
+func.func @main(%x: tensor<4x5x4xf32>, %w: tensor<2x1x4xf32>) -> tensor<2x4x4xf32> {
+  // expected-error@+1 {{stablehlo.convolution: feature_group_count = 2 and batch_group_count = 2 are not supported}}
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 2 : i64, feature_group_count = 2 : i64} : (tensor<4x5x4xf32>, tensor<2x1x4xf32>) -> tensor<2x4x4xf32>
+  return %0 : tensor<2x4x4xf32>
 }

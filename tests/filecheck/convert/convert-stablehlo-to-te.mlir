@@ -283,3 +283,35 @@ func.func public @agree(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
   %0 = stablehlo.add %a, %b : tensor<?xf32>
   return %0 : tensor<?xf32>
 }
+
+// -----
+
+// Elements are compared by the region; the bits of floats are integers in the order TOTALORDER.
+// CHECK-LABEL: func.func @sorted
+// CHECK:         te.extern
+// CHECK:           arith.bitcast {{.*}} : f32 to i32
+func.func @sorted(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %p = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A composite that is an operator, and one that its function defines.
+// CHECK-LABEL: func.func @composites
+// CHECK:         math.erf
+// CHECK:         arith.addf
+// CHECK-NOT:     @twice
+func.func @composites(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.composite "chlo.erf" %x {decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.composite "mine.twice" %0 {decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

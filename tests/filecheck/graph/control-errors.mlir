@@ -95,3 +95,38 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = "graph.loop"(%x) <{body = @f, steps = #graph.dims<?>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @root(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{graph.while: @f must give tensor<i1>, got (tensor<4xf32>)}}
+  %y = graph.while @f do @f carried(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @root(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{graph.while @g: the carried values are (tensor<4xf32>), but the function gives (tensor<f32>)}}
+  %y = graph.while @f do @g carried(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+func.func private @f(%x: tensor<4xf32>) -> tensor<i1> {
+  %c = graph.constant dense<true> : tensor<i1>
+  func.return %c : tensor<i1>
+}
+func.func private @g(%x: tensor<4xf32>) -> tensor<f32> {
+  %y = graph.max %x : tensor<4xf32> -> tensor<f32>
+  func.return %y : tensor<f32>
+}
+
+// -----
+
+func.func @root(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{graph.while gives the types of its carried values}}
+  %y = graph.while @f do @g carried(%x) : (tensor<4xf32>) -> tensor<f32>
+  func.return %y : tensor<4xf32>
+}

@@ -64,3 +64,33 @@ func.func private @grow(%x: tensor<?xf32, #graph.dims<k>>) -> tensor<?xf32, #gra
 func.func private @keep(%x: tensor<?xf32, #graph.dims<m>>) -> tensor<?xf32, #graph.dims<m>> {
   func.return %x : tensor<?xf32, #graph.dims<m>>
 }
+
+// CHECK-LABEL: func.func @root
+// CHECK:         %y, %n = graph.while @more do @halve carried(%x, %zero) captured(%z) : (tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>)
+
+// TIR-LABEL: func.func @root(%x: memref<4xf32>, %z: memref<4xf32>, %y: memref<4xf32>)
+// TIR:         func.call @halve_copy(%x, %y)
+// TIR:         scf.while
+// TIR-NEXT:      func.call @more(%y, %n, %z, %holds)
+// TIR-NEXT:      memref.load %holds[]
+// TIR-NEXT:      scf.condition
+// TIR:           func.call @halve(%y, %n, %z, %next, %next_1)
+// TIR-NEXT:      func.call @halve_copy(%next, %y)
+func.func @root(%x: tensor<4xf32>, %z: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = graph.constant dense<0> : tensor<i64>
+  %y, %n = graph.while @more do @halve carried(%x, %zero) captured(%z) : (tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>)
+  func.return %y : tensor<4xf32>
+}
+
+func.func private @more(%x: tensor<4xf32>, %n: tensor<i64>, %z: tensor<4xf32>) -> tensor<i1> {
+  %end = graph.constant dense<3> : tensor<i64>
+  %c = graph.less %n, %end : tensor<i64>, tensor<i64> -> tensor<i1>
+  func.return %c : tensor<i1>
+}
+
+func.func private @halve(%x: tensor<4xf32>, %n: tensor<i64>, %z: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
+  %one = graph.constant dense<1> : tensor<i64>
+  %m = graph.add %n, %one : tensor<i64>, tensor<i64> -> tensor<i64>
+  %y = graph.multiply %x, %z : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  func.return %y, %m : tensor<4xf32>, tensor<i64>
+}

@@ -22,6 +22,8 @@ MODELS = ["perceptron", "conv_block", "encoder", "tagger", "branches"]
 GROUPS = 24
 """Parts in which the operators are tested."""
 RANDOM = {"rand", "randn", "randperm", "rand_like", "randn_like", "randint", "bernoulli", "native_dropout"}
+RANDOM |= {"cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "normal_functional", "poisson"}
+RANDOM |= {"uniform"}
 """Their numbers are PyTorch's own."""
 UNTESTED = {"empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided"} | RANDOM
 UNTESTED |= {"_local_scalar_dense", "_scaled_dot_product_flash_attention_for_cpu"}

@@ -22,7 +22,7 @@ from weft.support.errors import CompileError, Remark
 FOLDER = Path(__file__).parent / "stablehlo"
 FORMS = FOLDER / "forms" / "forms.mlir"
 EXPECTED = np.load(FOLDER / "expected.npz")
-REFUSED = {"loop": "stablehlo.while", "sorting": "stablehlo.sort"}
+REFUSED = {"loop": "stablehlo.while"}
 """Programs that hold an op which has no tensor expression."""
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.mlir"))
 CONVERTED = [name for name in PROGRAMS if name not in REFUSED]
@@ -182,6 +182,9 @@ INPUTS = {
     "reductions": (floats(3, 4), integers(0, 100, 3, 4), np.float32(1.5)),
     "places": (floats(6, 5), integers(-3, 8, 3, 2, dtype=np.int64), integers(-3, 8, 2, 3), floats(3, 2, 2)),
     "dynamic": (floats(5, 4), np.float32(9)),
+    "pooled": (np.round(floats(5, 6)), floats(3, 3), np.float32(0.5)),
+    "order": (SPECIAL, SPECIAL[::-1].copy().view(np.int32)),
+    "grouped": (floats(4, 5, 3), floats(2, 3, 6), floats(2, 4, 3), integers(-1, 5, 2, 2), floats(2, 2, 3)),
     "control": (floats(3), np.int32(-5), np.bool_(False)),
 }
 

@@ -381,6 +381,29 @@ def test_control_flow(target: str):
         np.testing.assert_array_equal(chosen, np.maximum(last, 0) if last.sum() > 0 else last)
 
 
+@pytest.mark.parametrize("target", ["interpreter", "llvm", "c"])
+def test_while(target: str):
+    """No step, and as many as data decide; the steps are counted by another carried value."""
+    bb = graph.BlockBuilder()
+    x, end = graph.var("x", ("n", 3)), graph.var("end", ())
+    with bb.function("main", [x, end]):
+        count = graph.const(0, "int64")
+        found = bb.emit_while(
+            lambda v, c, e: graph.less(graph.sum(v), e),
+            lambda v, c, e: (graph.add(v, v), graph.add(c, 1)),
+            [x, count],
+            [end],
+        )
+        bb.emit_func_output([*found, x])
+    module = bb.get()
+    main = partial(Interpreter(module).call, "main") if target == "interpreter" else weft.build(module, target)["main"]
+    for most, steps in ((100.0, 5), (1.0, 0), (7.0, 1)):
+        doubled, counted, kept = main(np.ones((2, 3), np.float32), np.array(most, np.float32))
+        np.testing.assert_array_equal(doubled, np.full((2, 3), 2.0**steps))
+        assert counted == steps
+        np.testing.assert_array_equal(kept, np.ones((2, 3)))
+
+
 def test_values_of_one_name_enter_a_loop():
     bb, x = graph.BlockBuilder(), graph.var("x", (2,))
     with bb.function("main", [x]):
@@ -397,6 +420,11 @@ def test_misuse_of_control_flow_is_named():
         (lambda bb, c, x: bb.emit_if(c, lambda a: graph.add(a, x), graph.relu, x), "no parameter or value of the"),
         (lambda bb, c, x: bb.emit_loop(lambda t, a: a, 5, scanned=[x]), "number of steps, 5, got"),
         (lambda bb, c, x: bb.emit_loop(lambda t, a: graph.sum(a), 5, [x]), "the carried values are"),
+        (lambda bb, c, x: bb.emit_while(graph.sum, graph.relu, [x]), r"emit_while: the test gives \(tensor<i1>\), but"),
+        (
+            lambda bb, c, x: bb.emit_while(lambda a: graph.less(graph.sum(a), 0.0), graph.sum, [x]),
+            "the carried values are",
+        ),
     ):
         bb = graph.BlockBuilder()
         condition, value = graph.var("c", (), "bool"), graph.var("x", ("n", 4))

@@ -152,3 +152,47 @@ func.func @control(%x: tensor<3xf32>, %i: tensor<i32>, %p: tensor<i1>) -> (tenso
   }) : (tensor<i1>) -> (tensor<3xf32>, tensor<f32>)
   return %0, %1#0, %1#1 : tensor<3xf32>, tensor<3xf32>, tensor<f32>
 }
+
+func.func @pooled(%x: tensor<5x6xf32>, %y: tensor<3x3xf32>, %z: tensor<f32>) -> (tensor<5x6xf32>, tensor<5x6xf32>) {
+  %0 = "stablehlo.select_and_scatter"(%x, %y, %z) <{window_dimensions = array<i64: 2, 3>, window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [1, 1]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %p = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }, {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<5x6xf32>, tensor<3x3xf32>, tensor<f32>) -> tensor<5x6xf32>
+  %1 = "stablehlo.select_and_scatter"(%x, %y, %z) <{window_dimensions = array<i64: 2, 3>, window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [1, 1]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }, {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<5x6xf32>, tensor<3x3xf32>, tensor<f32>) -> tensor<5x6xf32>
+  return %0, %1 : tensor<5x6xf32>, tensor<5x6xf32>
+}
+
+func.func @order(%x: tensor<8xf32>, %y: tensor<8xi32>) -> (tensor<8xf32>, tensor<8xi32>, tensor<8xi32>, tensor<8xf32>, tensor<8xi1>) {
+  %0:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+    %p = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<8xf32>, tensor<8xi32>) -> (tensor<8xf32>, tensor<8xi32>)
+  %1 = stablehlo.bitcast_convert %x : (tensor<8xf32>) -> tensor<8xi32>
+  %2 = stablehlo.bitcast_convert %y : (tensor<8xi32>) -> tensor<8xf32>
+  %3 = stablehlo.compare LE, %x, %2, TOTALORDER : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xi1>
+  return %0#0, %0#1, %1, %2, %3 : tensor<8xf32>, tensor<8xi32>, tensor<8xi32>, tensor<8xf32>, tensor<8xi1>
+}
+
+func.func @grouped(%x: tensor<4x5x3xf32>, %w: tensor<2x3x6xf32>, %t: tensor<2x4x3xf32>, %i: tensor<2x2xi32>, %u: tensor<2x2x3xf32>) -> (tensor<2x4x6xf32>, tensor<2x4x3xf32>) {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : (tensor<4x5x3xf32>, tensor<2x3x6xf32>) -> tensor<2x4x6xf32>
+  %1 = "stablehlo.scatter"(%t, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<2x4x3xf32>, tensor<2x2xi32>, tensor<2x2x3xf32>) -> tensor<2x4x3xf32>
+  return %0, %1 : tensor<2x4x6xf32>, tensor<2x4x3xf32>
+}

@@ -1,0 +1,40 @@
+"""Functions of JAX: `weft.from_jax`, and `weft.jax_jit`, which compiles them.
+
+module = weft.from_jax(model, params, x)
+fast = weft.jax_jit(model)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft import graph
+from weft.driver.jax_models import import_exported
+from weft.frontends.jax_export import exported
+
+__all__ = ["from_jax"]
+
+
+def from_jax(
+    function: Any,
+    *examples: Any,
+    shapes: Any = None,
+    constraints: Sequence[str] = (),
+    name: str = "main",
+    **keywords: Any,
+) -> graph.Module:
+    """A function of JAX on example arguments, or a `jax.export.Exported`, as a module with the graph function `name`.
+
+        weft.from_jax(f, params, x)
+        weft.from_jax(f, params, x, shapes=(None, "batch, ..."), constraints=["batch >= 2"])
+        weft.from_jax(f, params, jax.ShapeDtypeStruct((8, 4), "float32"))
+
+    The parameters of the function are the leaves of the arguments that it uses, its results the leaves of what it
+    returns. `shapes` and `constraints` are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for ops
+    that are not supported, and what `jax.export` raises.
+    """
+    program = exported(function, examples, keywords, shapes, constraints)
+    builder = graph.BlockBuilder()
+    import_exported(program, function, builder, name)
+    return builder.get()

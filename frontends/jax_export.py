@@ -1,0 +1,101 @@
+"""Functions of JAX exported to StableHLO: the text, and the names and shapes of parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from weft.dialects.element_types import element_name
+from weft.frontends.graph_builder import Value, var
+from weft.support.errors import CompileError
+
+
+def jax_module(name: str = "jax") -> Any:
+    """JAX or one of its modules. Raises `CompileError` if it is not installed."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("jax", "jaxlib"):
+            raise
+        raise CompileError("functions of JAX need the package jax: pip install 'weft[jax]'") from None
+
+
+def exported(
+    function: Any, args: Sequence[Any], keywords: dict[str, Any], shapes: Any, constraints: Sequence[str]
+) -> Any:
+    """The `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
+
+    `shapes` states symbolic dimensions as `jax.export.symbolic_args_specs` takes them. A function that is exported
+    already takes no examples. Raises `TypeError` for other values than functions.
+    """
+    jax, export = jax_module(), jax_module("jax.export")
+    if isinstance(function, export.Exported):
+        if args or keywords or shapes is not None:
+            raise TypeError("from_jax: an exported function takes no examples and no shapes")
+        return function
+    if not callable(function):
+        raise TypeError(f"from_jax: expected a function or a jax.export.Exported, got {type(function).__name__}")
+    given: tuple[Any, dict[str, Any]] = (tuple(args), keywords)
+    if shapes is not None:
+        given = (export.symbolic_args_specs(given[0], shapes, constraints), keywords)
+    # Shardings are written by custom calls then, which single devices ignore, not in a separate dialect.
+    partitioner = jax.config.jax_use_shardy_partitioner
+    jax.config.update("jax_use_shardy_partitioner", False)
+    try:
+        jitted = function if hasattr(function, "lower") else jax.jit(function)
+        return export.export(jitted, platforms=("cpu",))(*given[0], **given[1])
+    finally:
+        jax.config.update("jax_use_shardy_partitioner", partitioner)
+
+
+def parameter_names(program: Any, function: Any) -> list[str]:
+    """A name for each leaf of the arguments: of the parameter of the function, and of its place in it."""
+    tree = jax_module("jax.tree_util")
+    args, keywords = tree.tree_unflatten(program.in_tree, list(range(program.in_tree.num_leaves)))
+    names = [f"arg{at}" for at in range(len(args))]
+    with suppress(TypeError, ValueError):  # functions without a signature
+        parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        names[: len(parameters)] = [p.name for p in parameters][: len(names)]
+    paths = [
+        (name, leaf) for name, arg in zip(names, args, strict=True) for leaf, _ in tree.tree_flatten_with_path(arg)[0]
+    ]
+    paths += [(name, leaf) for name in sorted(keywords) for leaf, _ in tree.tree_flatten_with_path(keywords[name])[0]]
+    found: list[str] = []
+    for name, path in paths:
+        word = re.sub(r"\W+", "_", name + tree.keystr(path), flags=re.ASCII).strip("_")
+        # Names of values end in no number after an underscore.
+        word = re.sub(r"_(\d+)(?=_|$)", r"\1", word) or "arg"
+        base, count = word, 0
+        while word in found:
+            count += 1
+            word = f"{base}_{'x' * count}"
+        found.append(word)
+    return found
+
+
+def parameters(program: Any, module: ModuleOp, names: Sequence[str]) -> list[Value]:
+    """Variables for the parameters of @main, which JAX keeps of the leaves of the arguments. Symbolic dimensions have
+    their names."""
+    main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    found: list[Value] = []
+    for leaf, argument in zip(program.module_kept_var_idx, main.args, strict=True):
+        type_ = cast("TensorType[Attribute]", argument.type)
+        dtype = element_name(type_.element_type)
+        if dtype is None:
+            raise CompileError(
+                f"from_jax: '{names[leaf]}' has elements of {type_.element_type}, which weft does not have"
+            )
+        dims = [*program.in_avals[leaf].shape, *([None] * type_.get_num_dims())]
+        shape = [
+            str(dim) if size == DYNAMIC_INDEX else size for size, dim in zip(type_.get_shape(), dims, strict=False)
+        ]
+        found.append(var(names[cast("int", leaf)], shape, dtype))
+    return found

@@ -1,0 +1,374 @@
+"""Functions of StableHLO, as `jax.export` prints them, as graph functions.
+
+The ops between two loops or branches become one function of tensor expressions, by the conversion of
+`convert-stablehlo-to-te`; loops and branches become `graph.while`, `graph.loop` and `graph.if`, whose bodies are graph
+functions of the same kind. Each value has a level: the number of loops and branches that precede it on its longest
+path. The ops of one level are one function, which is called before the loops that use its results.
+
+Constants and arithmetic of extents belong to no level: each function that uses them has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from weft.dialects import stablehlo
+from weft.dialects.graph_shapes import KnownExtent, sum_text
+from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
+from weft.dialects.traversal import captured_values
+from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
+from weft.frontends.stablehlo_scan import Scan, scan_of
+from weft.passes.convert.convert_stablehlo_to_te import StablehloConversion
+from weft.passes.convert.stablehlo_inlining import drop_invariants, inline_calls
+from weft.passes.convert.stablehlo_values import tensor_of
+from weft.support.errors import CompileError
+from weft.support.names import new_name
+from weft.texpr.expr import Compare, Expr, Predicate
+from weft.texpr.ops.arguments import compute
+from weft.texpr.shapes import ExtentVariables, items
+from weft.texpr.tensor import ComputeOp, Tensor
+
+
+def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequence[Value], name: str = "main") -> None:
+    """Add the graph function `name` to a builder: the function @main of `module` on `parameters`, variables of its
+    types, whose extents have names. `module` is changed. Raises `CompileError` for ops that are not supported."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    main = functions.get("main")
+    if main is None:
+        raise CompileError("a program of StableHLO has a function @main")
+    inline_calls(main, functions)
+    drop_invariants(main)
+    with builder.function(name, parameters):
+        block = main.body.block
+        found = _Importer(builder).results(block, _returned(block), dict(zip(main.args, parameters, strict=True)))
+        builder.emit_func_output(found)
+
+
+_BRANCHES = (CaseOp, IfOp)
+_RETURNS = (ReturnOp, stablehlo.ReturnOp)
+_OF_SIZES = frozenset({"stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.concatenate", "stablehlo.slice"})
+"""Moves that computations of extents consist of."""
+
+
+_BROADCASTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim"})
+
+
+def _returned(block: Block) -> list[SSAValue]:
+    """The values that a block returns."""
+    end = block.last_op
+    if not isinstance(end, _RETURNS):
+        raise CompileError.at(cast("Operation", block.parent_op()), "a block of stablehlo ends in a return")
+    return list(end.operands)
+
+
+def _is_control(op: Operation) -> bool:
+    """Whether an op is a loop, or a choice between branches that compute more than elements."""
+    if isinstance(op, _BRANCHES):
+        return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
+    return isinstance(op, WhileOp)
+
+
+def _is_elementwise(op: Operation) -> bool:
+    """Whether an op computes each element from a few elements, which costs nothing unless the element is used."""
+    return isinstance(op, (ElementwiseOp, stablehlo.ConstantOp, *_RETURNS)) or op.name in _OF_SIZES
+
+
+def _taken(op: Operation) -> list[SSAValue]:
+    """The operands of an op, and what its regions use from outside."""
+    return [*op.operands, *(captured_values(op) if op.regions else ())]
+
+
+@dataclass
+class _Level:
+    """Ops that can be computed together, and the loops and branches that follow them."""
+
+    ops: list[Operation] = field(default_factory=list[Operation])
+    control: list[Operation] = field(default_factory=list[Operation])
+    used: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    """Values of the level that other levels, loops, branches and results use."""
+
+
+class _Importer:
+    """Emits blocks of StableHLO into the open function of a builder."""
+
+    def __init__(self, builder: BlockBuilder) -> None:
+        self._builder = builder
+        self._rematerialized: dict[SSAValue, bool] = {}
+
+    def results(self, block: Block, wanted: Sequence[SSAValue], env: Mapping[SSAValue, Value]) -> list[Value]:
+        """Values of a block, emitted. `env` has the values from outside, its arguments among them."""
+        known = dict(env)
+        ops = [op for op in block.ops if not isinstance(op, _RETURNS)]
+        for level in self._levels(ops, wanted, known):
+            self._segment(level.ops, [value for value in level.used if value not in known], known)
+            for op in level.control:
+                known |= self._control(op, known)
+        return [known[value] for value in wanted]
+
+    # Values
+
+    def _is_cheap(self, value: SSAValue) -> bool:
+        """Whether a value is a constant, one number everywhere, or a scalar or vector of integers that is computed from
+        constants and extents alone."""
+        if value not in self._rematerialized:
+            self._rematerialized[value] = isinstance(value, OpResult) and self._is_cheap_op(value.op, value.type)
+        return self._rematerialized[value]
+
+    def _is_cheap_op(self, op: Operation, type_: Attribute) -> bool:
+        if isinstance(op, stablehlo.ConstantOp) or op.name == "stablehlo.get_dimension_size":
+            return True
+        tensor = cast("TensorType[Attribute]", type_)
+        is_short = isinstance(tensor.element_type, IntegerType) and tensor.get_num_dims() <= 1
+        is_arithmetic = isinstance(op, ElementwiseOp) or op.name in _OF_SIZES
+        if op.name in _BROADCASTS:
+            return all(map(self._is_cheap, op.operands))
+        return is_short and is_arithmetic and bool(op.operands) and all(map(self._is_cheap, op.operands))
+
+    def _sources(self, value: SSAValue) -> Iterable[SSAValue]:
+        """A value, or those whose extents it is computed from."""
+        if not self._is_cheap(value):
+            return (value,)
+        return (source for operand in cast("OpResult", value).op.operands for source in self._sources(operand))
+
+    def _leaves(self, values: Iterable[SSAValue], known: Mapping[SSAValue, Value]) -> list[SSAValue]:
+        """The values of `known` among some values, and those from which the others are computed cheaply."""
+        found: dict[SSAValue, None] = {}
+        pending = list(values)
+        while pending:
+            value = pending.pop(0)
+            if value in known:
+                found[value] = None
+            else:
+                pending += cast("OpResult", value).op.operands
+        return list(found)
+
+    def _levels(
+        self, ops: Sequence[Operation], wanted: Sequence[SSAValue], known: Mapping[SSAValue, Value]
+    ) -> list[_Level]:
+        levels = [_Level()]
+        place: dict[SSAValue, int] = {}
+
+        def use(values: Iterable[SSAValue], at: int) -> None:
+            """Note that values are used apart from level `at`, whose function computes cheap ones if need be."""
+            for value in values:
+                if value not in known and (value in place or self._is_cheap(value)):
+                    levels[place.get(value, at)].used.setdefault(value)
+
+        for op in ops:
+            if op.results and all(map(self._is_cheap, op.results)):
+                continue
+            taken = [source for value in _taken(op) for source in self._sources(value)]
+            at = max((place.get(value, 0) for value in taken), default=0)
+            is_control = _is_control(op)
+            while len(levels) <= at + is_control:
+                levels.append(_Level())
+            (levels[at].control if is_control else levels[at].ops).append(op)
+            use(taken if is_control else (v for v in taken if place.get(v, at) < at), at)
+            place |= dict.fromkeys(op.results, at + is_control)
+        use(wanted, len(levels) - 1)
+        return levels
+
+    # Ops without loops
+
+    def _segment(self, ops: Sequence[Operation], outputs: Sequence[SSAValue], known: dict[SSAValue, Value]) -> None:
+        """Emit one function of tensor expressions that computes `outputs`, and states what `ops` assert."""
+        if not outputs:
+            return
+        asserted = [op for op in ops if isinstance(op, stablehlo.CustomCallOp) and not op.results]
+        # Assertions precede the other ops: arithmetic of extents depends on them.
+        before = _needed((value for op in asserted for value in op.operands), known)
+        needed = [*before, *asserted]
+        needed += [op for op in _needed(outputs, known) if op not in before]
+        inputs = list(dict.fromkeys(v for op in needed for v in _taken(op) if v in known))
+        facts: list[str] = []
+
+        def segment(*tensors: Tensor) -> list[Tensor]:
+            conversion = StablehloConversion({}, composes=True)
+            found = conversion.evaluate(needed, dict(zip(inputs, tensors, strict=True)), outputs)
+            facts.extend(map(_precondition, conversion.facts))
+            made: list[Tensor] = []
+            taken = {tensor.name for tensor in tensors}
+            for value in found:
+                tensor = tensor_of(value, "out")
+                if not isinstance(tensor.op, ComputeOp) or any(tensor is other for other in made):
+                    tensor = compute(tensor.shape, tensor, "out")
+                tensor.name = new_name(tensor.name, taken)
+                made.append(tensor)
+            return made
+
+        results = items(self._builder.emit_te(segment, *(known[value] for value in inputs)))
+        known |= zip(outputs, cast("Sequence[Value]", results), strict=True)
+        self._builder.state(facts)
+
+    def _values(self, wanted: Sequence[SSAValue], known: Mapping[SSAValue, Value]) -> list[Value]:
+        """Values, of which cheap ones are computed if need be."""
+        found = dict(known)
+        self._segment([], [value for value in dict.fromkeys(wanted) if value not in found], found)
+        return [found[value] for value in wanted]
+
+    # Loops and branches
+
+    def _control(self, op: Operation, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
+        """The results of a loop or a choice."""
+        captured = self._leaves(captured_values(op), known)
+        if isinstance(op, WhileOp):
+            scan = scan_of(op)
+            steps = None if scan is None else self._extent(scan.bound, known)
+            if scan is not None and steps is not None:
+                return self._loop(op, scan, steps, known)
+            return self._while(op, captured, known)
+        return dict(zip(op.results, self._branch(op, captured, known), strict=True))
+
+    def _part(self, block: Block, wanted: Sequence[SSAValue], inside: Sequence[SSAValue]) -> Callable[..., list[Value]]:
+        """A function that computes values of a block from those of `inside`."""
+        return lambda *values: self.results(block, wanted, dict(zip(inside, values, strict=True)))
+
+    def _while(
+        self, op: WhileOp, captured: Sequence[SSAValue], known: Mapping[SSAValue, Value]
+    ) -> Mapping[SSAValue, Value]:
+        test, body = (
+            self._part(block, _returned(block), [*block.args, *captured]) for block in (op.cond.block, op.body.block)
+        )
+        carried, outside = self._values(op.inputs, known), [known[value] for value in captured]
+        found = self._builder.emit_while(lambda *values: test(*values)[0], body, carried, outside)
+        return dict(zip(op.results, _several(found), strict=True))
+
+    def _extent(self, value: SSAValue, known: Mapping[SSAValue, Value]) -> KnownExtent | None:
+        """The extent that a cheap value is; None for other values, and for other sums."""
+        op = value.owner
+        match op:
+            case stablehlo.ConstantOp():
+                return int(cast("int", next(iter(op.value.get_values()))))
+            case stablehlo.TensorOp() if op.name == "stablehlo.get_dimension_size" and op.operands[0] in known:
+                return known[op.operands[0]].shape[op.keyword("dim")[0]]
+            case stablehlo.TensorOp() if op.name == "stablehlo.convert":
+                return self._extent(op.operands[0], known)
+            case _:
+                return None
+
+    def _loop(
+        self, op: WhileOp, scan: Scan, steps: KnownExtent, known: Mapping[SSAValue, Value]
+    ) -> Mapping[SSAValue, Value]:
+        """A loop over rows, which carries the values that are no stacks of rows."""
+        block = op.body.block
+        rows = [row for row in scan.rows if row.source in known and known[row.source].shape[0] == steps]
+        stacks = scan.stacks
+        hidden = {scan.counter, *(stack.place for stack in stacks)}
+        carried = [place for place in range(len(op.inputs)) if place not in hidden]
+        wanted = [_returned(block)[place] for place in carried] + [stack.value for stack in stacks]
+        counter = block.args[scan.counter]
+        inside = {counter, *(block.args[place] for place in carried), *(row.value for row in rows)}
+        outside = [v for o in _needed(wanted, dict.fromkeys(inside)) for v in _taken(o)]
+        outside = [v for v in (*outside, *wanted) if v not in inside and not _is_of(v, block)]
+        captured = self._leaves(dict.fromkeys(outside), known)
+        order = [*(block.args[place] for place in carried), *(row.value for row in rows), *captured]
+
+        def step(number: Value, *values: Value) -> list[Value]:
+            dtype = _dtype(counter)
+            index = number if number.dtype == dtype else cast("Value", operator("cast")(number, dtype=dtype))
+            return self.results(block, wanted, {counter: index, **dict(zip(order, values, strict=True))})
+
+        found = (
+            _several(
+                self._builder.emit_loop(
+                    step,
+                    steps if isinstance(steps, int) else str(steps),
+                    self._values([op.inputs[place] for place in carried], known),
+                    [_flipped(known[row.source], row.is_reversed) for row in rows],
+                    [known[value] for value in captured],
+                )
+            )
+            if wanted
+            else []
+        )
+        made: dict[SSAValue, Value] = dict(zip((op.results[place] for place in carried), found, strict=False))
+        for stack, value in zip(stacks, found[len(carried) :], strict=True):
+            made[op.results[stack.place]] = _flipped(value, stack.is_reversed)
+        if op.results[scan.counter].uses.get_length():
+            made[op.results[scan.counter]] = self._number(steps, _dtype(counter))
+        return made
+
+    def _number(self, extent: KnownExtent, dtype: str) -> Value:
+        """An extent as a tensor of rank 0."""
+        if isinstance(extent, int):
+            return const(extent, dtype)
+
+        def number(size: Expr) -> Tensor:
+            return compute((), lambda: size.astype(dtype), "number")
+
+        return cast("Value", self._builder.emit_te(number, extent))
+
+    def _branch(self, op: Operation, captured: Sequence[SSAValue], known: Mapping[SSAValue, Value]) -> Sequence[Value]:
+        parts = [self._part(region.block, _returned(region.block), captured) for region in op.regions]
+        (index,), given = self._values(op.operands[:1], known), [known[value] for value in captured]
+        if isinstance(op, IfOp):
+            return _several(self._builder.emit_if(index, parts[0], parts[1], *given))
+
+        def choose(first: int, index: Value, *values: Value) -> Sequence[Value]:
+            """The branch with a number of `first` or above; the last one for a number outside."""
+            if first == len(parts) - 1:
+                return parts[first](*values)
+
+            def here(_: Value, *inner: Value) -> Sequence[Value]:
+                return parts[first](*inner)
+
+            def later(index: Value, *inner: Value) -> Sequence[Value]:
+                return choose(first + 1, index, *inner)
+
+            is_here = cast("Value", operator("equal")(index, const(first, index.dtype)))
+            return _several(self._builder.emit_if(is_here, here, later, index, *values))
+
+        return choose(0, index, *given)
+
+
+def _needed(wanted: Iterable[SSAValue], known: Mapping[SSAValue, object]) -> list[Operation]:
+    """The ops that compute values from known ones, operands before the ops that use them."""
+    order: dict[Operation, None] = {}
+    pending = [(value, False) for value in reversed(list(wanted))]
+    while pending:
+        value, is_done = pending.pop()
+        if value in known or not isinstance(value, OpResult) or value.op in order:
+            continue
+        if is_done:
+            order[value.op] = None
+            continue
+        pending.append((value, True))
+        pending += [(operand, False) for operand in reversed(_taken(value.op))]
+    return list(order)
+
+
+def _precondition(fact: Compare) -> str:
+    """A comparison of extents as the text of a `CallPrecondition`."""
+    left, right = (sum_text(ExtentVariables().polynomial(side)) for side in (fact.left, fact.right))
+    match fact.predicate:
+        case Predicate.GE | Predicate.GT:
+            return f"{right} {'<=' if fact.predicate is Predicate.GE else '<'} {left}"
+        case Predicate.NE:
+            return f"{left} < {right} or {right} < {left}"
+        case _:
+            return f"{left} {fact.predicate.symbol} {right}"
+
+
+def _is_of(value: SSAValue, block: Block) -> bool:
+    """Whether a value is an argument of a block, or a result of one of its ops."""
+    owner = value.owner
+    return owner is block if isinstance(owner, Block) else owner.parent is block
+
+
+def _dtype(value: SSAValue) -> str:
+    element = cast("TensorType[IntegerType]", value.type).element_type
+    return f"int{element.width.data}"
+
+
+def _flipped(value: Value, is_reversed: bool) -> Value:
+    return cast("Value", operator("flip")(value, axis=0)) if is_reversed else value
+
+
+def _several(values: Value | Sequence[Value]) -> list[Value]:
+    return [values] if isinstance(values, Value) else list(values)

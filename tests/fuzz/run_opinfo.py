@@ -1,0 +1,268 @@
+"""Operators of PyTorch on the sample inputs of its own tests: `python tests/fuzz/run_opinfo.py --every 3`.
+
+Each entry of `op_db` (torch.testing._internal.common_methods_invocations) has sample inputs. A sample is a module that
+applies the function of the entry; weft compiles it, and its results are compared with PyTorch's. The outcome is one of
+
+- equal: to 1e-4 (float32), 1e-7 (float64), 2e-2 (bfloat16, float16), exactly for integers and bools; results of random
+  functions, uninitialised ones, and places of one of equal elements, are compared by shape and element type;
+- refused: a `CompileError`, which names what is not supported;
+- no export: `torch.export` itself does not trace the sample;
+- wrong, or an error of another kind: bugs.
+
+Samples with complex, sparse, quantized or nested tensors, and those for which PyTorch raises, do not count. Entries run
+in a process of their own, which is killed after `--seconds` for one entry, so that a crash or an endless loop costs one
+entry. `--import-only` stops after the import. `--save FILE` appends the outcomes, a line of JSON each, and
+`--table FILE...` prints them as the table of docs/models-pytorch.md. OpInfo needs the package expecttest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+DTYPES: Final = ("float32", "int64", "bool")
+TOLERANCES: Final = {"float64": 1e-7, "float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-2}
+OUTCOMES: Final = ("equal", "refused", "no export", "wrong", "error", "crash", "timeout")
+RANDOM: Final = (
+    "bernoulli",
+    "dropout",
+    "multinomial",
+    "normal",
+    "rand",
+    "uniform",
+    "exponential",
+    "geometric",
+    "cauchy",
+)
+_OF_TIES: Final = ("kthvalue", "median", "nanmedian", "mode")
+"""Functions that return the place of an element, of which PyTorch leaves open which one of equal elements it is."""
+_UNINITIALISED: Final = ("empty", "new_empty", "resize_")
+
+
+def entries() -> list[Any]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return list(op_db)
+
+
+def label(entry: Any) -> str:
+    return f"{entry.name}.{entry.variant_test_name}" if entry.variant_test_name else str(entry.name)
+
+
+def is_real(value: Any, torch: Any) -> bool:
+    if not isinstance(value, torch.Tensor):
+        return not isinstance(value, complex)
+    return value.layout is torch.strided and not (value.is_complex() or value.is_quantized or value.is_nested)
+
+
+def samples(entry: Any, dtype: str, most: int) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """A function of tensors, the tensors, and the flat results of PyTorch."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    found = entry.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False)
+    for count, sample in enumerate(found):
+        if count >= most:
+            return
+        leaves, spec = pytree.tree_flatten((sample.input, tuple(sample.args), dict(sample.kwargs)))
+        if not all(is_real(leaf, torch) for leaf in leaves):
+            continue
+        places = [at for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        tensors = [leaves[at].detach().clone() for at in places]
+
+        def function(*given: Any, leaves: Any = leaves, places: Any = places, spec: Any = spec) -> Any:
+            merged = list(leaves)
+            for at, tensor in zip(places, given, strict=True):
+                merged[at] = tensor
+            first, args, keywords = pytree.tree_unflatten(merged, spec)
+            return entry.op(first, *args, **keywords)
+
+        try:
+            with torch.no_grad():
+                expected = pytree.tree_leaves(function(*(tensor.clone() for tensor in tensors)))
+        except Exception:  # noqa: BLE001 (PyTorch refuses its own sample)
+            continue
+        if not all(is_real(value, torch) for value in expected):
+            continue
+        yield function, tensors, expected
+
+
+def outcome(
+    entry: Any, function: Any, tensors: Sequence[Any], expected: Sequence[Any], compiles: bool
+) -> tuple[str, str]:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    import weft
+
+    class Sample(torch.nn.Module):
+        def forward(self, *given: Any) -> Any:
+            return function(*given)
+
+    given = tuple(tensor.clone() for tensor in tensors)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(Sample().eval(), given)
+    except Exception as error:  # noqa: BLE001
+        return "no export", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    try:
+        if not compiles:
+            weft.from_torch(program)
+            return "equal", ""
+        found = pytree.tree_leaves(weft.compile(program)(*(tensor.clone() for tensor in tensors)))
+    except weft.CompileError as error:
+        lines = str(error).splitlines()
+        return "refused", (lines[1] if len(lines) > 1 and "not supported" in lines[0] else lines[0]).strip()
+    except Exception as error:  # noqa: BLE001
+        return "error", f"{type(error).__name__}: {error}".splitlines()[0]
+    is_random = any(word in entry.name for word in (*RANDOM, *_UNINITIALISED))
+    for position, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if not isinstance(other, torch.Tensor):
+            if one != other:
+                return "wrong", f"{one} for {other}"
+            continue
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            return "wrong", f"{tuple(one.shape)} {one.dtype} for {tuple(other.shape)} {other.dtype}"
+        tolerance = TOLERANCES.get(str(other.dtype).removeprefix("torch."), 0.0)
+        try:
+            if not is_random and not (position == 1 and entry.name in _OF_TIES):
+                torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+        except AssertionError as error:
+            return "wrong", " ".join(str(error).split())[:300]
+    return "equal", ""
+
+
+def work(names: Sequence[str], dtypes: Sequence[str], most: int, compiles: bool) -> None:
+    """Print a line of JSON before and after each entry and element type."""
+    known = {label(entry): entry for entry in entries()}
+    for name in names:
+        for dtype in dtypes:
+            print(json.dumps({"begin": name, "dtype": dtype}), flush=True)
+            found: list[tuple[str, str]] = []
+            try:
+                for sample in samples(known[name], dtype, most):
+                    found.append(outcome(known[name], *sample, compiles))
+                    print(json.dumps({"operator": name, "dtype": dtype, "outcome": found[-1]}), flush=True)
+            except Exception:  # noqa: BLE001 (there are no samples of this element type)
+                continue
+
+
+def run(names: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """All outcomes, by workers that are replaced when they crash or exceed their time."""
+    results: list[dict[str, Any]] = []
+
+    def keep(result: dict[str, Any]) -> None:
+        results.append(result)
+        if arguments.save:
+            with arguments.save.open("a") as file:
+                file.write(json.dumps(result) + "\n")
+
+    left = list(names)
+    while left:
+        command = [sys.executable, __file__, "--worker", "--samples", str(arguments.samples)]
+        command += ["--dtypes", ",".join(arguments.dtypes)] + (["--import-only"] if arguments.import_only else [])
+        with tempfile.TemporaryFile("w+") as errors:
+            worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+            assert worker.stdin is not None and worker.stdout is not None
+            worker.stdin.write("\n".join(left))
+            worker.stdin.close()
+            lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+            def read(stream: Any = worker.stdout, lines: Any = lines) -> None:
+                for line in stream:
+                    lines.put(line)
+                lines.put(None)
+
+            threading.Thread(target=read, daemon=True).start()
+            current, begun, problem = ("", ""), time.monotonic(), ""
+            while True:
+                try:
+                    line = lines.get(timeout=max(begun + arguments.seconds - time.monotonic(), 0.01))
+                except queue.Empty:
+                    worker.kill()
+                    problem = "timeout"
+                    break
+                if line is None:
+                    problem = "crash" if worker.wait() else ""
+                    break
+                entry = json.loads(line)
+                if "begin" in entry:
+                    current, begun = (entry["begin"], entry["dtype"]), time.monotonic()
+                else:
+                    keep(entry)
+            worker.wait()
+            if not problem:
+                return results
+            keep({"operator": current[0], "dtype": current[1], "outcome": [problem, f"status {worker.returncode}"]})
+            left = left[left.index(current[0]) + 1 :] if current[0] in left else []
+    return results
+
+
+def summary(results: Sequence[dict[str, Any]]) -> str:
+    counts = Counter(result["outcome"][0] for result in results)
+    operators = {result["operator"] for result in results}
+    whole = {o for o in operators if all(r["outcome"][0] == "equal" for r in results if r["operator"] == o)}
+    parts = ", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES if counts[kind])
+    share = 100 * counts["equal"] / max(len(results), 1)
+    return f"{len(results)} samples: {parts} ({share:.1f} % equal); {len(whole)} of {len(operators)} operators wholly"
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """The operators that are not equal for all samples, with the reason of most others."""
+    lines = ["| operator | samples | equal | others |", "|---|---|---|---|"]
+    for operator in sorted({result["operator"] for result in results}):
+        own = [result["outcome"] for result in results if result["operator"] == operator]
+        others = Counter((kind, reason) for kind, reason in own if kind != "equal")
+        if others:
+            (kind, reason), _ = others.most_common(1)[0]
+            equal = sum(kind == "equal" for kind, _ in own)
+            lines.append(f"| `{operator}` | {len(own)} | {equal} | {kind}: {reason[:90].replace('|', '/')} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="entries, such as std or nn.functional.conv2d; all for none")
+    parser.add_argument("--every", type=int, default=1, help="each N-th entry")
+    parser.add_argument("--start", type=int, default=0, help="the first entry")
+    parser.add_argument("--dtypes", default=",".join(DTYPES), type=lambda text: text.split(","))
+    parser.add_argument("--samples", type=int, default=1000, help="samples of an entry and element type at most")
+    parser.add_argument("--seconds", type=float, default=300.0, help="for an entry and element type")
+    parser.add_argument("--import-only", action="store_true")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--table", type=Path, nargs="+", help="print saved outcomes as a table")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        work(sys.stdin.read().split(), arguments.dtypes, arguments.samples, not arguments.import_only)
+        return 0
+    if arguments.table:
+        results = [json.loads(line) for path in arguments.table for line in path.read_text().splitlines()]
+        print(f"{summary(results)}\n\n{table(results)}")
+        return 0
+    known = [label(entry) for entry in entries()]
+    names = [name for name in known if name.split(".")[0] in arguments.names or name in arguments.names]
+    names = names if arguments.names else known[arguments.start :: arguments.every]
+    results = run(names, arguments)
+    reasons = Counter((r["outcome"][0], r["outcome"][1]) for r in results if r["outcome"][0] != "equal")
+    for (kind, reason), count in reasons.most_common():
+        places = sorted({r["operator"] for r in results if list(r["outcome"]) == [kind, reason]})
+        print(f"{count:5} {kind}: {reason[:200]} ({', '.join(places[:4])})")
+    print(summary(results))
+    return int(any(r["outcome"][0] in ("wrong", "error", "crash", "timeout") for r in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

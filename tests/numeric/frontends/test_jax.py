@@ -1,0 +1,112 @@
+"""Functions of JAX compiled by weft give JAX's results, and so do their gradients."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+
+jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'weft[jax]'")
+
+import jax.numpy as jnp  # noqa: E402
+import jax_models  # noqa: E402
+from jax import export, lax  # noqa: E402
+from tiers import first_tier  # noqa: E402
+
+MODELS = jax_models.models()
+
+
+def check(found: Any, expected: Any) -> None:
+    def same(one: Any, other: Any) -> None:
+        assert isinstance(one, jax.Array) and (one.shape, one.dtype) == (other.shape, other.dtype)
+        wide = [np.asarray(array, np.float64) for array in (one, other)]
+        np.testing.assert_allclose(*wide, rtol=2e-5, atol=2e-6, equal_nan=True)
+
+    assert jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(expected)
+    jax.tree_util.tree_map(same, found, expected)
+
+
+@pytest.mark.parametrize("name", first_tier(list(MODELS), "newton", "mapped"))
+def test_model(name: str) -> None:
+    model = MODELS[name]
+    check(weft.jax_jit(model.function)(*model.arguments), jax.jit(model.function)(*model.arguments))
+
+
+@pytest.mark.parametrize("name", first_tier([name for name, model in MODELS.items() if model.loss], "branches"))
+def test_gradient(name: str) -> None:
+    model = MODELS[name]
+    gradient = model.gradient()
+    check(weft.jax_jit(gradient)(*model.arguments), jax.jit(gradient)(*model.arguments))
+
+
+def scanned(params: Any, x: Any) -> Any:
+    h = jnp.tanh(x @ params["w"])
+    return jnp.concatenate([h, h]).reshape(-1), lax.scan(lambda c, r: (c + r, c), jnp.zeros((4,)), h), x[::2].sum(0)
+
+
+def test_symbolic_dimensions() -> None:
+    """One program for all sizes, which loop and result depend on."""
+    fast = weft.jax_jit(scanned, shapes=(None, "b, ..."), constraints=["b >= 2"])
+    params = {"w": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)}
+    for rows in (5, 2):
+        x = np.random.default_rng(rows).standard_normal((rows, 3), np.float32)
+        check(fast(params, x), jax.jit(scanned)(params, x))
+    assert len(fast.libraries) == 1
+    with pytest.raises(ValueError, match=r"b - 2 must be at least 0, got 1 .axis 0 of 'x'."):
+        fast(params, np.ones((1, 3), np.float32))
+    text = str(weft.from_jax(scanned, params, np.ones((4, 3), np.float32), shapes=(None, "b, ...")))
+    assert "func.func @main(%params_w: tensor<3x4xf32>, %x: tensor<?x3xf32, #graph.dims<b>>)" in text
+
+
+def test_equal_and_derived_dimensions() -> None:
+    fast = weft.jax_jit(lambda x, y: (x @ y, x.reshape(-1)), shapes=("a, b", "b, 2*a"))
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    check(fast(x, y), (jnp.full((2, 4), 3.0), jnp.ones(6)))
+    with pytest.raises(ValueError, match=r"expected y_d1 == 2 \* a, got y_d1 = 5"):
+        fast(x, np.ones((3, 5), np.float32))
+
+
+def test_element_types_and_keys() -> None:
+    for dtype in (jnp.bfloat16, jnp.int8, jnp.bool_, jnp.uint32):
+        x = jnp.asarray(np.arange(6).reshape(2, 3) % 3).astype(dtype)
+        check(weft.jax_jit(lambda x: (x.T, x.astype(jnp.float32)))(x), (x.T, x.astype(jnp.float32)))
+    key = jax.random.key(3)
+    (first, second), (one, other) = weft.jax_jit(jax.random.split)(key), jax.random.split(key)
+    assert first == one and second == other
+
+
+def test_memory_is_shared() -> None:
+    """Arguments are read, and results made, without copies."""
+    x = jnp.ones((64, 64))
+    fast = weft.jax_jit(lambda x: x + 1)
+    fast(x)
+    compiled = next(iter(fast._compiled.values()))
+    assert compiled._readers[0](x).ctypes.data == x.unsafe_buffer_pointer()
+    base = np.zeros(4096 + 16, np.float32)
+    skipped = -base.ctypes.data % 64 // 4  # JAX copies memory that is not aligned to 64 bytes
+    made = base[skipped : skipped + 4096]
+    assert compiled._writers[0](made).unsafe_buffer_pointer() == made.ctypes.data
+
+
+def test_exported_functions() -> None:
+    program = export.export(jax.jit(lambda x: jnp.sin(x)), platforms=("cpu",))(np.ones(3, np.float32))
+    found = weft.build(weft.from_jax(program))["main"](np.ones(3, np.float32))
+    np.testing.assert_allclose(found, np.sin(np.ones(3, np.float32)), rtol=1e-6)
+    with pytest.raises(TypeError, match=r"an exported function takes no examples"):
+        weft.from_jax(program, np.ones(3, np.float32))
+    with pytest.raises(TypeError, match=r"expected a function or a jax.export.Exported, got int"):
+        weft.from_jax(3)
+
+
+def test_refusals() -> None:
+    with pytest.raises(TypeError, match=r"arguments are arrays and numbers, got str: bind others by functools.partial"):
+        weft.jax_jit(lambda x, how: x)(jnp.ones(3), "how")
+    check(weft.jax_jit(partial(lambda how, x: x * len(how), "how"))(jnp.ones(3)), jnp.full(3, 3.0))
+    with pytest.raises(
+        TypeError, match=r"cannot be transformed by JAX: transform first, weft.jax_jit\(jax.grad\(f\)\)"
+    ):
+        jax.grad(weft.jax_jit(lambda x: x.sum()))(jnp.ones(3))
+    with pytest.raises(weft.CompileError, match=r"stablehlo.custom_call: @lapack_spotrf_ffi is not known"):
+        weft.jax_jit(jnp.linalg.cholesky)(jnp.eye(4))
