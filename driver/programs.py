@@ -62,6 +62,7 @@ def parse_file(
     return specialize(module, shapes, name=name) if shapes else module
 
 
+@checked
 def specialize(
     module: ModuleOp, shapes: Mapping[str, str | Sequence[int | str]], *, name: str | None = None
 ) -> ModuleOp:

@@ -515,4 +515,4 @@ def test_example(
 ) -> None:
     out = printed_by(example, capsys, monkeypatch)
     assert printed in out
-    assert out.count("agrees with NumPy") == 2
+    assert out.count("agrees with NumPy") == 3
