@@ -8,15 +8,22 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 STAMP := $(VENV)/.installed
 
-.NOTPARALLEL:
-.PHONY: run test test-all setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated
+.PHONY: run test test-all checks setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated
 
 run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
 
-test: lint lit pytest
+test: checks
+	$(MAKE) pytest
 
-test-all: lint lit pytest-all planted-bugs host-cpus
+test-all: checks
+	$(MAKE) pytest-all
+	$(MAKE) planted-bugs
+	$(MAKE) host-cpus
+
+# The type checker has one thread: the lit tests run beside it.
+checks: setup types
+	$(MAKE) -j2 lint lit
 
 setup: $(STAMP)
 

@@ -24,7 +24,7 @@ os.environ["WEFT_CACHE"] = "0"  # no test sees what was compiled before, but tho
 settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("weft")
 
-WHOLE_RUN, MANY, SHARE = 2000, 12, 5
+WHOLE_RUN, MANY, SHARE = 2000, 8, 8
 """In a run of this many tests, a test of more than `MANY` cases runs every `SHARE`th of them in the first tier, at
 least `MANY`; refusals run all, each is the only one of its message."""
 

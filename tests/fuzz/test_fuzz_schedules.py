@@ -201,6 +201,7 @@ def test_programs_with_effects_mean_what_their_loops_say() -> None:
         assert checking.check(program, sch.mod, sch.trace, seed) is None
 
 
+@pytest.mark.slow
 def test_moves_that_ignore_what_they_pass_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute_at, "passing_conflict", lambda *_, **__: None)
     found: list[str] = []
@@ -265,6 +266,7 @@ def test_split_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stage_of(outcome).startswith(("after interpreter before, CompileError in", "interpreter"))
 
 
+@pytest.mark.slow
 def test_parallel_reductions_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
         return None
@@ -369,6 +371,7 @@ def test_wrong_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stage_of(outcome) in ("llvm", "low") or stage_of(outcome).startswith("after ")
 
 
+@pytest.mark.slow
 def test_a_refusal_that_changes_the_module_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(self: parallel.Parallel) -> Any:
         self.loop.induction_variable.name_hint = "renamed"

@@ -93,6 +93,7 @@ def test_threads_combine_small_numbers(dtype: str) -> None:
         np.testing.assert_array_equal(library["row_max"](values), values.max(axis=1))
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_threads_fill_different_parts_of_shared_memory() -> None:
     """What a thread fills depends on it through an iterator of the block around."""

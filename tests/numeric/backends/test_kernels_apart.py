@@ -187,6 +187,7 @@ def test_an_error_shows_the_place_in_the_model() -> None:
     assert caught.value.location is not None and caught.value.location.line == 33
 
 
+@pytest.mark.slow
 def test_other_processes_compile_too(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     # Intrinsics and rules that other tests have registered would keep all work in this process.
     monkeypatch.setattr(kernels, "intrinsics", dict)

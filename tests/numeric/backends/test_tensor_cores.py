@@ -79,6 +79,7 @@ def test_targets_without_tensor_cores(target: str, message: str) -> None:
         weft.build(one_warp(Family.WMMA, (16, 16, 16), "float16").mod, target=target)
 
 
+@pytest.mark.slow
 def test_traces_replay_and_text_says_it_all() -> None:
     """The trace makes the same program again, and each pass the same of text that is read back."""
     sch = one_warp(Family.MMA, (16, 16, 16), "float16")

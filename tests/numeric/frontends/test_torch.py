@@ -51,6 +51,7 @@ def assert_same(found: Any, wanted: Any, tolerance: float = 1e-5) -> None:
 # The first tier
 
 
+@pytest.mark.slow
 def test_a_model_of_symbolic_size_and_inputs_that_it_refuses(torch: Any, models: Any) -> None:
     model = models.Perceptron().eval()
     rows = torch.export.Dim("rows", min=2, max=8)

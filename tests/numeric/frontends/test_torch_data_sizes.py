@@ -50,6 +50,7 @@ def test_masks(torch: Any) -> None:
     check(torch, function, *([x] for x in matrices(torch)))
 
 
+@pytest.mark.slow
 def test_several_cuts_and_products(torch: Any) -> None:
     def function(x: Any) -> Any:
         places = torch.nonzero(x)
@@ -75,6 +76,7 @@ def test_unique_and_repeated(torch: Any) -> None:
     check(torch, function, *zip((first, zeros, ones), numbers, strict=True))
 
 
+@pytest.mark.slow
 def test_numbers_become_sizes(torch: Any) -> None:
     """`torch._check` states the bounds, which checked builds test."""
 

@@ -243,6 +243,7 @@ def test_operators_bring_their_indices_inside(mode: str):
     np.testing.assert_array_equal(library["take"](data, numbers), np.take(data, numbers, axis=0, mode=mode))
 
 
+@pytest.mark.slow
 def test_matmul_of_symbolic_extents():
     """A product that gathers its rows has guards, and no versions; its temporaries need no guards."""
     builder = graph.BlockBuilder()

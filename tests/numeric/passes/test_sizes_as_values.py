@@ -113,6 +113,7 @@ def check(call: Any) -> None:
             np.testing.assert_array_equal(found, wanted, str(changes))
 
 
+@pytest.mark.slow
 def test_values_are_extents(module: Any) -> None:
     f = weft.build(module, cache=False)["main"]
     check(f)

@@ -126,6 +126,7 @@ def test_a_search_of_five_candidates_ends_after_five_trials(tmp_path: Path, in_p
     assert not weft.build(sch.mod, TARGET, database=path).trace
 
 
+@pytest.mark.slow
 def test_a_search_is_resumed_by_running_it_again(
     tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ class LastFirst(Executor):
             future.set_result(call())
 
 
+@pytest.mark.slow
 def test_a_search_by_runners_is_resumed(tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "tune.db"
 
@@ -202,6 +204,7 @@ def test_records_that_cannot_be_replayed_are_left_out(tmp_path: Path, in_process
     computes_the_product(lib)
 
 
+@pytest.mark.slow
 def test_kernels_of_models_take_schedules(tmp_path: Path, in_process: None) -> None:
     """One has constant weights, which its schedule packs when the model is built."""
     x, w = G.var("x", (16, 16), "float32"), G.var("w", (16, 48), "float32")
@@ -329,6 +332,7 @@ def test_functions_that_a_space_is_not_for_are_left_out(in_process: None) -> Non
     assert tuned.skipped == {"double": "unknown block 'C' (known: 'Y')"}
 
 
+@pytest.mark.slow
 def test_a_picture_of_a_search(in_process: None, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     tuned = tune(matmul(), space=columns, trials=3)

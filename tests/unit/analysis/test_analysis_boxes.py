@@ -87,6 +87,7 @@ SIDES = ("a", "b", "a + o", "a * 3 + b", "2 * a", "b + 1")
 WANTED = ("c", "d", "c + o", "d + 1", "2 * d")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", first_tier([SIDES[:4], SIDES], SIDES[:4]), ids=len)
 @pytest.mark.parametrize("extents", first_tier([(4, 3), (5, 4)], (4, 3)))
 def test_against_enumeration(extents: tuple[int, int], sides: tuple[str, ...]) -> None:

@@ -33,6 +33,7 @@ def compared(base: Path, head: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, TOOLS / "compare.py", base, head], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_equal_and_changed_code(tmp_path: Path) -> None:
     recorded(tmp_path / "base", PROGRAM.format(extent=8, added=1.0))
     recorded(tmp_path / "head", PROGRAM.format(extent=8, added=2.0))

@@ -57,6 +57,7 @@ def caches_without_bound() -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_builds_leave_nothing_behind() -> None:
     build(range(8))
     cached, before = caches_without_bound(), objects()

@@ -453,6 +453,7 @@ def filecheck_programs() -> list[tuple[str, ModuleOp]]:
     return found
 
 
+@pytest.mark.slow
 def test_programs_of_the_filecheck_tests() -> None:
     programs = filecheck_programs()
     assert len(programs) > 100

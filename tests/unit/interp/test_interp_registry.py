@@ -4,6 +4,8 @@ import subprocess
 import sys
 from importlib import import_module
 
+import pytest
+
 from weft.interp import registry
 
 SCRIPT = """
@@ -12,6 +14,7 @@ print(*[name for name in {names} if emit_rule(name) is None and call_rule(name) 
 """
 
 
+@pytest.mark.slow
 def test_the_module_of_a_dialect_loads_all_its_rules() -> None:
     for room in set(registry.ROOMS.values()):
         import_module(f"weft.interp.{room}")

@@ -66,6 +66,7 @@ def test_the_ladder_as_a_table_and_bars(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"numpy {np.__version__}" in markdown
 
 
+@pytest.mark.slow
 def test_the_ladder_as_json(in_this_process: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["bench", "ladder", "--size", "8", "--threads", "2", *TINY, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -134,6 +135,7 @@ def test_every_row_computes_what_it_should(in_this_process: None, capsys: pytest
     assert all("weft" in row["seconds"] for row in found["rows"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("largest", "threads"), [second_tier(2, 1), (33, 2)])
 def test_schedules_by_hand_compute_what_they_should(largest: int, threads: int) -> None:
     """At sizes that fill no tile, and that end inside of one; 9 is measured above."""
@@ -268,6 +270,7 @@ def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         execute(["bench", "ladder", "--plot", "ladder.png"])
 
 
+@pytest.mark.slow
 def test_a_picture(in_this_process: None, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     file = tmp_path / "ladder.png"

@@ -244,6 +244,7 @@ def test_times_as_text() -> None:
     assert [time_text(t) for t in (None, 2.0, 1.5e-3, 2e-6, 3e-9)] == ["-", "2 s", "1.5 ms", "2 us", "3 ns"]
 
 
+@pytest.mark.slow
 def test_open_extents_of_models(tmp_path: Path) -> None:
     """Models of ONNX name the extent of their batch, which is 1 as in `weft run`."""
     pytest.importorskip("onnx")

@@ -50,6 +50,7 @@ def test_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_is_missing_a_folder_or_not_text(tmp_path: Path) -> None:
     (tmp_path / "binary.mlir").write_bytes(b"func.func\n  \xc3\xa9 \xff\x00")
     (tmp_path / "folder.mlir").mkdir()
@@ -65,6 +66,7 @@ def test_a_file_that_is_missing_a_folder_or_not_text(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
+@pytest.mark.slow
 def test_output_goes_to_a_file_only_when_all_is_well(tmp_path: Path) -> None:
     (tmp_path / "good.mlir").write_text(PROGRAM)
     (tmp_path / "bad.mlir").write_text("foo.bar")

@@ -59,6 +59,7 @@ def classes_in(folder: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_pass_and_target_is_in_the_tables() -> None:
     generated = {place for place in PASSES.values() if place.startswith("weft.passes.schedule.primitive_passes:")}
     assert len(generated) == len(PRIMITIVES)

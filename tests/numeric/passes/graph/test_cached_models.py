@@ -71,6 +71,7 @@ def models(cache: CompileCache) -> list[Path]:
     return [entry.path for entry in cache.entries() if entry.path.suffix == ".model"]
 
 
+@pytest.mark.slow
 def test_a_second_build_imports_nothing(tmp_path: Path, cache: CompileCache, imported: list[str]) -> None:
     path = save(tmp_path / "m.onnx")
     first = weft.build(path)

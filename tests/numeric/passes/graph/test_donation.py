@@ -71,6 +71,7 @@ def test_rows_and_choices_are_written_in_place() -> None:
     np.testing.assert_array_equal(held[:, 0, 3, 0], [2, 2, 2])
 
 
+@pytest.mark.slow
 def test_a_cache_that_is_read_after_the_update_is_copied() -> None:
     def step(old: Any, new: Any, places: Any) -> list[Any]:
         found = updated(old, new, places)

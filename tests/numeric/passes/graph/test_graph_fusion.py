@@ -267,6 +267,7 @@ def _emitted() -> ModuleOp:
     return builder.get()
 
 
+@pytest.mark.slow
 def test_written_expressions_join_groups():
     module = _emitted()
     fused = module.clone()

@@ -90,6 +90,7 @@ BUILDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", first_tier(BUILDS, "this machine"))
 def test_a_net_is_computed_in_integers(name: str) -> None:
     """Convolution, depthwise convolution, residual sum, mean and product of matrices."""
