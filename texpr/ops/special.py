@@ -96,8 +96,8 @@ def _log_gamma(x: Expr) -> Expr:
 def _lgamma(x: Expr) -> Expr:
     is_low = x < 0.5
     inner = _log_gamma(math.select(is_low, 1.0 - x, x))
-    distance = x - math.floor(x)
-    sine = math.abs(math.sin(pi * math.select(distance > 0.5, 1.0 - distance, distance)))
+    distance = x - math.round(x)  # exact, unlike the distance from the next integer below
+    sine = math.abs(math.sin(pi * distance))
     found = math.select(is_low, log(pi) - math.log(sine) - inner, inner)
     is_pole = (x <= 0.0) & (distance == 0.0)
     return math.select(is_pole | math.isinf(x), constant(inf, "float64"), found)
@@ -118,10 +118,8 @@ def _digamma(x: Expr) -> Expr:
     inverse = 1.0 / (z * z)
     series = _polynomial(inverse, (*reversed(_DIGAMMA), 0.0))
     found = math.log(z) - 0.5 / z + series - math.select(large, 0.0, steps)
-    distance = x - math.floor(x)
-    # The cotangent has the period 1.
-    folded = math.select(distance > 0.5, distance - 1.0, distance)
-    found = math.select(is_low, found - pi / math.tan(pi * folded), found)
+    distance = x - math.round(x)  # the cotangent has the period 1
+    found = math.select(is_low, found - pi / math.tan(pi * distance), found)
     found = math.select(is_low & (distance == 0.0), constant(float("nan"), "float64"), found)
     return math.select(x == 0.0, math.copysign(constant(inf, "float64"), -x), found)
 
