@@ -66,6 +66,18 @@ def test_rounded_data() -> None:
         weft.quantize(net(), group=16, data="int4")
 
 
+def test_programs_without_weights() -> None:
+    with pytest.raises(weft.CompileError, match="the program has no function of operators"):
+        weft.quantize(weft.parse("func.func @f(%x: memref<4xf32>) { func.return }"))
+    with pytest.raises(TypeError, match=r"quantize: argument 'mod' must be ModuleOp, got 'model\.onnx' of type str"):
+        weft.quantize("model.onnx")  # pyright: ignore[reportArgumentType]
+    bb = G.BlockBuilder()
+    x = G.var("x", (4, 64))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(G.relu(x)))
+    assert str(weft.quantize(bb.get())).startswith("no weights were quantized")
+
+
 def test_groups_that_do_not_divide_the_rows() -> None:
     with pytest.raises(weft.CompileError, match="groups of 32 do not divide 48 rows of 48 x 32 weights"):
         weft.quantize(net())
