@@ -107,6 +107,9 @@ def test_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(f"quantize {files}/net.mlir --weights int8 --group 16 --check -o {files}/n.mlir".split()) == 0
     printed = capsys.readouterr().out
     assert "64 x 48" in printed and "of the results' norm from float weights" in printed
+    np.save(files / "x.npy", np.ones((2, 64), np.float32))
+    command = f"quantize {files}/net.mlir --group 16 --check --input {files}/x.npy -o {files}/n.mlir"
+    assert execute(command.split()) == 0
     with pytest.raises(weft.CompileError, match=r"weft quantize writes \.mlir files"):
         execute(f"quantize {files}/net.mlir -o {files}/net.onnx".split())
 
