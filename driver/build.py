@@ -279,7 +279,7 @@ def _module_of(
     from weft.frontends.stage_schedule import StageSchedule, lower  # start-up: 948 ms
 
     if isinstance(program, str):
-        if "\n" not in program and program.endswith(".mlir"):
+        if "\n" not in program and program.endswith((".mlir", ".onnx")):
             raise ValueError(f"build: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
         return parse(program)
     _check_kind("program", program, (ModuleOp, StageSchedule), "a module, a stage schedule, MLIR text or a path")

@@ -10,7 +10,7 @@ import numpy as np
 from weft.driver.build import build
 from weft.driver.programs import parse
 from weft.frontends.graph_builder import BlockBuilder
-from weft.frontends.jax_export import exported, jax_module, parameter_names, parameters
+from weft.frontends.jax_export import exported, jax_module, parameter_names, parameters, readable_array
 from weft.frontends.stablehlo_graph import import_stablehlo
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class JaxFunction(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], shapes: Any, constraints: Sequence[str], options: dict[str, Any]
     ) -> None:
+        if not callable(function):
+            raise TypeError(f"jax_jit: expected a function, got {type(function).__name__}")
         self._function, self._shapes, self._constraints, self._options = function, shapes, constraints, options
         self._compiled: dict[object, _Compiled] = {}
         self._jax, self._tree = jax_module(), jax_module("jax.tree_util")
@@ -71,6 +73,7 @@ class JaxFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **keywords: P.kwargs) -> R:
         leaves, tree = self._tree.tree_flatten((args, keywords))
+        leaves = [readable_array(leaf) for leaf in leaves]
         key = (tree, *(self._kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
         if compiled is None:

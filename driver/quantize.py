@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import ModuleOp
+
 from weft.dialects.traversal import copy_of
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
     from weft.passes.graph.graph_quantize_weights import QuantizedLayer  # start-up: 66 ms
 
 
@@ -26,6 +26,8 @@ class Quantized:
 
     def __str__(self) -> str:
         """A table of the layers."""
+        if not self.layers:
+            return "no weights were quantized: no product of matrices has constant weights in floats"
         width = max((len(layer.name) for layer in self.layers), default=0)
         header = f"{'rows x columns':>15}  {'error':>8}  {'largest':>9}  {'KiB':>9} -> KiB"
         lines = [f"{'weights':{width}}  {header}"]
@@ -61,11 +63,12 @@ def quantize(
     `graph-rewrite{rules=dequantized}`.
 
     Raises `CompileError`, which names the weights, for groups that do not divide their rows, for weights that are not
-    finite, and for scales that their type does not hold.
+    finite, for scales that their type does not hold, and for a module without graph functions.
     """
     from xdsl.context import Context
     from xdsl.dialects.builtin import StringAttr
 
+    from weft.passes.graph.functions import graph_functions
     from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass  # start-up: 899 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
     from weft.passes.graph.graph_quantize_weights import Rounding, quantize_module  # start-up: 66 ms
@@ -74,6 +77,10 @@ def quantize(
 
     if data not in ("float", "int8"):
         raise CompileError(f"data are float or int8, got '{data}'{did_you_mean(data, ('float', 'int8'))}")
+    if not any(graph_functions(mod)):
+        raise CompileError(
+            "quantize: weights of products of graphs are quantized: the program has no function of operators"
+        )
     rounding = Rounding(weights, group, symmetric, scales, tuple(skip))
     found = copy_of(mod)
     context = Context()

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -28,6 +29,13 @@ def jax_module(name: str = "jax") -> Any:
         raise CompileError("functions of JAX need the package jax: pip install 'weft[jax]'") from None
 
 
+def readable_array(leaf: Any) -> Any:
+    """An array of JAX that is made by DLPack from one of another package, such as PyTorch; other values as they are."""
+    if not hasattr(leaf, "__dlpack__") or isinstance(leaf, np.ndarray | np.generic | jax_module().Array):
+        return leaf
+    return jax_module("jax.dlpack").from_dlpack(leaf)
+
+
 def exported(
     function: Any, args: Sequence[Any], keywords: dict[str, Any], shapes: Any, constraints: Sequence[str]
 ) -> Any:
@@ -43,7 +51,7 @@ def exported(
         return function
     if not callable(function):
         raise TypeError(f"from_jax: expected a function or a jax.export.Exported, got {type(function).__name__}")
-    given: tuple[Any, dict[str, Any]] = (tuple(args), keywords)
+    given: tuple[Any, dict[str, Any]] = jax.tree_util.tree_map(readable_array, (tuple(args), keywords))
     if shapes is not None:
         given = (export.symbolic_args_specs(given[0], shapes, constraints), keywords)
     # Shardings are written by custom calls then, which single devices ignore, not in a separate dialect.

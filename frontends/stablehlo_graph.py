@@ -19,6 +19,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from weft.dialects import stablehlo
+from weft.dialects.element_types import element_name
 from weft.dialects.graph_shapes import KnownExtent, sum_text
 from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
 from weft.dialects.traversal import captured_values
@@ -362,8 +363,8 @@ def _is_of(value: SSAValue, block: Block) -> bool:
 
 
 def _dtype(value: SSAValue) -> str:
-    element = cast("TensorType[IntegerType]", value.type).element_type
-    return f"int{element.width.data}"
+    """The element type of a counter, a tensor of integers."""
+    return cast("str", element_name(cast("TensorType[Attribute]", value.type).element_type))
 
 
 def _flipped(value: Value, is_reversed: bool) -> Value:

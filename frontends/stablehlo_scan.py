@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from weft.dialects.stablehlo import CompareOp, ConstantOp, TensorOp, WhileOp
@@ -86,10 +86,14 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 
 def _number(value: SSAValue) -> int | None:
-    """The integer that a constant is."""
-    if isinstance(value, OpResult) and isinstance(value.op, ConstantOp) and not _shape(value):
+    """The integer that a constant is; None for other values, constants of floats included."""
+    if isinstance(value, OpResult) and isinstance(value.op, ConstantOp) and not _shape(value) and _is_integer(value):
         return int(cast("int", next(iter(value.op.value.get_values()))))
     return None
+
+
+def _is_integer(value: SSAValue) -> bool:
+    return isinstance(cast("TensorType[Attribute]", value.type).element_type, IntegerType)
 
 
 def _shape(value: SSAValue) -> Sequence[int]:

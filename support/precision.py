@@ -35,8 +35,7 @@ def parse_precision(text: str, what: str) -> Precision | None:
     if not text:
         return None
     if text not in _NAMES:
-        listed = ", ".join(precision.value for precision in Precision)
-        raise CompileError(f"{what}: there is no precision '{text}'{did_you_mean(text, _NAMES)}; there are {listed}")
+        raise CompileError(f"{what}: there is no precision '{text}'{did_you_mean(text, _NAMES)}")
     return _NAMES[text]
 
 

@@ -34,6 +34,15 @@ def assignments(words: Sequence[str], option: str, names: Sequence[str], what: s
     return found
 
 
+def given_inputs(words: Sequence[str], signature: Signature) -> dict[str, str]:
+    """The `--input NAME=VALUE` words of a function as a mapping; a file needs no name if the function has one input.
+    Raises `CompileError`."""
+    lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
+    if len(lone) == 1:
+        words = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in words]
+    return assignments(words, "--input", [spec.name for spec in signature.args], "argument")
+
+
 def assigned(words: Sequence[str], option: str) -> dict[str, str]:
     """`NAME=VALUE` words as a mapping. Raises `CompileError`."""
     found: dict[str, str] = {}

@@ -82,6 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
     """Print the number of nodes of each operator, how many are imported, and why others are not. Returns 1 if there are
     such."""
+    for option, value in (
+        ("--output", arguments.output),
+        ("--weights", arguments.weights),
+        ("--bind-weights", arguments.bind_weights),
+        ("--fallback", arguments.fallback),
+    ):
+        if value:
+            raise CompileError(f"--list-operators writes no program: it takes --shape and --bind, not {option}")
     constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
     outcomes = onnx_operators(source, stated_shapes(arguments), constants)
     width = max(map(len, outcomes), default=8)

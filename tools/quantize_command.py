@@ -27,7 +27,7 @@ from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
 from weft.support.target import Target
-from weft.tools.arrays import Request, assignments, make_arguments
+from weft.tools.arrays import Request, given_inputs, make_arguments
 from weft.tools.printing import ScopedMLIRTarget
 from weft.tools.shapes import add_shape_argument, stated_shapes
 
@@ -104,8 +104,7 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
         name = entry_function(module, None).sym_name.data
         function = build_module(module, Target.parse("llvm"), BuildOptions())[name]
         signature = function.signature
-        names = [spec.name for spec in signature.args]
-        given = assignments(arguments.input, "--input", names, "argument")
+        given = given_inputs(arguments.input, signature)
         values = make_arguments(signature, Request(given, arguments.seed, positive=False, default_extent=1))
         allocated = [spec.name for spec in signature.arrays if spec.is_allocated]
         result = function(**{name: value for name, value in values.items() if name not in allocated})

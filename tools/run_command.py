@@ -47,6 +47,7 @@ from weft.tools.arrays import (
     array_of_result,
     assignments,
     compare,
+    given_inputs,
     make_arguments,
     write_npy,
 )
@@ -169,13 +170,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:
-    names = [spec.name for spec in signature.args]
-    lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
-    given: list[str] = arguments.input
-    if len(lone) == 1:
-        given = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in given]
     return Request(
-        assignments(given, "--input", names, "argument"),
+        given_inputs(arguments.input, signature),
         arguments.seed,
         positive=needs_positive(original),
         default_extent=_default_extent(arguments),

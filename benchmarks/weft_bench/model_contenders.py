@@ -86,7 +86,7 @@ def missing_peers(file: str, against: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for peer in against:
         if peer not in _PACKAGES:
-            raise CompileError(f"--against: there is no peer '{peer}'{did_you_mean(peer, PEERS)}; {', '.join(PEERS)}")
+            raise CompileError(f"--against: there is no peer '{peer}'{did_you_mean(peer, PEERS)}")
         if find_spec(_PACKAGES[peer]) is None:
             found[peer] = f"{_PACKAGES[peer]} not installed"
         elif peer in (TORCH, TORCH_COMPILE) and not is_python(file):

@@ -409,11 +409,13 @@ class Node:
             if attribute.required and name not in names:
                 raise self.refuse(f"attribute '{name}' is missing")
         for kind, count, low, high in (
-            ("inputs", len(self.proto.input), schema.min_input, schema.max_input),
-            ("outputs", len(self.proto.output), schema.min_output, schema.max_output),
+            ("input", len(self.proto.input), schema.min_input, schema.max_input),
+            ("output", len(self.proto.output), schema.min_output, schema.max_output),
         ):
             if not low <= count <= high:
-                raise self.refuse(f"the operator has {low} to {_bound(high)} {kind}, got {count}")
+                numbers = f"{low}" if low == high else f"{low} to {_bound(high)}"
+                plural = "" if high == 1 else "s"
+                raise self.refuse(f"the operator has {numbers} {kind}{plural}, got {count}")
         for index, formal_input in enumerate(schema.inputs):
             if formal_input.option == defs.OpSchema.FormalParameterOption.Single and not self.has(index):
                 raise self.refuse(f"input {self.input_name(index)} is missing")

@@ -90,6 +90,25 @@ def test_memory_is_shared() -> None:
     assert compiled._writers[0](made).unsafe_buffer_pointer() == made.ctypes.data
 
 
+@pytest.mark.parametrize(("first", "bound"), [(0.0, 4.5), (np.uint32(0), np.uint32(5))])
+def test_counters(first: Any, bound: Any) -> None:
+    """A counter in floats is no number of rows; one in integers keeps its type."""
+
+    def function(x: Any) -> Any:
+        return lax.while_loop(lambda c: c[0] < bound, lambda c: (c[0] + 1, c[1] * 2), (jnp.asarray(first), x))
+
+    check(weft.jax_jit(function)(jnp.ones(3)), function(jnp.ones(3)))
+
+
+def test_arrays_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    fast = weft.jax_jit(lambda x: x * 2)
+    for dtype in (torch.float32, torch.bfloat16):
+        for start in (0, 1):
+            x = torch.arange(5, dtype=dtype)[start:]
+            np.testing.assert_array_equal(np.asarray(fast(x), np.float32), (x * 2).float().numpy())
+
+
 def test_exported_functions() -> None:
     program = export.export(jax.jit(lambda x: jnp.sin(x)), platforms=("cpu",))(np.ones(3, np.float32))
     found = weft.build(weft.from_jax(program))["main"](np.ones(3, np.float32))
@@ -98,6 +117,8 @@ def test_exported_functions() -> None:
         weft.from_jax(program, np.ones(3, np.float32))
     with pytest.raises(TypeError, match=r"expected a function or a jax.export.Exported, got int"):
         weft.from_jax(3)
+    with pytest.raises(TypeError, match=r"jax_jit: expected a function, got int"):
+        weft.jax_jit(3)  # pyright: ignore[reportArgumentType]
 
 
 def test_refusals() -> None:

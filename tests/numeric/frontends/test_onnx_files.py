@@ -135,6 +135,8 @@ def test_operators_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     nodes = [node("Neg", "x", "a"), node("Foo", "a", "b"), node("Abs", "b", "c"), node("Abs", "x", "d")]
     onnx.save(model(nodes, {"x": [2]}, "c d"), path)
     assert execute(["import", str(path), "--list-operators"]) == 1
+    with pytest.raises(weft.CompileError, match="it takes --shape and --bind, not --fallback"):
+        execute(["import", str(path), "--list-operators", "--fallback"])
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[1:] == [
         "Abs (opset 18) 2 1",

@@ -66,6 +66,18 @@ def test_rounded_data() -> None:
         weft.quantize(net(), group=16, data="int4")
 
 
+def test_programs_without_weights() -> None:
+    with pytest.raises(weft.CompileError, match="the program has no function of operators"):
+        weft.quantize(weft.parse("func.func @f(%x: memref<4xf32>) { func.return }"))
+    with pytest.raises(TypeError, match=r"quantize: argument 'mod' must be ModuleOp, got 'model\.onnx' of type str"):
+        weft.quantize("model.onnx")  # pyright: ignore[reportArgumentType]
+    bb = G.BlockBuilder()
+    x = G.var("x", (4, 64))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(G.relu(x)))
+    assert str(weft.quantize(bb.get())).startswith("no weights were quantized")
+
+
 def test_groups_that_do_not_divide_the_rows() -> None:
     with pytest.raises(weft.CompileError, match="groups of 32 do not divide 48 rows of 48 x 32 weights"):
         weft.quantize(net())
@@ -95,6 +107,9 @@ def test_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(f"quantize {files}/net.mlir --weights int8 --group 16 --check -o {files}/n.mlir".split()) == 0
     printed = capsys.readouterr().out
     assert "64 x 48" in printed and "of the results' norm from float weights" in printed
+    np.save(files / "x.npy", np.ones((2, 64), np.float32))
+    command = f"quantize {files}/net.mlir --group 16 --check --input {files}/x.npy -o {files}/n.mlir"
+    assert execute(command.split()) == 0
     with pytest.raises(weft.CompileError, match=r"weft quantize writes \.mlir files"):
         execute(f"quantize {files}/net.mlir -o {files}/net.onnx".split())
 

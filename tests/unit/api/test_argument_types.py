@@ -82,8 +82,9 @@ def test_what_build_takes(tmp_path: Path) -> None:
         weft.build(module, target=7)  # pyright: ignore[reportArgumentType]
     with pytest.raises(weft.CompileError, match=r"a target is written kind -option=value .*: No closing quotation"):
         weft.build(module, target="llvm 'x")
-    with pytest.raises(ValueError, match=r"MLIR text; a file is given as pathlib.Path\('x.mlir'\)"):
-        weft.build("x.mlir")
+    for file in ("x.mlir", "x.onnx"):
+        with pytest.raises(ValueError, match=rf"MLIR text; a file is given as pathlib.Path\('{file}'\)"):
+            weft.build(file)
 
 
 def test_shapes_have_limits() -> None:

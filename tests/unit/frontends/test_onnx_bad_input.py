@@ -60,7 +60,7 @@ REFUSED = {
     "too few numbers": (_of("Conv", "x w", strides=[1]), r"attribute 'strides' must be 2 numbers, got \[1\]"),
     "a number that is too small": (_of("Conv", "x w", strides=[0, 1]), "attribute 'strides' must be at least 1"),
     "an attribute that is missing": (_of("MaxPool"), "attribute 'kernel_shape' is missing"),
-    "too many inputs": (_of("Relu", "x x"), "the operator has 1 to 1 inputs, got 2"),
+    "too many inputs": (_of("Relu", "x x"), "the operator has 1 input, got 2"),
     "shapes that do not fit": (_of("Conv", "x w", (2, 5, 8, 8)), r"Conv \(opset 18\): graph\.conv2d"),
     "an output that is not made": (
         model([node("BatchNormalization", "x a a a a", "y b")], {"x": [2, 3], "a": [3]}),
