@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.integer_ranges import is_not_negative
 from weft.dialects.graph_shapes import (
     Expression,
     ExtentOperation,
@@ -77,7 +78,10 @@ class ExtentValues:
             left, right = self.index(atom.left), self.index(atom.right)
             if atom.kind in ("floordiv", "mod") and right.is_constant and right.constant > 0:
                 return left // right.constant if atom.kind == "floordiv" else left % right.constant
-            # Extents are not negative, so the remainder of the truncated division is the non-negative one.
+            if atom.kind == "mod" and not is_not_negative(left):
+                # The remainder of a truncated division may be negative: sides of preconditions may be, as differences.
+                quotient = self._combined(FloorDivSIOp, left, right)
+                return left - self._combined(MuliOp, right, quotient)
             return self._combined(_OPERATIONS[atom.kind], left, right)
         value = self._values.get(symbol(atom))
         if value is None:

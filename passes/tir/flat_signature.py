@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from xdsl.dialects import memref
+from xdsl.dialects.arith import FloorDivSIOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -308,6 +309,9 @@ class _Texts:
         if isinstance(meaning, Division):
             sign = "//" if meaning.is_quotient else "%"
             return f"{_wrapped(self.index(meaning.numerator))} {sign} {_wrapped(self.index(meaning.divisor))}"
+        if isinstance(value.owner, FloorDivSIOp):  # of any signs
+            numerator, divisor = (_wrapped(self.index(Index.of(side))) for side in value.owner.operands)
+            return f"{numerator} // {divisor}"
         name = f"%{value.name_hint}" if value.name_hint else "a value"
         raise CompileError.at(
             self._op,

@@ -189,3 +189,23 @@ def test_numbers_near_to_a_start():
     assert near_numbers({"n": 5, "m": 7}, ["n"], lambda v: v["n"] % 32 == 0) == {"n": 32, "m": 7}
     assert near_numbers({"n": 5, "m": 7}, ["n", "m"], lambda v: v["n"] == v["m"])["n"] in (5, 6, 7)
     assert near_numbers({"n": 5}, ["n"], lambda v: False) == {"n": 5}
+
+
+REMAINDER = """
+func.func @f(%x: tensor<?x?xf32, #graph.dims<n, m>>) -> tensor<?x?xf32, #graph.dims<n, m>>
+    attributes {graph.preconditions = ["(n - 3) % (m - 1) <= 1 # stated"]} {
+  %y = graph.relu %x : tensor<?x?xf32, #graph.dims<n, m>> -> tensor<?x?xf32, #graph.dims<n, m>>
+  func.return %y : tensor<?x?xf32, #graph.dims<n, m>>
+}
+"""
+
+
+@pytest.mark.parametrize("rows,columns", [(1, 3), (1, 4), (2, 5), (3, 1), (3, 7), (5, 3), (6, 5), (6, 0)])
+def test_remainders_of_differences_round_down(rows: int, columns: int):
+    function = weft.build(REMAINDER, target="llvm")["f"]
+    x = np.ones((rows, columns), "float32")
+    if columns != 1 and (rows - 3) % (columns - 1) <= 1:
+        np.testing.assert_array_equal(function(x), x)
+    else:
+        with pytest.raises(ValueError, match="stated"):
+            function(x)
