@@ -14,16 +14,16 @@ run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
 
 test: checks
-	$(MAKE) pytest
+	$(MAKE) --no-print-directory pytest
 
 test-all: checks
-	$(MAKE) pytest-all
-	$(MAKE) planted-bugs
-	$(MAKE) host-cpus
+	$(MAKE) --no-print-directory pytest-all
+	$(MAKE) --no-print-directory planted-bugs
+	$(MAKE) --no-print-directory host-cpus
 
 # The type checker has one thread: the lit tests run beside it.
 checks: setup types
-	$(MAKE) -j2 lint lit
+	$(MAKE) --no-print-directory -j2 lint lit
 
 setup: $(STAMP)
 
