@@ -92,7 +92,8 @@ case(
         call(floats(4, dtype=F16), 3.0),
     ],
 )
-case("div.Scalar", lambda: [call(floats(3, 4), 3.0), call(integers(4), 2)])
+case("true_divide.Tensor", lambda: [call(floats(3, 4), floats(4, low=1)), call(integers(4), integers(4, low=1))])
+case("div.Scalar true_divide.Scalar", lambda: [call(floats(3, 4), 3.0), call(integers(4), 2)])
 case(
     "div.Tensor_mode",
     lambda: [

@@ -253,6 +253,7 @@ def test_core_operators_are_supported(torch: Any) -> None:
         "aten.convolution_backward.default",
         "aten._fft_c2r.default",
         "aten._fft_r2c.default",
+        "aten.resize_.default",  # changes the size of its argument in place
     }
     assert len(core) - len(missing) >= 180
 
