@@ -8,7 +8,7 @@ extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -180,17 +180,17 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
     """The range of an index value. Loop variables and iterators lie within their extents, extents of buffers are not
     negative; ops on these are followed, by `ranges` for their operands if given."""
-    assumed = ranges.assumed_range if isinstance(ranges, Ranges) else assumed_range
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
-            return intersection_of_intervals(assumed(value), (0, None) if _is_extent(value) else UNBOUNDED)
+            least = (0, None) if _is_extent(value) else UNBOUNDED
+            return intersection_of_intervals(assumed_range(value, ranges), least)
         return known
     op = value.owner
     if isinstance(op, Block):
         return UNBOUNDED
     if isinstance(op, memref.DimOp):
-        return intersection_of_intervals(assumed(value), (0, None))
+        return intersection_of_intervals(assumed_range(value, ranges), (0, None))
     combine = INTERVALS_OF_ARITH.get(type(op))
     if combine is None or not isinstance(value.type, IndexType):
         return UNBOUNDED
@@ -234,57 +234,12 @@ def assumptions_about(symbol: SSAValue) -> list[Assumption]:
     return [] if entry is None else [a for a in _assumptions_of(entry) if a.index.depends_on([symbol])]
 
 
-def assumed_range(symbol: SSAValue) -> Interval:
-    """The interval of `symbol` by the assumptions that mention no other value."""
+def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
+    """The interval of `symbol` by the assumptions that mention no other value, which `ranges` may have in memory."""
     entry = _entry_of(symbol)
-    return UNBOUNDED if entry is None else _interval_by(_assumptions_of(entry), symbol)
-
-
-class Ranges:
-    """`range_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
-
-    A value of nested minima and maxima is an operand of several others: without a memory, its range is computed once
-    for each path to it.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[SSAValue, Interval] = {}
-        self._assumed: dict[Block, list[tuple[Assumption, set[SSAValue]]]] = {}
-
-    def __call__(self, value: SSAValue) -> Interval:
-        known = self._known.get(value)
-        if known is None:
-            known = self._known[value] = range_of(value, self)
-        return known
-
-    def assumptions_about(self, symbol: SSAValue) -> list[Assumption]:
-        """See `assumptions_about`."""
-        return [assumed for assumed, sources in self._assumptions_at(symbol) if symbol in sources]
-
-    def assumed_range(self, symbol: SSAValue) -> Interval:
-        """See `assumed_range`."""
-        return _interval_by((assumed for assumed, _ in self._assumptions_at(symbol)), symbol)
-
-    def _assumptions_at(self, symbol: SSAValue) -> list[tuple[Assumption, set[SSAValue]]]:
-        entry = _entry_of(symbol)
-        if entry is None:
-            return []
-        known = self._assumed.get(entry)
-        if known is None:
-            known = [(assumed, assumed.index.sources()) for assumed in _assumptions_of(entry)]
-            self._assumed[entry] = known
-        return known
-
-
-def _entry_of(symbol: SSAValue) -> Block | None:
-    """The block of a function that defines a symbol at its top level."""
-    owner = symbol.owner
-    entry = owner if isinstance(owner, Block) else owner.parent
-    return entry if entry is not None and isinstance(entry.parent_op(), FuncOp) else None
-
-
-def _interval_by(assumptions: Iterable[Assumption], symbol: SSAValue) -> Interval:
-    """The interval of `symbol` by those assumptions that mention no other value."""
+    if entry is None:
+        return UNBOUNDED
+    assumptions = ranges.assumptions_of(entry) if isinstance(ranges, Ranges) else _assumptions_of(entry)
     low: int | None = None
     high: int | None = None
     for assumed in assumptions:
@@ -297,6 +252,51 @@ def _interval_by(assumptions: Iterable[Assumption], symbol: SSAValue) -> Interva
         if assumed.is_equality or factor == -1:
             high = bound if high is None else min(high, bound)
     return low, high
+
+
+class Ranges:
+    """`range_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
+
+    A value of nested minima and maxima is an operand of several others: without a memory, its range is computed once
+    for each path to it.
+    """
+
+    def __init__(self, compute: Callable[[SSAValue, RangeOf], Interval] = range_of) -> None:
+        self._compute = compute
+        self._known: dict[SSAValue, Interval] = {}
+        self._assumptions: dict[Block, list[Assumption]] = {}
+        self._sources: dict[Block, list[set[SSAValue]]] = {}
+
+    def __call__(self, value: SSAValue) -> Interval:
+        known = self._known.get(value)
+        if known is None:
+            known = self._known[value] = self._compute(value, self)
+        return known
+
+    def assumptions_of(self, entry: Block) -> list[Assumption]:
+        """The assumptions of a function."""
+        known = self._assumptions.get(entry)
+        if known is None:
+            known = self._assumptions[entry] = list(_assumptions_of(entry))
+        return known
+
+    def assumptions_about(self, symbol: SSAValue) -> list[Assumption]:
+        """See `assumptions_about`."""
+        entry = _entry_of(symbol)
+        if entry is None:
+            return []
+        assumptions = self.assumptions_of(entry)
+        if entry not in self._sources:
+            self._sources[entry] = [assumed.index.sources() for assumed in assumptions]
+        pairs = zip(assumptions, self._sources[entry], strict=True)
+        return [assumed for assumed, sources in pairs if symbol in sources]
+
+
+def _entry_of(symbol: SSAValue) -> Block | None:
+    """The block of a function that defines a symbol at its top level."""
+    owner = symbol.owner
+    entry = owner if isinstance(owner, Block) else owner.parent
+    return entry if entry is not None and isinstance(entry.parent_op(), FuncOp) else None
 
 
 def assumption_of(op: AssumeOp) -> Assumption:

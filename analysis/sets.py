@@ -401,8 +401,10 @@ class System:
         """
         if self._obviously_empty():
             return True
-        bounded = self._with_bounds() if self._divisions else self
-        return bounded._case([*self._alternatives(), *self._quotient_cases()]) is None
+        if not self._divisions:
+            return self._case(self._alternatives()) is None
+        bounded = self._with_bounds()
+        return bounded._obviously_empty() or bounded._case([*self._alternatives(), *self._quotient_cases()]) is None
 
     def _alternatives(self) -> list[_Alternatives]:
         """The cases of maxima, minima and assumed disjunctions."""
@@ -473,16 +475,13 @@ class System:
             return True
         return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
 
-    def _case(self, alternatives: Iterable[_Alternatives]) -> System | None:
+    def _case(self, alternatives: Sequence[_Alternatives]) -> System | None:
         """A combination of cases in which the rows have a solution. Raises `NotProved` past the number of cases."""
-        if self._obviously_empty():
-            return None
-        open_ = list(alternatives)
-        variables = self._variables(row for cases in open_ for case in cases for part in case for row in part)
-        return self._case_of(self._basic_set(variables), variables, open_, [CASES])
+        variables = self._variables(row for cases in alternatives for case in cases for part in case for row in part)
+        return self._case_of(self._basic_set(variables), variables, alternatives, [CASES])
 
     def _case_of(
-        self, points: isl.BasicSet, variables: list[Variable], alternatives: list[_Alternatives], left: list[int]
+        self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
         """`_case`, given the points of the system over `variables`. The number of cases that it may still try is
         `left[0]`."""

@@ -161,14 +161,7 @@ def range_of(value: SSAValue) -> Interval:
 
 def remembered_ranges() -> RangeOf:
     """`range_of` with a memory, for questions between which no extent of a loop changes."""
-    known: dict[SSAValue, Interval] = {}
-
-    def ranges(value: SSAValue) -> Interval:
-        if value not in known:
-            known[value] = _range_of(value, ranges)
-        return known[value]
-
-    return ranges
+    return integer_ranges.Ranges(_range_of)
 
 
 def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
@@ -178,7 +171,7 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
             high = Index.of(owner.dynamic_extent).range(ranges)[1]
             return 0, None if high is None else max(high - 1, 0)
         if isinstance(owner, FuncOp) and _is_extent_of_flat(owner, value):
-            return intersection_of_intervals(integer_ranges.assumed_range(value), (0, None))
+            return intersection_of_intervals(integer_ranges.assumed_range(value, ranges), (0, None))
     elif isinstance(value.owner, ThreadIdOp):
         extent = value.owner.static_extent
         return 0, None if extent is None else extent - 1
