@@ -245,35 +245,48 @@ class LoopOp(IRDLOperation):
         body = parser.parse_symbol_name().data
         parser.parse_keyword("for")
         steps = parse_sum(parser)
-        groups = [
-            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-            if parser.parse_optional_keyword(part) is not None
-            else []
-            for part in _PARTS
-        ]
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        at = parser.pos
-        type_ = parser.parse_function_type()
-        operands = iter(parser.resolve_operands([one for group in groups for one in group], type_.inputs.data, at))
+        (carried, scanned, captured), attributes, types, at = _parse_parts(parser, _PARTS)
         if steps is None:
             parser.raise_error("graph.loop needs its number of steps", at)
-        carried, scanned, captured = ([next(operands) for _ in group] for group in groups)
-        op = cls(body, steps, carried, scanned, captured, type_.outputs.data)
+        op = cls(body, steps, carried, scanned, captured, types)
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", self.body, f" for {show_extent(self.count)}")
-        for part, values in zip(_PARTS, (self.carried, self.scanned, self.captured), strict=True):
-            if values:
-                write(printer, f" {part}(", [*values], ")")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_function_type(self.operand_types, self.result_types)
+        _print_parts(printer, self, dict(zip(_PARTS, (self.carried, self.scanned, self.captured), strict=True)))
 
 
 _PARTS = ("carried", "scanned", "captured")
+
+
+def _parse_parts(
+    parser: Parser, names: Sequence[str]
+) -> tuple[list[list[SSAValue]], dict[str, Attribute], Sequence[Attribute], int]:
+    """The operands in each of the optional named parts, the attributes, the types of the results, and the position of
+    the types."""
+    groups = [
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        if parser.parse_optional_keyword(name) is not None
+        else []
+        for name in names
+    ]
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    at = parser.pos
+    type_ = parser.parse_function_type()
+    operands = iter(parser.resolve_operands([one for group in groups for one in group], type_.inputs.data, at))
+    return [[next(operands) for _ in group] for group in groups], attributes, type_.outputs.data, at
+
+
+def _print_parts(printer: Printer, op: LoopOp | WhileOp, parts: Mapping[str, Sequence[SSAValue]]) -> None:
+    """Print the operands in named parts, the attributes, and the types."""
+    for name, values in parts.items():
+        if values:
+            write(printer, f" {name}(", [*values], ")")
+    printer.print_op_attributes(op.attributes)
+    printer.print_string(" : ")
+    printer.print_function_type(op.operand_types, op.result_types)
 
 
 @irdl_op_definition
@@ -298,7 +311,7 @@ class WhileOp(IRDLOperation):
     Both functions take the carried values and then the captured ones. The first one gives a bool of rank 0; if it is
     false, the carried values are the results. The second one gives the carried values of the next step.
 
-    Syntax: `graph.while @test do @body carried(...) captured(...) : (types) -> types`; captured values may be left out.
+    Syntax: `graph.while @test do @body carried(...) captured(...) : (types) -> types`; `captured` is optional.
     """
 
     name = "graph.while"
@@ -346,32 +359,16 @@ class WhileOp(IRDLOperation):
         test = parser.parse_symbol_name().data
         parser.parse_keyword("do")
         body = parser.parse_symbol_name().data
-        groups = [
-            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-            if parser.parse_optional_keyword(part) is not None
-            else []
-            for part in ("carried", "captured")
-        ]
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        at = parser.pos
-        type_ = parser.parse_function_type()
-        operands = iter(parser.resolve_operands([one for group in groups for one in group], type_.inputs.data, at))
-        carried, captured = ([next(operands) for _ in group] for group in groups)
+        (carried, captured), attributes, types, at = _parse_parts(parser, ("carried", "captured"))
         op = cls(test, body, carried, captured)
         op.attributes.update(attributes)
-        if tuple(op.result_types) != tuple(type_.outputs.data):
+        if tuple(op.result_types) != tuple(types):
             parser.raise_error(f"{cls.name} gives the types of its carried values", at, parser.pos)
         return op
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", self.test, " do ", self.body)
-        for part, values in (("carried", self.carried), ("captured", self.captured)):
-            if values:
-                write(printer, f" {part}(", [*values], ")")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_function_type(self.operand_types, self.result_types)
+        _print_parts(printer, self, {"carried": self.carried, "captured": self.captured})
 
 
 ControlOp: TypeAlias = IfOp | LoopOp | WhileOp

@@ -1042,11 +1042,10 @@ class CompositeOp(TensorsOp):
     def parse(cls, parser: Parser) -> CompositeOp:
         at = parser.pos
         label = parser.parse_str_literal()
-        operand = parser.parse_optional_unresolved_operand()
-        operands = [] if operand is None else [operand]
-        while operand is not None and parser.parse_optional_punctuation(",") is not None:
-            operands.append(parser.parse_unresolved_operand())
-        return _parse_end(cls, parser, operands, {"composite_name": StringAttr(label)}, at)
+        operands = parser.parse_optional_undelimited_comma_separated_list(
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+        )
+        return _parse_end(cls, parser, operands or [], {"composite_name": StringAttr(label)}, at)
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", self.composite_name, *([" ", [*self.operands]] if self.operands else []))
