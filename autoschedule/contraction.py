@@ -254,7 +254,7 @@ def few_rows(pattern: BlockPattern) -> ExtentBound | None:
     if roles.right.constant or roles.right.dequantized:
         return None
     extent, most = pattern.block.extents[roles.row], _paying_rows(roles.right) - 1
-    low, high = Index.of(extent).range(range_of)
+    low, high = Index.of(extent).range(range_of)[0], roles.most_rows
     is_decided = (low is not None and low > most) or (high is not None and high <= most)
     return None if is_decided or isinstance(extent, int) else ExtentBound(extent, most)
 

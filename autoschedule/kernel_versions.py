@@ -12,7 +12,7 @@ The version is the same function with `tir.assume [%m] <= [11]`, so that the sam
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, cast
 
 from xdsl.dialects import memref
@@ -40,19 +40,19 @@ from weft.support.names import free_name
 _PRIVATE: Final = StringAttr("private")
 
 
-def add_kernel_versions(module: ModuleOp, skip: Collection[str] = ()) -> None:
-    """Let calls of the kernels of a module, except those named in `skip`, choose a version for few iterations of a loop
-    if its default schedule differs from that for many."""
+def add_kernel_versions(module: ModuleOp, skipped: Callable[[], Collection[str]]) -> None:
+    """Let calls of the kernels of a module choose a version for few iterations of a loop if its default schedule
+    differs from that for many, except of kernels whose names `skipped` returns. It is called if there are others."""
     names = named_ops(module)
-    for name, calls in _calls_of_kernels(module, names).items():
-        function = names[name]
-        if name in skip or not isinstance(function, FuncOp) or why_not_plain(function) is not None:
-            continue
-        bound = _bound_of(function)
-        if bound is not None:
-            version = _version(function, bound, free_name(f"{name}_few", names))
+    calls = _calls_of_kernels(module, names)
+    found = {name: _bound_of(function) for name in calls if isinstance(function := names[name], FuncOp)}
+    bounds = {name: bound for name, bound in found.items() if bound is not None}
+    skip = skipped() if bounds else ()
+    for name, bound in bounds.items():
+        if name not in skip:
+            version = _version(cast("FuncOp", names[name]), bound, free_name(f"{name}_few", names))
             names[version.sym_name.data] = version
-            for call in calls:
+            for call in calls[name]:
                 _choose(call, bound, version)
 
 
@@ -72,7 +72,10 @@ def _calls_of_kernels(module: ModuleOp, names: Mapping[str, Operation]) -> dict[
 
 
 def _bound_of(function: FuncOp) -> ExtentBound | None:
-    """The number of iterations up to which a plain function gets a version, by the first block that has one."""
+    """The number of iterations up to which a plain function gets a version, by the first block that has one; None for
+    functions of static extents."""
+    if not dynamic_extents_of(function) or why_not_plain(function) is not None:
+        return None
     for block in child_blocks(function):
         bound = few_rows(pattern_of(block)) if is_plain(block) else None
         if bound is not None and _place(bound) is not None:

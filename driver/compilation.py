@@ -44,9 +44,13 @@ def _add_versions(pipeline: Pipeline) -> None:
     module, options = pipeline.module, pipeline.options
     if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
         return
-    skip: set[str] = set()
-    if options.database is not None:
-        skip |= tuned_records(module, pipeline.target, options.database, options.require_tuned).keys()
-    for trace in schedules_of(module) if options.scheduled else ():
-        skip |= scheduled_by(trace, module)
-    add_kernel_versions(module, skip)
+
+    def skipped() -> set[str]:
+        found: set[str] = set()
+        if options.database is not None:
+            found |= tuned_records(module, pipeline.target, options.database, options.require_tuned).keys()
+        for trace in schedules_of(module) if options.scheduled else ():
+            found |= scheduled_by(trace, module)
+        return found
+
+    add_kernel_versions(module, skipped)
