@@ -575,15 +575,23 @@ def import_model(
     checked_argument("from_onnx", "weights", str | os.PathLike | None, weights)
     file = ModelFile.read(source)
     stored = None if weights is None else _weights_of(file, Path(weights))
+    shared = _imported(lambda: Import(file, new_builder(), fallback, stored), shapes, constants)
+    return shared.builder, frozenset(file.others)
+
+
+def _imported(
+    begin: Callable[[], Import], shapes: Mapping[str, InputShape], constants: Mapping[str, ArrayLike]
+) -> Import:
+    """The import that `begin` makes, or a later one: it begins again if extents turn out to be equal."""
     extents: Mapping[str, KnownExtent] = {}
     while True:
-        shared = Import(file, new_builder(), fallback, stored)
+        shared = begin()
         try:
             _build_main(shared, shapes, constants, extents)
         except _EqualExtents as error:
             extents = error.extents
         else:
-            return shared.builder, frozenset(file.others)
+            return shared
 
 
 def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
@@ -606,21 +614,21 @@ def operators_of(
 ) -> Mapping[str, Outcome]:
     """The outcomes of an import of a model, by operators. Raises the errors of `import_model`, except for nodes that
     cannot be converted."""
-    file = ModelFile.read(source)
-    extents: Mapping[str, KnownExtent] = {}
-    while True:
-        shared = Import(file, BlockBuilder(), False)
-        try:
-            _build_main(shared, shapes, constants, extents)
-        except _EqualExtents as error:
-            extents = error.extents
-            continue
-        except CompileError:
-            if not shared.problems:
-                raise
-        for problem in shared.problems.values():
-            shared.outcomes.setdefault(problem.operator, Outcome()).problems.append(problem)
-        return shared.outcomes
+    file, begun = ModelFile.read(source), list[Import]()
+
+    def begin() -> Import:
+        begun.append(Import(file, BlockBuilder(), False))
+        return begun[-1]
+
+    try:
+        _imported(begin, shapes, constants)
+    except CompileError:
+        if not begun[-1].problems:
+            raise
+    shared = begun[-1]
+    for problem in shared.problems.values():
+        shared.outcomes.setdefault(problem.operator, Outcome()).problems.append(problem)
+    return shared.outcomes
 
 
 class _EqualExtents(Exception):

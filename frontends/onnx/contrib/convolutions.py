@@ -21,7 +21,7 @@ def channels_last(data: Value) -> Value:
     return ops.moveaxis(data, 1, -1)
 
 
-@defines("FusedConv")
+@defines("FusedConv", "NhwcFusedConv")
 def _fused_conv(
     node: Node,
     X: Value,
@@ -38,29 +38,10 @@ def _fused_conv(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Item:
-    found = with_bias(convolved(node, X, W, group), B)
-    found = found if Z is None else ops.add(found, Z)
-    return activated(node, found, activation, activation_params or ())
-
-
-@defines("NhwcFusedConv")
-def _nhwc_fused_conv(
-    node: Node,
-    X: Value,
-    W: Value,
-    B: Value | None = None,
-    Z: Value | None = None,
-    *,
-    activation: str | None = None,
-    activation_params: list[float] | None = None,
-    auto_pad: str = "NOTSET",
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
-) -> Item:
-    found = channels_last(with_bias(convolved(node, channels_first(X), W, group), B))
+    """The sum with `Z`, which is in the layout of the result, is activated."""
+    is_last = node.operator == "NhwcFusedConv"
+    found = with_bias(convolved(node, channels_first(X) if is_last else X, W, group), B)
+    found = channels_last(found) if is_last else found
     found = found if Z is None else ops.add(found, Z)
     return activated(node, found, activation, activation_params or ())
 

@@ -236,14 +236,9 @@ def _dequantize_linear(
 # Products
 
 
-def _of_columns(scale: Value) -> Value:
-    """A scale that broadcasts to a product: one, or one for each column."""
-    return single(scale)
-
-
 def _scaled(product: Value, *scales: Value, bias: Value | None) -> Value:
-    """A product of integers by its scales, plus a bias."""
-    factor = _of_columns(scales[0]) if len(scales) == 1 else ops.multiply(*map(_of_columns, scales))
+    """A product of integers by its scales, one or one for each column, plus a bias."""
+    factor = single(scales[0]) if len(scales) == 1 else ops.multiply(*map(single, scales))
     found = ops.multiply(ops.cast(product, "float32"), factor)
     return found if bias is None else ops.add(found, bias)
 
