@@ -27,6 +27,8 @@ Array: TypeAlias = NDArray[Any]
 
 _BITS: Final = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8}
 """The types of quantized weights, and their bits."""
+FLOATS: Final = ("float32", "float16", "bfloat16")
+"""The types of products whose weights may be quantized, and of scales."""
 _WORD: Final = 32
 """Bits of which a group is a multiple."""
 _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
@@ -96,20 +98,30 @@ def _elements(value: SSAValue) -> Array | None:
     return array_of_constant(value.owner) if isinstance(value.owner, ConstantOp) else None
 
 
-def _product(op: Operation) -> Replacement:
-    """A product with dequantized weights."""
-    if not isinstance(op, Operator) or len(op.operands) > 3 or "out_dtype" in op.properties:
+def column_axis(op: Operation) -> int | None:
+    """The axis of the columns of the weights of a product of floats (..., k) with weights of two axes; None for other
+    operators."""
+    if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
         return None
-    axes = channel_axes(op) if type_of(op.operands[1]).get_num_dims() == 2 else None
+    if type_of(op.operands[1]).get_num_dims() != 2 or dtype_of(op.results[0]) not in FLOATS:
+        return None
+    axes = channel_axes(op)
     if axes is None or len(axes.weight) != 1 or arguments_of(op).get("transpose_a"):
         return None
-    result, data = type_of(op.results[0]), type_of(op.operands[0])
-    if axes.result != result.get_num_dims() - 1 or data.element_type != result.element_type:
+    return axes.weight[0] if axes.result == type_of(op.results[0]).get_num_dims() - 1 else None
+
+
+def _product(op: Operation) -> Replacement:
+    """A product with dequantized weights."""
+    column = column_axis(op)
+    if column is None or not isinstance(op, Operator) or len(op.operands) > 3:
+        return None
+    if type_of(op.operands[0]).element_type != type_of(op.results[0]).element_type:
         return None
     weights = _weights(op.operands[1])
-    if weights is None or dtype_of(op.results[0]) not in ("float32", "float16", "bfloat16"):
+    if weights is None:
         return None
-    if axes.weight[0] == 1:
+    if column == 1:
         weights = weights.transposed()
     packed = packed_weights(
         weights.integers, weights.scale, weights.zero_point, weights.bits, weights.axis, weights.group

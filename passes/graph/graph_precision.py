@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, bf16, f16
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import element_name
@@ -18,7 +18,7 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_widen_floats import PRODUCTS, erase_dead_operators
+from weft.passes.graph.graph_widen_floats import PRODUCTS, erase_dead_operators, insert_after
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.support.cpu_instructions import has_bf16_products
 from weft.support.precision import Precision, check_precision, parse_precision
@@ -104,12 +104,12 @@ class _Narrowing:
             return inner.operands[0]
         else:
             found = made("cast", [value], dtype=self._dtype)
-        self._rounded[value] = _insert_after(found, value)
+        self._rounded[value] = insert_after(found, value)
         return self._rounded[value]
 
     def _as_wide(self, value: SSAValue) -> SSAValue:
         if value not in self._widened:
-            self._widened[value] = _insert_after(made("cast", [value], dtype=_WIDE), value)
+            self._widened[value] = insert_after(made("cast", [value], dtype=_WIDE), value)
         return self._widened[value]
 
 
@@ -119,18 +119,6 @@ def _sums_pairs(op: Operator) -> bool:
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
     return is_plain and isinstance(kernel.owner, ConstantOp) and type_of(kernel).get_shape()[1] % 2 == 0
-
-
-def _insert_after(new: Operation, value: SSAValue) -> SSAValue:
-    """Insert an op after what computes a value."""
-    owner = value.owner
-    if isinstance(owner, Operation):
-        new.location = owner.location
-        Rewriter.insert_op(new, InsertPoint.after(owner))
-    else:
-        Rewriter.insert_op(new, InsertPoint.at_start(owner))
-    new.results[0].name_hint = value.name_hint
-    return new.results[0]
 
 
 def is_bf16_model(function: FuncOp) -> bool:

@@ -14,12 +14,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.analysis.graph_patterns import array_of_constant
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import TYPES, bytes_of, element_name
 from weft.dialects.graph import ConstantOp
+from weft.passes.graph.dequantized_products import FLOATS, column_axis
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.operator_properties import channel_axes
 from weft.passes.graph.operators import detached_ops, dtype_of, made, made_constant, type_of
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
@@ -28,8 +28,6 @@ Array: TypeAlias = NDArray[Any]
 
 BITS: Final = {"int4": 4, "int8": 8}
 """The types that weights are rounded to."""
-SCALES: Final = ("float32", "float16", "bfloat16")
-_FLOATS: Final = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,9 @@ class Rounding:
     def __post_init__(self) -> None:
         if self.weights not in BITS:
             raise CompileError(f"weights are int4 or int8, got '{self.weights}'{did_you_mean(self.weights, BITS)}")
-        if self.scales not in SCALES:
+        if self.scales not in FLOATS:
             raise CompileError(
-                f"scales are float32, float16 or bfloat16, got '{self.scales}'{did_you_mean(self.scales, SCALES)}"
+                f"scales are float32, float16 or bfloat16, got '{self.scales}'{did_you_mean(self.scales, FLOATS)}"
             )
         if self.group and (not 16 <= self.group <= 256 or self.group % 8):
             raise CompileError(
@@ -156,18 +154,12 @@ def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLaye
 
 def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
     """The constant weights of a product of floats, and their axis of columns; None for other operators."""
-    if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
+    column = column_axis(op)
+    weight = None if column is None else op.operands[1]
+    if column is None or weight is None or not isinstance(weight.owner, ConstantOp):
         return None, 0
-    weight = op.operands[1]
-    if not isinstance(weight.owner, ConstantOp) or type_of(weight).get_num_dims() != 2:
-        return None, 0
-    axes = channel_axes(op)
-    if axes is None or len(axes.weight) != 1 or arguments_of(op).get("transpose_a"):
-        return None, 0
-    is_last = axes.result == type_of(op.results[0]).get_num_dims() - 1
-    same = dtype_of(weight) == dtype_of(op.results[0]) and dtype_of(weight) in _FLOATS
-    is_full = 0 not in type_of(weight).get_shape()
-    return (weight.owner, axes.weight[0]) if is_last and same and is_full else (None, 0)
+    is_quantized = dtype_of(weight) == dtype_of(op.results[0]) and 0 not in type_of(weight).get_shape()
+    return (weight.owner, column) if is_quantized else (None, 0)
 
 
 def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding) -> tuple[SSAValue, QuantizedLayer]:

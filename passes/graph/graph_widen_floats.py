@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.graph_patterns import array_of_constant
 from weft.analysis.operator_patterns import OperatorKind
@@ -136,14 +136,20 @@ class _Widening:
                 found: Operation = made_constant(array_of_constant(owner), f32)
             else:
                 found = made("cast", [value], dtype="float32")
-            if isinstance(owner, Operation):
-                found.location = owner.location
-                _block_of(owner).insert_op_after(found, owner)
-            elif owner.first_op is not None:
-                owner.insert_op_before(found, owner.first_op)
-            found.results[0].name_hint = value.name_hint
-            self._casts[value] = found.results[0]
+            self._casts[value] = insert_after(found, value)
         return self._casts[value]
+
+
+def insert_after(new: Operation, value: SSAValue) -> SSAValue:
+    """Insert an op after the definition of a value, whose name its result gets."""
+    owner = value.owner
+    if isinstance(owner, Operation):
+        new.location = owner.location
+        Rewriter.insert_op(new, InsertPoint.after(owner))
+    else:
+        Rewriter.insert_op(new, InsertPoint.at_start(owner))
+    new.results[0].name_hint = value.name_hint
+    return new.results[0]
 
 
 def _is_convolution(op: Operator) -> bool:
