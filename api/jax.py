@@ -30,9 +30,9 @@ def from_jax(
         weft.from_jax(f, params, x, shapes=(None, "batch, ..."), constraints=["batch >= 2"])
         weft.from_jax(f, params, jax.ShapeDtypeStruct((8, 4), "float32"))
 
-    The parameters of the function are the leaves of the arguments that it uses, its results the leaves of what it
-    returns. `shapes` and `constraints` are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for ops
-    that are not supported, and what `jax.export` raises.
+    The parameters of the function are the leaves of the arguments that it uses, its results the leaves of its return
+    value. `shapes` and `constraints` are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for ops that
+    are not supported, and what `jax.export` raises.
     """
     program = exported(function, examples, keywords, shapes, constraints)
     builder = graph.BlockBuilder()

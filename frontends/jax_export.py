@@ -31,7 +31,9 @@ def jax_module(name: str = "jax") -> Any:
 
 def readable_array(leaf: Any) -> Any:
     """An array of JAX that is made by DLPack from one of another package, such as PyTorch; other values as they are."""
-    if not hasattr(leaf, "__dlpack__") or isinstance(leaf, np.ndarray | np.generic | jax_module().Array):
+    if isinstance(leaf, np.ndarray | np.generic) or not hasattr(leaf, "__dlpack__"):
+        return leaf
+    if isinstance(leaf, jax_module().Array):
         return leaf
     return jax_module("jax.dlpack").from_dlpack(leaf)
 

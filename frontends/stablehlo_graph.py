@@ -32,7 +32,7 @@ from weft.support.errors import CompileError
 from weft.support.names import new_name
 from weft.texpr.expr import Compare, Expr, Predicate
 from weft.texpr.ops.arguments import compute
-from weft.texpr.shapes import ExtentVariables, items
+from weft.texpr.shapes import ExtentVariables
 from weft.texpr.tensor import ComputeOp, Tensor
 
 
@@ -203,8 +203,8 @@ class _Importer:
                 made.append(tensor)
             return made
 
-        results = items(self._builder.emit_te(segment, *(known[value] for value in inputs)))
-        known |= zip(outputs, cast("Sequence[Value]", results), strict=True)
+        results = _several(self._builder.emit_te(segment, *(known[value] for value in inputs)))
+        known |= zip(outputs, results, strict=True)
         self._builder.state(facts)
 
     def _values(self, wanted: Sequence[SSAValue], known: Mapping[SSAValue, Value]) -> list[Value]:

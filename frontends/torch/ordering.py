@@ -69,12 +69,8 @@ def _shaped(cx: Conversion, *values: Value) -> tuple[Value, ...]:
 
 @register("aten.kthvalue.default")
 def _kthvalue(cx: Conversion, x: Value, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
-    return _shaped(cx, *_kth(*_with_k(x, k, dim)))
-
-
-def _with_k(x: Value, k: int, dim: int) -> tuple[Value, KnownExtent, int]:
     source, axis = _flat(x, dim)
-    return source, k, axis
+    return _shaped(cx, *_kth(source, k, axis))
 
 
 def _median(x: Value, dim: int | None, *, skips_nan: bool) -> tuple[Value, Value]:

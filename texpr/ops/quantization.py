@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from weft.dialects.element_types import STORED
 from weft.support.argument_types import shown
+from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr import math
 from weft.texpr.expr import (
     Expr,
@@ -40,8 +42,8 @@ from weft.texpr.tensor import Tensor
 __all__ = ["dequantize", "qlinear_conv", "qlinear_matmul", "quantize"]
 
 
-_STORED: Final = ("int2", "int4", "uint2", "uint4")
-"""Integers that are only converted, which `dequantize` takes."""
+_SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
+"""Integers of less than 8 bits, which are only converted: `dequantize` takes them."""
 
 
 def _parameter(
@@ -63,7 +65,7 @@ def _parameter(
         return integer(value, what)
     else:
         return _positive(what, value)
-    if (is_integer(tensor.dtype) or tensor.dtype in _STORED) is not integral or tensor.dtype == "bool":
+    if (is_integer(tensor.dtype) or tensor.dtype in _SMALL_INTEGERS) is not integral or tensor.dtype == "bool":
         raise error(f"{what} must hold {'integers' if integral else 'floats'}, {tensor.name} is {tensor.dtype}")
     return tensor
 
@@ -141,7 +143,7 @@ def dequantize(
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
     """
     source = checked_tensor(data, "dequantize: data")
-    source = source if source.dtype in _STORED else integral(data, "dequantize: data")
+    source = source if source.dtype in _SMALL_INTEGERS else integral(data, "dequantize: data")
     if source.dtype == "uint64":
         raise error(f"dequantize takes integers that int64 holds, {source.name} is uint64")
     along = None if axis is None else checked_axis("dequantize", axis, source.ndim)
@@ -153,7 +155,7 @@ def dequantize(
     shift = _parameter("dequantize: zero_point", zero_point, source, along, True, group)
     exact = (
         "int32"
-        if source.dtype in (*_NARROW, *_STORED) and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30
+        if source.dtype in (*_NARROW, *_SMALL_INTEGERS) and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30
         else "int64"
     )
     wide = sum_dtype(target)

@@ -280,7 +280,7 @@ def nms(
         def sift(item: Expr) -> None:
             """Move the hole of the heap down to where `item` belongs, and put it there."""
             size = left.load(*at)
-            with code.loop(_bits(size), "level"):
+            with code.loop(64 - clz(size), "level"):
                 child = hole.load(*at) * 2 + 1
                 with code.when(child < size):
                     one, other = heap.load(*at, child), heap.load(*at, lesser(child + 1, size - 1))
@@ -340,8 +340,3 @@ def nms(
     ]
     kept, count, *_ = extern(batch, results, inputs, write, name)
     return kept, count
-
-
-def _bits(number: Expr) -> Expr:
-    """The number of binary digits of a number that is not negative."""
-    return 64 - clz(number)
