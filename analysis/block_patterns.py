@@ -232,7 +232,8 @@ class PatternKind(Enum):
     CONVOLUTION = auto()
     """A sum of products of two elements, one of them at a place that adds a spatial and a reduce iterator."""
     WINDOW = auto()
-    """Another reduction with an index that adds a spatial and a reduce iterator: pooling."""
+    """Another reduction with an index that adds a spatial and a reduce iterator: pooling. One window is a plain
+    reduction."""
     OPAQUE = auto()
     """Anything else: nested loops or blocks, calls, several writers, unknown combiners."""
 
@@ -394,10 +395,10 @@ def _operand(op: memref.LoadOp | memref.StoreOp) -> Operand:
 
 
 def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[Operand, Operand] | None) -> PatternKind:
-    if any(slides(block, read) for read in reads):
-        return PatternKind.WINDOW if factors is None else PatternKind.CONVOLUTION
     if factors is None:
-        return PatternKind.REDUCTION
+        return PatternKind.WINDOW if any(slides(block, read, least=2) for read in reads) else PatternKind.REDUCTION
+    if any(slides(block, read) for read in reads):
+        return PatternKind.CONVOLUTION
     single = all(
         len(index.terms) <= 1
         and all(factor == 1 and isinstance(atom, SSAValue) for atom, factor in index.terms.items())
@@ -408,9 +409,12 @@ def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[O
     return PatternKind.CONTRACTION if single and not gathers else PatternKind.REDUCTION
 
 
-def slides(block: BlockOp, operand: Operand) -> bool:
-    """Whether an index adds a spatial and a reduce iterator of the block."""
-    kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
+def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
+    """Whether an index adds a spatial and a reduce iterator of the block, both of at least `least` iterations."""
+    iterators = zip(block.iter_vars, block.kinds, block.extents, strict=True)
+    kinds: dict[SSAValue, IterKind] = {
+        v: kind for v, kind, extent in iterators if not isinstance(extent, int) or extent >= least
+    }
     return any({kinds[v] for v in index.sources() if v in kinds} == set(IterKind) for index in operand.indices)
 
 

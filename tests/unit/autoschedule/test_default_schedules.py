@@ -197,11 +197,12 @@ def test_patterns() -> None:
         te.compute((8,), lambda i: te.sum(X[i + p] * A[0, p], axis=p), name="convolution"),
         te.compute((8,), lambda i: te.max(X[i + p], axis=p), name="pooling"),
         te.compute((8, 8), lambda i, j: A[j, i] + B[i, j], name="elementwise"),
+        te.compute((1, 8), lambda i, j: te.max(A[i * 8 + k, j], axis=k), name="one_window"),
     ]
     module = te.create_func([A, B, X, *outputs])
     found = [pattern_of(block) for block in child_blocks(functions(module)[0])]
     kinds = PatternKind.CONTRACTION, PatternKind.REDUCTION, PatternKind.CONVOLUTION, PatternKind.WINDOW
-    assert tuple(p.kind for p in found) == (*kinds, PatternKind.INJECTIVE)
+    assert tuple(p.kind for p in found) == (*kinds, PatternKind.INJECTIVE, PatternKind.REDUCTION)
     assert found[0].factors is not None
     left, right = found[0].factors
     i, j, reduced = found[0].block.iter_vars
