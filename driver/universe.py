@@ -86,6 +86,7 @@ PASSES: Mapping[str, str] = {
     "tir-state-preconditions": "weft.passes.tir.tir_state_preconditions:StatePreconditionsPass",
     "tir-check-bounds": "weft.passes.tir.tir_check_bounds:CheckBoundsPass",
     "tir-check-scopes": "weft.passes.tir.tir_check_scopes:CheckScopesPass",
+    "tir-collapse-dimensions": "weft.passes.tir.tir_collapse_dimensions:CollapseDimensionsPass",
     "tir-collect-imports": "weft.passes.tir.tir_collect_imports:CollectImportsPass",
     "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",
     "tir-distribute-virtual-threads": "weft.passes.tir.tir_distribute_virtual_threads:DistributeVirtualThreadsPass",

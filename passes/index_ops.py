@@ -28,12 +28,14 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.strides import Arithmetic
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import AssumeShapeOp, ForOp
 from weft.dialects.traversal import operations_in
-from weft.support.errors import InternalError
+from weft.dialects.upstream.views import extent_of
+from weft.support.errors import CompileError, InternalError
 
 BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
 """Ops whose last operands are a buffer and an index for each of its dimensions."""
@@ -164,6 +166,33 @@ def dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
     extent = cast("MemRefType[Attribute]", buffer.type).get_shape()[dimension]
     number = constant_before(dimension if extent == DYNAMIC_INDEX else extent, anchor)
     return number if extent != DYNAMIC_INDEX else result_before(memref.DimOp(buffer, number), anchor)
+
+
+def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
+    """The extents of a buffer or view; those that are not known are computed before `anchor`."""
+    type_ = buffer.type
+    if not isinstance(type_, MemRefType):
+        raise CompileError.at(anchor, f"expected a buffer, got {type_}")
+
+    def product(extents: Sequence[int | SSAValue]) -> SSAValue:
+        count = Index({}, 1)
+        for extent in extents:
+            count = product_before(count, Index.of(extent), anchor)
+        return index_before(count, anchor)
+
+    def read(buffer: SSAValue, dimension: int) -> SSAValue:
+        """An extent of a parameter: of a `memref.dim` or a `tir.assume_shape` that exists already, if it is where
+        the buffer is defined."""
+        for op in (use.operation for use in buffer.uses):
+            if op.parent is None or op.parent.parent_op() is not buffer.owner.parent_op():
+                continue
+            if isinstance(op, memref.DimOp) and constant_integer(op.index) == dimension:
+                return op.result
+            if isinstance(op, AssumeShapeOp):
+                return op.values[op.dimensions.index(dimension)]
+        return dim_before(buffer, dimension, anchor)
+
+    return tuple(extent_of(buffer, dimension, product, read) for dimension in range(type_.get_num_dims()))
 
 
 def add_at_end(block: Block, op: Operation) -> None:

@@ -31,6 +31,7 @@ from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
 from weft.passes.tir.tir_check_bounds import CheckBoundsPass
 from weft.passes.tir.tir_check_scopes import CheckScopesPass
+from weft.passes.tir.tir_collapse_dimensions import CollapseDimensionsPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThreadsPass
@@ -105,8 +106,10 @@ def graph_to_tir(
         LowerTeToTirPass(named),
         # The graph function calls what the passes before have made.
         LowerGraphToTirPass(views=has_views, parts=not on_device),
-        # Last: the calls are in order.
+        # The calls are in order.
         *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
+        # Last: functions that write over an operand exist, and their callers pass views of what memory is planned for.
+        *((CollapseDimensionsPass(),) if has_views else ()),
     )
 
 

@@ -13,11 +13,10 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.memref_transpose import TransposeOp
-from weft.dialects.upstream.views import VIEWS, extent_of, kept_dimensions, mixed_lists, reassociation_groups
+from weft.dialects.upstream.views import VIEWS, kept_dimensions, mixed_lists, reassociation_groups
 from weft.passes.index_ops import (
-    dim_before,
+    extents_before,
     index_arithmetic,
     index_before,
     product_before,
@@ -59,13 +58,13 @@ def _of_source(view: Operation, index: tuple[Index, ...], anchor: Operation) -> 
                 for offset, at, stride in zip(offsets, inner, strides, strict=True)
             )
         case memref.CollapseShapeOp():
-            shape = extents_of(view.src, anchor)
+            shape = extents_before(view.src, anchor)
             found: list[Index] = []
             for at, group in zip(index, reassociation_groups(view), strict=True):
                 found += delinearized(at, [shape[dimension] for dimension in group], anchor)
             return tuple(found)
         case memref.ExpandShapeOp():
-            shape = extents_of(view.result, anchor)
+            shape = extents_before(view.result, anchor)
             return tuple(
                 linearized([index[at] for at in group], [shape[at] for at in group], anchor)
                 for group in reassociation_groups(view)
@@ -87,31 +86,7 @@ def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: O
         raise CompileError.at(view, f"{view.name} of a buffer that is not dense, {type_}: its elements have no indices")
     offsets, _, strides = mixed_lists(view)
     place = index_arithmetic(anchor).place(index, map(Index.of, strides), Index.of(offsets[0]))
-    return tuple(delinearized(place, extents_of(base, anchor), anchor))
-
-
-def extents_of(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
-    """The extents of a buffer or view; those that are not known are computed before `anchor`."""
-    type_ = buffer.type
-    if not isinstance(type_, MemRefType):
-        raise CompileError.at(anchor, f"expected a buffer, got {type_}")
-
-    def product(extents: Sequence[int | SSAValue]) -> SSAValue:
-        count = Index({}, 1)
-        for extent in extents:
-            count = product_before(count, Index.of(extent), anchor)
-        return index_before(count, anchor)
-
-    def read(buffer: SSAValue, dimension: int) -> SSAValue:
-        """An extent of a parameter, of a `memref.dim` that exists already if it is defined wherever the buffer is."""
-        for use in buffer.uses:
-            op = use.operation
-            known = isinstance(op, memref.DimOp) and constant_integer(op.index) == dimension
-            if known and op.parent is not None and op.parent.parent_op() is buffer.owner.parent_op():
-                return op.results[0]
-        return dim_before(buffer, dimension, anchor)
-
-    return tuple(extent_of(buffer, dimension, product, read) for dimension in range(type_.get_num_dims()))
+    return tuple(delinearized(place, extents_before(base, anchor), anchor))
 
 
 def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: Operation) -> Index:

@@ -36,13 +36,14 @@ from weft.dialects.traversal import operations_in, sources_in
 from weft.dialects.upstream.affine import MaxOp, ParallelOp
 from weft.dialects.upstream.scf_forall import ForallOp
 from weft.dialects.upstream.views import VIEWS
-from weft.passes.convert.buffer_views import element_of_base, extents_of
+from weft.passes.convert.buffer_views import element_of_base
 from weft.passes.index_ops import (
     arith_op,
     compare_before,
     conjunction_before,
     detached_ops,
     divided_up,
+    extents_before,
     index_before,
     insert_before,
     number_attribute,
@@ -221,7 +222,7 @@ class LoopNormalization:
         dimension = constant_integer(op.index)
         if dimension is None or isinstance(op.source, BlockArgument):
             return
-        extent = extents_of(op.source, op)[dimension]
+        extent = extents_before(op.source, op)[dimension]
         value = index_before(Index.of(extent), op) if isinstance(extent, int) else extent
         if value is not op.result:
             self._use_instead(op.result, value)
@@ -555,7 +556,7 @@ class LoopNormalization:
     # Buffers
 
     def _copy(self, op: memref.CopyOp) -> None:
-        extents = extents_of(op.source, op)
+        extents = extents_before(op.source, op)
         end: Operation = scf.YieldOp()
         indices = [BlockArgument(IndexType(), Block(), at) for at in range(len(extents))]
         body = Block([end], arg_types=[IndexType()] * len(indices))

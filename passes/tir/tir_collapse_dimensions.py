@@ -1,0 +1,388 @@
+"""tir-collapse-dimensions: neighbouring dimensions that a function always runs through together become one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TypeAlias, TypeVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.index import Index
+from weft.analysis.structure import child_blocks, child_towards, function_of, is_plain, loops_around
+from weft.dialects.integer_arith import known_number
+from weft.dialects.strides import dynamic_extents
+from weft.dialects.tir import AssumeShapeOp, BlockOp
+from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import (
+    constant_before,
+    detached_ops,
+    erase_if_unused,
+    extents_before,
+    index_before,
+    product_before,
+    result_before,
+    set_access,
+)
+from weft.passes.module_functions import schedules_of, symbol_uses
+from weft.passes.schedule.loop_nests import extent_before, new_loop, set_extents
+from weft.passes.tir.nest import buffer_type, tir_functions
+
+_Pair: TypeAlias = tuple["SSAValue | BlockOp", int]
+"""A buffer and one of its dimensions, or a block and one of its iterators: that one and the next."""
+_Extent: TypeAlias = "int | SSAValue"
+_Use: TypeAlias = tuple[Operation, int]
+"""An operation and the number of an operand."""
+
+
+@dataclass(frozen=True)
+class CollapseDimensionsPass(ModulePass):
+    """Make one dimension of two neighbours, the inner of symbolic extent, that a function always runs through together,
+    and one loop of their loops. Loops of symbolic extents are not fused otherwise: their values would be quotients by
+    numbers that only calls tell.
+
+    Row-major indices stay the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j, ..]` of `h * w`.
+
+    Requires: functions of block loops.
+
+    Leaves: private functions that only calls name, which nobody scheduled, with fewer dimensions; their callers pass
+    the same elements as buffers of that shape. All other functions stay as they are.
+    """
+
+    name = "tir-collapse-dimensions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [function for function in tir_functions(op) if _has_symbolic_pair(function)]
+        if not functions or schedules_of(op):
+            return
+        calls = _calls(op)
+        for function in functions:
+            if own := calls.get(function.sym_name.data):
+                collapse(function, own)
+
+
+def _has_symbolic_pair(function: FuncOp) -> bool:
+    """Whether a private function has a buffer with neighbouring dimensions of which the inner is symbolic."""
+    if function.sym_visibility is None or function.sym_visibility.data != "private":
+        return False
+    types = [type_ for type_ in function.function_type.inputs if isinstance(type_, MemRefType)]
+    return any(DYNAMIC_INDEX in type_.get_shape()[1:] for type_ in types)
+
+
+def _calls(module: ModuleOp) -> dict[str, list[CallOp]]:
+    """The calls of each function that nothing but calls name."""
+    found: dict[str, list[CallOp]] = defaultdict(list)
+    others = set[str]()
+    for name, op in symbol_uses(module):
+        if isinstance(op, CallOp):
+            found[name].append(op)
+        else:
+            others.add(name)
+    return {name: calls for name, calls in found.items() if name not in others}
+
+
+def collapse(function: FuncOp, calls: Sequence[CallOp]) -> None:
+    """Collapse the dimensions of a function, and those of what its callers pass."""
+    parts: list[list[list[int]]] = [[[at] for at in range(_rank(argument))] for argument in function.args]
+    changed = False
+    while (chosen := _Collapse.of(function)) is not None:
+        chosen.rewrite()
+        for buffer, at in sorted(chosen.buffers, key=lambda pair: -pair[1]):
+            if isinstance(buffer, BlockArgument):
+                own = parts[buffer.index]
+                own[at : at + 2] = [own[at] + own[at + 1]]
+        changed = True
+    if not changed:
+        return
+    function.update_function_type()
+    for call in calls:
+        for at, (argument, own) in enumerate(zip(function.args, parts, strict=True)):
+            if any(len(part) > 1 for part in own):
+                call.operands[at] = _collapsed(call.operands[at], own, buffer_type(argument), call)
+
+
+def _rank(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if isinstance(value.type, MemRefType) else 0
+
+
+def _collapsed(
+    buffer: SSAValue, parts: Sequence[Sequence[int]], type_: MemRefType[Attribute], call: CallOp
+) -> SSAValue:
+    """The elements of a buffer in the shape of `type_`, each dimension of which is some of the buffer's."""
+    extents, sizes = extents_before(buffer, call), list[Index]()
+    for part in parts:
+        size = Index.of(1)
+        for at in part:
+            size = product_before(size, Index.of(extents[at]), call)
+        sizes.append(size)
+    strides = [Index.of(1)]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, product_before(strides[0], size, call))
+    shape, steps = ([extent_before(index, call) for index in indices] for indices in (sizes, strides))
+    cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], shape, steps, type_)
+    Rewriter.insert_op(cast_, InsertPoint.before(call))
+    cast_.result.name_hint = buffer.name_hint
+    return cast_.result
+
+
+@dataclass(frozen=True)
+class _Collapse:
+    """Pairs that always occur together, all of the same two extents."""
+
+    extents: tuple[_Extent, _Extent]
+    buffers: tuple[tuple[SSAValue, int], ...]
+    blocks: tuple[tuple[BlockOp, int], ...]
+
+    @staticmethod
+    def of(function: FuncOp) -> _Collapse | None:
+        """Pairs of a function that may become one dimension and one loop; None where there are no more."""
+        return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
+
+    def _may_be_one(self) -> bool:
+        """Whether the inner extent is symbolic, no pairs overlap, and nothing else needs the extent of a parameter that
+        is no more."""
+        if isinstance(self.extents[1], int) or not self.blocks:
+            return False
+        members = {*self.buffers, *self.blocks}
+        if any((holder, at + 1) in members for holder, at in members):
+            return False
+        covered = set(self._uses())
+        parameters = {buffer for buffer, _ in self.buffers}
+        return all(
+            (use.operation, use.index) in covered
+            for extent in self.extents
+            if isinstance(extent, OpResult) and isinstance(extent.op, memref.DimOp) and extent.op.source in parameters
+            for use in extent.uses
+        )
+
+    def _uses(self) -> Iterator[_Use]:
+        """The uses of the extents that go when the pairs become one."""
+        for buffer, at in self.buffers:
+            symbolic = [number for number in dynamic_extents(buffer.type) if number in (at, at + 1)]
+            for op, first in _telling(buffer):
+                yield from ((op, first + dynamic_extents(buffer.type).index(number)) for number in symbolic)
+        for block, at in self.blocks:
+            symbolic = [number for number, extent in enumerate(block.extents) if not isinstance(extent, int)]
+            for number in (at, at + 1):
+                if number in symbolic:
+                    yield block, symbolic.index(number)
+                    yield loops_around(block)[number], 0
+        for product in self._products():
+            yield from ((product, 0), (product, 1))
+
+    def _products(self) -> list[arith.MuliOp]:
+        """Computations of the product of both extents, where both are symbolic."""
+        both = set(self.extents)
+        users = dict.fromkeys(use.operation for use in cast("SSAValue", self.extents[1]).uses)
+        return [op for op in users if isinstance(op, arith.MuliOp) and set(op.operands) == both]
+
+    def rewrite(self) -> None:
+        """Make one dimension, and one loop, of each pair."""
+        products, extent = self._products(), self._extent()
+        for product in products:
+            Rewriter.replace_op(product, [], [extent])
+        for buffer, at in _grouped(self.buffers):
+            _join_dimensions(buffer, at, extent)
+        for block, at in _grouped(self.blocks):
+            _join_loops(block, at, extent)
+        erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
+
+    def _extent(self) -> SSAValue:
+        """The extent of the dimension that pairs become, computed before the first use."""
+        for buffer, at in self.buffers:
+            for value in self.extents:
+                if isinstance(value, OpResult) and isinstance(value.op, memref.DimOp) and value.op.source is buffer:
+                    dim = memref.DimOp(buffer, constant_before(at, value.op))
+                    dim.result.name_hint = value.name_hint
+                    return result_before(dim, value.op)
+        outer, inner = map(Index.of, self.extents)
+        function = function_of(self.blocks[0][0])
+        users = {child_towards(function, op) for op, _ in self._uses()}
+        first = next(op for op in function.body.block.ops if op in users)
+        return index_before(product_before(outer, inner, first), first)
+
+
+_HolderT = TypeVar("_HolderT", SSAValue, BlockOp)
+
+
+def _grouped(pairs: Iterable[tuple[_HolderT, int]]) -> Iterable[tuple[_HolderT, list[int]]]:
+    """The numbers of each holder of pairs."""
+    found: dict[_HolderT, list[int]] = {}
+    for holder, at in pairs:
+        found.setdefault(holder, []).append(at)
+    return found.items()
+
+
+def _kept(count: int, first: Collection[int]) -> list[int]:
+    """The numbers that stay when each of `first` is joined with the next."""
+    return [at for at in range(count) if at - 1 not in first]
+
+
+def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: SSAValue) -> None:
+    """Join dimensions of a buffer with the next ones; the joined ones have an extent."""
+    old = buffer_type(buffer)
+    kept = _kept(old.get_num_dims(), pairs)
+    shape = [DYNAMIC_INDEX if at in pairs else old.get_shape()[at] for at in kept]
+    type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
+    extents = [extent if at in pairs else value for at, value in enumerate(_extents_of(buffer)) if at in kept]
+    dynamic, alone = [value for value in extents if isinstance(value, SSAValue)], set(kept) - set(pairs)
+    for use in list(buffer.uses):
+        op = use.operation
+        if isinstance(op, memref.LoadOp | memref.StoreOp):
+            set_access(op, buffer, [op.indices[at] for at in kept])
+        elif isinstance(op, AssumeShapeOp):
+            Rewriter.replace_op(op, AssumeShapeOp(buffer, dynamic))
+        elif isinstance(op, memref.DimOp) and op.result is not extent and (at := _dimension(op)) in alone:
+            op.operands[1] = constant_before(kept.index(at), op)
+    if isinstance(buffer, OpResult):
+        new = memref.AllocOp(dynamic, (), type_, cast("memref.AllocOp", buffer.op).alignment)
+        new.location = buffer.op.location
+        new.memref.name_hint = buffer.name_hint
+        Rewriter.replace_op(buffer.op, new)
+    else:
+        Rewriter.replace_value_with_new_type(buffer, type_)
+
+
+def _join_loops(block: BlockOp, pairs: Collection[int], extent: SSAValue) -> None:
+    """Join iterators of a block, and their loops, with the next ones; the joined ones have an extent."""
+    loops, kept = loops_around(block), _kept(len(block.iter_vars), pairs)
+    variables = [loop.induction_variable for loop in loops]
+    for at in pairs:
+        outer, inner = loops[at], loops[at + 1]
+        hints = [loop.induction_variable.name_hint or "i" for loop in (outer, inner)]
+        joined = new_loop(extent, "_".join(hints), outer)
+        joined.body.block.add_ops(detached_ops(inner.body.block))
+        Rewriter.insert_op(joined, InsertPoint.before(outer))
+        variables[at] = joined.induction_variable
+        Rewriter.erase_op(outer)
+    extents = [extent if at in pairs else block.extents[at] for at in kept]
+    block.iter_kinds = ArrayAttr([block.iter_kinds.data[at] for at in kept])
+    block.set_bindings([AffineExpr.dimension(at) for at in range(len(kept))], [variables[at] for at in kept])
+    set_extents(block, extents)
+    for at in sorted(pairs, reverse=True):
+        block.body.block.erase_arg(block.iter_vars[at + 1])
+
+
+def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
+    """Sets of pairs that could only become one together, of one outer and one inner extent."""
+    extents: dict[_Pair, tuple[_Extent, _Extent]] = {}
+    links: dict[_Pair, list[_Pair]] = {}
+    apart = set[_Pair]()
+    for pair, own, joined in chain(_pairs_of_blocks(function), _pairs_of_buffers(function)):
+        links[pair] = [other for other in joined if other is not None]
+        if own is None or None in joined:
+            apart.add(pair)
+        else:
+            extents[pair] = own
+    seen = set[_Pair]()
+    for start in links:
+        if start in seen:
+            continue
+        found, pending = dict.fromkeys([start]), [start]
+        while pending:
+            new = [pair for pair in links.get(pending.pop(), ()) if pair not in found]
+            found.update(dict.fromkeys(new))
+            pending.extend(new)
+        seen.update(found)
+        if apart.isdisjoint(found) and len(both := {extents.get(pair) for pair in found}) == 1:
+            blocks = tuple((holder, at) for holder, at in found if isinstance(holder, BlockOp))
+            buffers = tuple((holder, at) for holder, at in found if isinstance(holder, SSAValue))
+            if (own := both.pop()) is not None:
+                yield _Collapse(own, buffers, blocks)
+
+
+_Found: TypeAlias = tuple[_Pair, "tuple[_Extent, _Extent] | None", "list[_Pair | None]"]
+"""A pair, its extents where they are known, and the pairs that it meets in accesses; None is an access that uses one of
+the two alone."""
+
+
+def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
+    for block in child_blocks(function):
+        loops, variables = loops_around(block), block.iter_vars
+        for at, (outer, inner) in enumerate(pairwise(variables)):
+            joined = [_indexed(use, step, outer, inner) for step, v in enumerate((outer, inner)) for use in v.uses]
+            may_join = (
+                is_plain(block)
+                and block.kinds[at] is block.kinds[at + 1]
+                and list(loops[at].body.block.ops) == [loops[at + 1]]
+                and all(loop.induction_variable.has_one_use() for loop in loops[at : at + 2])
+            )
+            yield (block, at), (block.extents[at], block.extents[at + 1]) if may_join else None, joined
+
+
+def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) -> _Pair | None:
+    """The dimensions of a buffer that a use of one of two iterators, the outer one or that a `step` further, indexes by
+    both."""
+    op = use.operation
+    if not isinstance(op, memref.LoadOp | memref.StoreOp):
+        return None
+    at = use.index - _first_index(op) - step
+    return (op.memref, at) if at >= 0 and tuple(op.indices[at : at + 2]) == (outer, inner) else None
+
+
+def _first_index(op: memref.LoadOp | memref.StoreOp) -> int:
+    return len(op.operands) - len(op.indices)
+
+
+def _pairs_of_buffers(function: FuncOp) -> Iterator[_Found]:
+    allocated = [op.memref for op in operations_in(function) if isinstance(op, memref.AllocOp)]
+    for buffer in (*function.args, *allocated):
+        if not isinstance(buffer.type, MemRefType) or not isinstance(buffer.type.layout, NoneAttr):
+            continue
+        extents = _extents_of(buffer)
+        for at, (outer, inner) in enumerate(pairwise(extents)):
+            joined = [_indexing(use, at) for use in buffer.uses if not _tells_extents(use)]
+            yield (buffer, at), None if outer is None or inner is None else (outer, inner), joined
+
+
+def _tells_extents(use: Use) -> bool:
+    op = use.operation
+    return isinstance(op, AssumeShapeOp) or (isinstance(op, memref.DimOp) and _dimension(op) is not None)
+
+
+def _dimension(op: memref.DimOp) -> int | None:
+    number = known_number(op.index)
+    return None if number is None else int(number)
+
+
+def _indexing(use: Use, at: int) -> _Pair | None:
+    """The iterators of a block by which a use indexes a dimension of a buffer and the next one."""
+    op = use.operation
+    if not isinstance(op, memref.LoadOp | memref.StoreOp) or use.index != _first_index(op) - 1:
+        return None
+    outer, inner = op.indices[at : at + 2]
+    if not isinstance(outer, BlockArgument) or not isinstance(block := outer.block.parent_op(), BlockOp):
+        return None
+    following = block.iter_vars[outer.index + 1 : outer.index + 2]
+    return (block, outer.index) if tuple(following) == (inner,) else None
+
+
+def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
+    """The extents of a buffer, None where nothing tells one."""
+    shape = buffer_type(buffer).get_shape()
+    found: list[_Extent | None] = [None if extent == DYNAMIC_INDEX else extent for extent in shape]
+    for op, first in _telling(buffer):
+        for at, value in zip(dynamic_extents(buffer.type), op.operands[first:], strict=False):
+            found[at] = value
+    for use in buffer.uses:
+        if isinstance(use.operation, memref.DimOp) and (at := _dimension(use.operation)) is not None:
+            found[at] = use.operation.result if found[at] in (None, use.operation.result) else None
+    return found
+
+
+def _telling(buffer: SSAValue) -> Iterator[_Use]:
+    """The operations that have the symbolic extents of a buffer as operands, with the number of the first of these."""
+    if isinstance(buffer, OpResult):
+        yield buffer.op, 0
+    for use in buffer.uses:
+        if isinstance(use.operation, AssumeShapeOp):
+            yield use.operation, 1
