@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, child_towards, function_of, is_plain, loops_around
 from weft.dialects.integer_arith import known_number
@@ -46,9 +47,9 @@ _Use: TypeAlias = tuple[Operation, int]
 
 @dataclass(frozen=True)
 class CollapseDimensionsPass(ModulePass):
-    """Make one dimension of two neighbours, the inner of symbolic extent, that a function always runs through together,
-    and one loop of their loops. Loops of symbolic extents are not fused otherwise: their values would be quotients by
-    numbers that only calls tell.
+    """Make one dimension of two neighbours that a function always runs through together, and one loop of their loops,
+    where schedules could not fuse these: those of symbolic extents, whose values would be quotients by numbers that
+    only calls tell, and those of transpositions, which read what they fuse at other strides.
 
     Row-major indices stay the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j, ..]` of `h * w`.
 
@@ -61,7 +62,7 @@ class CollapseDimensionsPass(ModulePass):
     name = "tir-collapse-dimensions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [function for function in tir_functions(op) if _has_symbolic_pair(function)]
+        functions = [function for function in tir_functions(op) if _is_candidate(function)]
         if not functions or schedules_of(op):
             return
         calls = _calls(op)
@@ -70,12 +71,25 @@ class CollapseDimensionsPass(ModulePass):
                 collapse(function, own)
 
 
-def _has_symbolic_pair(function: FuncOp) -> bool:
-    """Whether a private function has a buffer with neighbouring dimensions of which the inner is symbolic."""
+def _is_candidate(function: FuncOp) -> bool:
+    """Whether a private function has a buffer with neighbouring dimensions of which the inner is symbolic, or a
+    transposition."""
     if function.sym_visibility is None or function.sym_visibility.data != "private":
         return False
     types = [type_ for type_ in function.function_type.inputs if isinstance(type_, MemRefType)]
-    return any(DYNAMIC_INDEX in type_.get_shape()[1:] for type_ in types)
+    is_symbolic = any(DYNAMIC_INDEX in type_.get_shape()[1:] for type_ in types)
+    return is_symbolic or any(map(_transposes, child_blocks(function)))
+
+
+def _transposes(block: BlockOp) -> bool:
+    """Whether the iterators of a block are in another order in one of its accesses."""
+    accesses = [op for op in block.body.block.ops if isinstance(op, memref.LoadOp | memref.StoreOp)]
+    orders = [[at for index in op.indices if (at := _iterator(block, index)) is not None] for op in accesses]
+    return any(order != sorted(order) for order in orders)
+
+
+def _iterator(block: BlockOp, index: SSAValue) -> int | None:
+    return index.index if isinstance(index, BlockArgument) and index.block is block.body.block else None
 
 
 def _calls(module: ModuleOp) -> dict[str, list[CallOp]]:
@@ -148,9 +162,9 @@ class _Collapse:
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
-        """Whether the inner extent is symbolic, no pairs overlap, and nothing else needs the extent of a parameter that
-        is no more."""
-        if isinstance(self.extents[1], int) or not self.blocks:
+        """Whether the inner extent is symbolic or elements change places, no pairs overlap, and nothing else needs the
+        extent of a parameter that is no more."""
+        if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}
         if any((holder, at + 1) in members for holder, at in members):
@@ -163,6 +177,10 @@ class _Collapse:
             if isinstance(extent, OpResult) and isinstance(extent.op, memref.DimOp) and extent.op.source in parameters
             for use in extent.uses
         )
+
+    def _moves_elements(self) -> bool:
+        blocks = dict.fromkeys(block for block, _ in self.blocks)
+        return any(map(_transposes, blocks)) and all(pattern_of(b).kind is PatternKind.INJECTIVE for b in blocks)
 
     def _uses(self) -> Iterator[_Use]:
         """The uses of the extents that go when the pairs become one."""
@@ -181,34 +199,37 @@ class _Collapse:
 
     def _products(self) -> list[arith.MuliOp]:
         """Computations of the product of both extents, where both are symbolic."""
-        both = set(self.extents)
-        users = dict.fromkeys(use.operation for use in cast("SSAValue", self.extents[1]).uses)
+        inner, both = self.extents[1], set(self.extents)
+        users = dict.fromkeys(use.operation for use in inner.uses) if isinstance(inner, SSAValue) else ()
         return [op for op in users if isinstance(op, arith.MuliOp) and set(op.operands) == both]
 
     def rewrite(self) -> None:
         """Make one dimension, and one loop, of each pair."""
         products, extent = self._products(), self._extent()
-        for product in products:
-            Rewriter.replace_op(product, [], [extent])
+        if isinstance(extent, SSAValue):
+            for product in products:
+                Rewriter.replace_op(product, [], [extent])
         for buffer, at in _grouped(self.buffers):
             _join_dimensions(buffer, at, extent)
         for block, at in _grouped(self.blocks):
             _join_loops(block, at, extent)
         erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
 
-    def _extent(self) -> SSAValue:
+    def _extent(self) -> _Extent:
         """The extent of the dimension that pairs become, computed before the first use."""
+        outer, inner = self.extents
+        if isinstance(outer, int) and isinstance(inner, int):
+            return outer * inner
         for buffer, at in self.buffers:
             for value in self.extents:
                 if isinstance(value, OpResult) and isinstance(value.op, memref.DimOp) and value.op.source is buffer:
                     dim = memref.DimOp(buffer, constant_before(at, value.op))
                     dim.result.name_hint = value.name_hint
                     return result_before(dim, value.op)
-        outer, inner = map(Index.of, self.extents)
         function = function_of(self.blocks[0][0])
         users = {child_towards(function, op) for op, _ in self._uses()}
         first = next(op for op in function.body.block.ops if op in users)
-        return index_before(product_before(outer, inner, first), first)
+        return index_before(product_before(Index.of(outer), Index.of(inner), first), first)
 
 
 _HolderT = TypeVar("_HolderT", SSAValue, BlockOp)
@@ -227,11 +248,12 @@ def _kept(count: int, first: Collection[int]) -> list[int]:
     return [at for at in range(count) if at - 1 not in first]
 
 
-def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: SSAValue) -> None:
+def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) -> None:
     """Join dimensions of a buffer with the next ones; the joined ones have an extent."""
     old = buffer_type(buffer)
     kept = _kept(old.get_num_dims(), pairs)
-    shape = [DYNAMIC_INDEX if at in pairs else old.get_shape()[at] for at in kept]
+    joined = extent if isinstance(extent, int) else DYNAMIC_INDEX
+    shape = [joined if at in pairs else old.get_shape()[at] for at in kept]
     type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
     extents = [extent if at in pairs else value for at, value in enumerate(_extents_of(buffer)) if at in kept]
     dynamic, alone = [value for value in extents if isinstance(value, SSAValue)], set(kept) - set(pairs)
@@ -241,7 +263,7 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: SSAValue)
             set_access(op, buffer, [op.indices[at] for at in kept])
         elif isinstance(op, AssumeShapeOp):
             Rewriter.replace_op(op, AssumeShapeOp(buffer, dynamic))
-        elif isinstance(op, memref.DimOp) and op.result is not extent and (at := _dimension(op)) in alone:
+        elif isinstance(op, memref.DimOp) and op.result != extent and (at := _dimension(op)) in alone:
             op.operands[1] = constant_before(kept.index(at), op)
     if isinstance(buffer, OpResult):
         new = memref.AllocOp(dynamic, (), type_, cast("memref.AllocOp", buffer.op).alignment)
@@ -252,7 +274,7 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: SSAValue)
         Rewriter.replace_value_with_new_type(buffer, type_)
 
 
-def _join_loops(block: BlockOp, pairs: Collection[int], extent: SSAValue) -> None:
+def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None:
     """Join iterators of a block, and their loops, with the next ones; the joined ones have an extent."""
     loops, kept = loops_around(block), _kept(len(block.iter_vars), pairs)
     variables = [loop.induction_variable for loop in loops]

@@ -135,6 +135,39 @@ func.func private @rows(%row: memref<?xf32>, %like: memref<?x?xf32>, %Y: memref<
 
 // -----
 
+// Known extents join where elements change places.
+// CHECK:         %x_1 = memref.reinterpret_cast %x to offset: [0], sizes: [2, 8, 15], strides: [120, 15, 1] : memref<2x8x3x5xf32> to memref<2x8x15xf32>
+// CHECK-LABEL: func.func private @transpose(%X: memref<2x8x15xf32>, %Y: memref<2x15x8xf32>)
+// CHECK:         tir.for %{{.*}} in 15 {
+// CHECK:           memref.load %X[%[[I:.*]], %[[C:.*]], %[[P:.*]]] : memref<2x8x15xf32>
+// CHECK-NEXT:      memref.store %{{.*}}, %Y[%[[I]], %[[P]], %[[C]]] : memref<2x15x8xf32>
+// CHECK-LABEL: func.func private @copy(%X: memref<2x8x3x5xf32>, %Y: memref<2x8x3x5xf32>)
+func.func @main(%x: memref<2x8x3x5xf32>, %y: memref<2x3x5x8xf32>, %z: memref<2x8x3x5xf32>) attributes {tir.function} {
+  func.call @transpose(%x, %y) : (memref<2x8x3x5xf32>, memref<2x3x5x8xf32>) -> ()
+  func.call @copy(%x, %z) : (memref<2x8x3x5xf32>, memref<2x8x3x5xf32>) -> ()
+  func.return
+}
+func.func private @transpose(%X: memref<2x8x3x5xf32>, %Y: memref<2x3x5x8xf32>) {
+  tir.for %i in 2 { tir.for %j in 3 { tir.for %k in 5 { tir.for %c in 8 {
+    tir.block "Y" iters(%vi: spatial<2>, %vj: spatial<3>, %vk: spatial<5>, %vc: spatial<8>) = [%i, %j, %k, %c] {
+      %a = memref.load %X[%vi, %vc, %vj, %vk] : memref<2x8x3x5xf32>
+      memref.store %a, %Y[%vi, %vj, %vk, %vc] : memref<2x3x5x8xf32>
+    }
+  } } } }
+  func.return
+}
+func.func private @copy(%X: memref<2x8x3x5xf32>, %Y: memref<2x8x3x5xf32>) {
+  tir.for %i in 2 { tir.for %c in 8 { tir.for %j in 3 { tir.for %k in 5 {
+    tir.block "Y" iters(%vi: spatial<2>, %vc: spatial<8>, %vj: spatial<3>, %vk: spatial<5>) = [%i, %c, %j, %k] {
+      %a = memref.load %X[%vi, %vc, %vj, %vk] : memref<2x8x3x5xf32>
+      memref.store %a, %Y[%vi, %vc, %vj, %vk] : memref<2x8x3x5xf32>
+    }
+  } } } }
+  func.return
+}
+
+// -----
+
 // What stays: a known inner extent (`rows`), an iterator that is used alone (`numbers`, `columns`), a place that is moved
 // (`shifted`), an extent of the parameter that something else needs (`lengths`), and functions that others than callers
 // see: one that is public and one that is not called.

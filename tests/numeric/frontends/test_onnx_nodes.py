@@ -57,26 +57,33 @@ def test_symbolic_sample(sample: dict[str, Any], name: str) -> None:
     assert verdict.kind in ("passed", "bound"), verdict.message
 
 
+PARTS = 8
+"""Parts of all cases, which several processes run."""
+
+
 @pytest.mark.slow
-def test_symbolic() -> None:
-    """With a symbol for each axis of each input, nine of ten cases pass that do with numbers. Others are refused by
-    the import or by the call: an extent of 1 is repeated only if the model states it, for example."""
-    cases = onnx_cases.node_cases()
+@pytest.mark.parametrize("part", range(PARTS))
+def test_symbolic(part: int) -> None:
+    """With a symbol for each axis of each input, nine of ten cases pass that do with numbers, and a few less of a part.
+    Others are refused by the import or by the call: an extent of 1 is repeated only if the model states it, for
+    example."""
+    cases = onnx_cases.node_cases()[part::PARTS]
     with_numbers = [case for case in cases if onnx_cases.judge(case, "interpreter").kind in ("passed", "bound")]
     verdicts = [onnx_cases.judge(onnx_cases.with_symbols(case)) for case in with_numbers]
     wrong = [f"{v.case}: {v.message}" for v in verdicts if v.kind == "wrong" and "ValueError: main: " not in v.message]
     assert not wrong, "\n".join(wrong)
     passed = sum(verdict.kind in ("passed", "bound") for verdict in verdicts)
-    assert passed / len(verdicts) > 0.9
+    assert passed / len(verdicts) > 0.87
 
 
 @pytest.mark.slow
-def test_all() -> None:
-    verdicts = [onnx_cases.judge(case) for case in onnx_cases.node_cases()]
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all(part: int) -> None:
+    verdicts = [onnx_cases.judge(case) for case in onnx_cases.node_cases()[part::PARTS]]
     wrong = [f"{verdict.case}: {verdict.message}" for verdict in verdicts if verdict.kind == "wrong"]
     assert not wrong, "\n".join(wrong)
     passed = sum(verdict.kind in ("passed", "bound") for verdict in verdicts)
-    assert passed / len(verdicts) > 0.95
+    assert passed / len(verdicts) > 0.93
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Dimensions of symbolic extents that become one: the same results, also of random graphs."""
+"""Dimensions that become one: the same results, also of random graphs."""
 
 from __future__ import annotations
 
@@ -65,6 +65,10 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[tuple[int | str, ...], ...]
     "softmax of rows": (lambda x: G.softmax(x, -1), (("b", 4, "s", "t"),), 2),
     "rows of a product": (lambda x, y: G.matmul(x, y), (("b", "s", 8), (8, 5)), 2),
     "batches of products": (lambda x, y: G.matmul(x, y), (("b", "s", 8), ("b", 8, 5)), 3),
+    "known transposition": (lambda x: G.transpose(x, (0, 2, 3, 1)), ((2, 4, 3, 5),), 3),
+    "known transposition and sum": (lambda x, y: G.add(G.transpose(x, (0, 2, 3, 1)), y), ((2, 4, 3, 5), (4,)), 3),
+    "known elements": (lambda x, y: G.add(x, y), ((2, 4, 3, 5),) * 2, 4),
+    "known rows of a product": (lambda x, y: G.matmul(x, y), ((2, 3, 8), (8, 5)), 3),
     "columns": (lambda x, y: G.add(x, y), (("b", "s"), ("s",)), 2),
 }
 
@@ -104,7 +108,7 @@ def random_array(shape: tuple[Any, ...], seed: int) -> np.ndarray:
 def random_graph(random: Random) -> tuple[Callable[..., Any], list[tuple[int | str, ...]]]:
     """Operators after each other on values of one or two shapes, whose extents recur."""
     rank = random.randint(2, 4)
-    shape = tuple(random.choice((*SYMBOLS, 3)) for _ in range(rank))
+    shape = tuple(random.choice((*SYMBOLS, 3, 4) if random.random() < 0.7 else (2, 3)) for _ in range(rank))
     shapes: list[tuple[int | str, ...]] = [shape, shape, shape[random.randrange(rank) :]]
     order = random.sample(range(rank), rank)
     steps = [random.choice(("add", "row", "exp", "sum", "softmax", "turn")) for _ in range(3)]
