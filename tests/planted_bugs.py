@@ -66,9 +66,9 @@ BUGS = (
     ),
     Bug(
         "compacted buffers hold the smallest access only",
-        "passes/tir/tir_compact_buffers.py",
-        "low, high = min(low, box.low), max(high, box.high)",
-        "low, high = min(low, box.low), min(high, box.high)",
+        "analysis/footprint.py",
+        "high = max(high, distance.constant + span.extent)",
+        "high = min(high, distance.constant + span.extent)",
         ("tests/numeric/passes/test_lowering_programs.py", "tests/numeric/passes/test_gpu_passes.py"),
     ),
     Bug(
