@@ -59,10 +59,10 @@ lit: setup
 	$(BIN)/lit -j2 -sv tests/filecheck tests/schedule
 
 pytest: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 pytest-all: setup
-	$(BIN)/python -m pytest -n auto -m ''
+	$(BIN)/python -m pytest -n auto --dist worksteal -m ''
 
 planted-bugs: setup types
 	$(BIN)/python tests/planted_bugs.py
@@ -76,7 +76,7 @@ HOST_CPUS := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2 haswell znver4)
 host-cpus: $(addprefix host-cpu-,$(HOST_CPUS))
 
 host-cpu-%: setup
-	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto -m '' $(CPU_TESTS)
+	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto --dist worksteal -m '' $(CPU_TESTS)
 	WEFT_HOST_CPU=$* $(BIN)/lit -j2 -sv tests/filecheck/llvm tests/filecheck/low tests/filecheck/default-schedule tests/filecheck/tir tests/schedule
 
 # Pages and files that are made from definitions.

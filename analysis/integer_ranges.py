@@ -58,7 +58,7 @@ Computed: TypeAlias = "Division | Product | Choice"
 _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 
 
-def meaning_of(value: SSAValue) -> Computed | None:
+def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
     """The non-affine expression that computes a value, if it is a `Division`, `Product` or `Choice`; else None.
 
     A division counts when its divisor is provably not negative (division by 0 does not execute in a correct program)
@@ -73,13 +73,13 @@ def meaning_of(value: SSAValue) -> Computed | None:
         return Choice(Index.of(op.lhs), Index.of(op.rhs), isinstance(op, arith.MaxSIOp))
     if isinstance(op, arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp):
         numerator, divisor = Index.of(op.lhs), Index.of(op.rhs)
-        floors = isinstance(op, arith.FloorDivSIOp) or is_not_negative(numerator)
-        if floors and is_not_negative(divisor):
+        floors = isinstance(op, arith.FloorDivSIOp) or is_not_negative(numerator, ranges)
+        if floors and is_not_negative(divisor, ranges):
             return Division(numerator, without_clamp(divisor), isinstance(op, _QUOTIENTS))
-    return _floor_remainder(op) if isinstance(op, arith.SelectOp) else None
+    return _floor_remainder(op, ranges) if isinstance(op, arith.SelectOp) else None
 
 
-def _floor_remainder(op: arith.SelectOp) -> Division | None:
+def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
     """The division of `select(wrong, x + divisor, x)` with x the remainder of a truncating division, which is wrong if
     it is negative, or if it is not 0 and has another sign than the divisor, which is not negative."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
@@ -88,7 +88,9 @@ def _floor_remainder(op: arith.SelectOp) -> Division | None:
     if (shifted.lhs, shifted.rhs) != (op.rhs, remainder.rhs) or not _is_wrong(op.cond, op.rhs, remainder.rhs):
         return None
     divisor = Index.of(remainder.rhs)
-    return Division(Index.of(remainder.lhs), without_clamp(divisor), False) if is_not_negative(divisor) else None
+    if not is_not_negative(divisor, ranges):
+        return None
+    return Division(Index.of(remainder.lhs), without_clamp(divisor), False)
 
 
 def _is_wrong(condition: SSAValue, remainder: SSAValue, divisor: SSAValue) -> bool:
@@ -255,7 +257,7 @@ def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 class Ranges:
-    """`range_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
+    """`range_of`, `meaning_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
 
     A value of nested minima and maxima is an operand of several others: without a memory, its range is computed once
     for each path to it.
@@ -264,6 +266,7 @@ class Ranges:
     def __init__(self, compute: Callable[[SSAValue, RangeOf], Interval] = range_of) -> None:
         self._compute = compute
         self._known: dict[SSAValue, Interval] = {}
+        self._meanings: dict[SSAValue, Computed | None] = {}
         self._assumptions: dict[Block, list[Assumption]] = {}
         self._sources: dict[Block, list[set[SSAValue]]] = {}
 
@@ -272,6 +275,12 @@ class Ranges:
         if known is None:
             known = self._known[value] = self._compute(value, self)
         return known
+
+    def meaning_of(self, value: SSAValue) -> Computed | None:
+        """See `meaning_of`."""
+        if value not in self._meanings:
+            self._meanings[value] = meaning_of(value, self)
+        return self._meanings[value]
 
     def assumptions_of(self, entry: Block) -> list[Assumption]:
         """The assumptions of a function."""

@@ -30,13 +30,13 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from weft.analysis.index import Index, Quotient, Remainder, mixed_radix
 from weft.analysis.integer_ranges import (
     Choice,
+    Computed,
     Division,
     Product,
     Ranges,
     is_fixed,
     is_not_negative,
     is_symbol,
-    meaning_of,
     without_clamp,
 )
 from weft.dialects.intervals import Interval
@@ -217,6 +217,8 @@ class System:
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     """Values that the constraints describe in part only: loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
+    _described: dict[tuple[Naming, SSAValue], Row] = field(default_factory=dict[tuple[Naming, SSAValue], Row])
+    """Rows of quotients, products and choices, which are not changed."""
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
         """`low <= variable <= high`."""
@@ -245,16 +247,24 @@ class System:
         number = self.values.get(value)
         if number is not None:
             return Row({}, number)
-        meaning = None if value in self.opaque else meaning_of(value)
-        if isinstance(meaning, Division):
-            return self._division(meaning, naming)
-        if isinstance(meaning, Product):
-            return self._product(value, meaning, naming)
-        if isinstance(meaning, Choice):
-            return self._choice(value, meaning, naming)
+        meaning = None if value in self.opaque else self.ranges.meaning_of(value)
+        if meaning is not None:
+            # An operand of several others would be described once for each path to it.
+            if (naming, value) not in self._described:
+                self._described[naming, value] = self._description(value, meaning, naming)
+            return self._described[naming, value]
         if not (isinstance(value, BlockArgument) or is_symbol(value) or value in self.opaque):
             self._unknown[value] = None
         return self._variable(value, naming)
+
+    def _description(self, value: SSAValue, meaning: Computed, naming: Naming) -> Row:
+        match meaning:
+            case Division():
+                return self._division(meaning, naming)
+            case Product():
+                return self._product(value, meaning, naming)
+            case Choice():
+                return self._choice(value, meaning, naming)
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
         """Add the assumptions of the function about a symbol."""

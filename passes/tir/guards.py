@@ -99,17 +99,17 @@ def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
         return True
     if high is not None and high < 0:
         return False
-    return True if _follows_from_assumptions(constraint.index) else None
+    return True if _follows_from_assumptions(constraint.index, ranges) else None
 
 
-def _follows_from_assumptions(index: Index) -> bool:
+def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
     """Whether what the function assumes of its symbols (`tir.assume`) proves that an index is not negative."""
     if not any(assumptions_about(value) for value in index.values()):
         return False
     system = System()
 
     def naming(value: SSAValue) -> SSAValue:
-        system.declare(value, *range_of(value))
+        system.declare(value, *ranges(value))
         return value
 
     for value in dict.fromkeys(index.values()):
