@@ -6,12 +6,14 @@ import itertools
 import random
 
 import pytest
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 from xdsl.utils.test_value import create_ssa_value
 
 from weft.analysis import sets
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import Ranges
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point
 
 VALUES: list[SSAValue] = [create_ssa_value(IndexType()) for _ in range(4)]
@@ -136,6 +138,23 @@ def test_equal_quotients_share_a_variable():
     rows = [system.row(index, lambda v: v) for index in (f // 7, f % 7, (f // 7) * 3)]
     assert len(system.positives) == 2
     assert rows[2].terms == {variable: 3 * factor for variable, factor in rows[0].terms.items()}
+
+
+@pytest.mark.parametrize("kind", [arith.MuliOp, arith.MinSIOp])
+def test_values_are_described_once(kind: type[arith.MuliOp | arith.MinSIOp]):
+    """Each is an operand of the next one twice: along each path, the first would be described 2^10 times."""
+    value, other = create_ssa_value(IndexType()), create_ssa_value(IndexType())
+    for _ in range(10):
+        value = kind(value, arith.AddiOp(value, other).result).results[0]
+    named: list[SSAValue] = []
+    system = System(ranges=Ranges(lambda _value, _ranges: (0, None)))
+
+    def naming(value: SSAValue) -> SSAValue:
+        named.append(value)
+        return value
+
+    assert system.row(Index.of(value), naming).terms
+    assert len(named) < 100
 
 
 def test_a_spent_budget_is_not_an_answer(monkeypatch: pytest.MonkeyPatch):
