@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod, sqrt
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from weft.dialects.graph_shapes import Expression, Shape
 from weft.frontends.graph_builder import Value, const
@@ -35,7 +35,7 @@ class Complex:
 
     @property
     def dtype(self) -> str:
-        """That of the parts."""
+        """The element type of both parts."""
         return self.real.dtype
 
 
@@ -48,11 +48,12 @@ _LINEAR: Final = (
     *("roll.default", "repeat.default", "slice.Tensor", "select.int", "narrow.default", "split_with_sizes.default"),
     *("split.Tensor", "unfold.default", "unbind.int", "diagonal.default", "tril.default", "triu.default"),
     *("as_strided.default", "index_select.default", "gather.default", "index.Tensor", "sum.default"),
-    *("sum.dim_IntList", "mean.default", "mean.dim", "cumsum.default", "neg.default", "constant_pad_nd.default"),
+    *("sum.dim_IntList", "mean.default", "mean.dim", "cumsum.default", "neg.default"),
 )
 """Operators of one complex operand that keep 0 and sums; other operands are real."""
-_ADDITIVE: Final = ("add.Tensor", "sub.Tensor", "cat.default", "stack.default", "where.self")
-"""Operators of several operands that may be complex, of which real ones are complex numbers."""
+_CHOICES: Final = {"cat.default": 0, "stack.default": 0, "where.self": 1}
+"""Operators whose elements are those of several operands -> the number of operands before these. Real ones have an
+imaginary part of 0."""
 
 
 def is_complex(leaves: object) -> bool:
@@ -65,33 +66,38 @@ def complex_converter(name: str) -> Converter:
     if name in _COMPLEX:
         return _COMPLEX[name]
     short = name.removeprefix("aten.")
-    if short in (*_LINEAR, *_ADDITIVE):
-        return lambda cx, *args, **keywords: _by_parts(cx, short in _ADDITIVE, args, keywords)
+    if short in _LINEAR or short in _CHOICES:
+        return lambda cx, *args, **keywords: _by_parts(cx, _CHOICES.get(short), args, keywords)
     raise UnsupportedError("complex numbers")
 
 
-def _by_parts(cx: Conversion, promotes: bool, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def _by_parts(cx: Conversion, first: int | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Apply the real converter to both parts. Real tensors from operand `first` on have an imaginary part of 0."""
+    imaginary = [
+        pytree.tree_map(lambda leaf, of_value=first is not None and at >= first: _imaginary(leaf, of_value), arg)
+        for at, arg in enumerate(args)
+    ]
+    one = _real_converter(cx)(*pytree.tree_map(_real, list(args)), **keywords)
+    other = _real_converter(cx)(*imaginary, **keywords)
+    if isinstance(one, tuple | list):
+        pairs = zip(cast("Sequence[Value]", one), cast("Sequence[Value]", other), strict=True)
+        return tuple(Complex(real, part) for real, part in pairs)
+    return Complex(one, other)
+
+
+def _real(leaf: Any) -> Any:
+    return leaf.real if isinstance(leaf, Complex) else leaf
+
+
+def _imaginary(leaf: Any, of_value: bool) -> Any:
+    if isinstance(leaf, Complex):
+        return leaf.imaginary
+    return _zeros(leaf) if of_value and isinstance(leaf, Value) else leaf
+
+
+def _real_converter(cx: Conversion) -> Converter:
     own = replace(cx, results=[replace(meta, is_complex=False) for meta in cx.results])
-
-    def part(leaf: Any, *, is_real: bool) -> Any:
-        if isinstance(leaf, Complex):
-            return leaf.real if is_real else leaf.imaginary
-        if isinstance(leaf, complex):
-            return leaf.real if is_real else leaf.imag
-        if is_real or not promotes or not isinstance(leaf, Value) or leaf.dtype == "bool":
-            return leaf
-        return apply("full", known(leaf.shape), 0, dtype=leaf.dtype)
-
-    found: list[Any] = []
-    for is_real in (True, False):
-        given, names = pytree.tree_map(
-            lambda leaf, is_real=is_real: part(leaf, is_real=is_real), (tuple(args), dict(keywords))
-        )
-        found.append(CONVERTERS[cx.name](own, *given, **names))
-    real, imaginary = found
-    if isinstance(real, tuple | list):
-        return tuple(Complex(one, other) for one, other in zip(real, imaginary, strict=True))
-    return Complex(real, imaginary)
+    return lambda *args, **keywords: CONVERTERS[cx.name](own, *args, **keywords)
 
 
 def _complex(*names: str) -> Callable[[Converter], Converter]:
@@ -112,7 +118,29 @@ def _parts(cx: Conversion, x: Operand, dtype: str) -> tuple[Value, Value | None]
 
 
 def _zeros(like: Value) -> Value:
-    return apply("full", known(like.shape), 0.0, dtype=like.dtype)
+    return apply("full", known(like.shape), 0, dtype=like.dtype)
+
+
+@_complex("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Tensor", "rsub.Scalar")
+def _add(cx: Conversion, x: Operand, y: Operand, alpha: Scalar | complex = 1) -> Complex:
+    if isinstance(alpha, complex):
+        raise UnsupportedError("a complex factor of a sum")
+    name = cx.name.split(".")[1]
+    x, y = (y, x) if name == "rsub" else (x, y)
+    (a, b), (c, d) = (_parts(cx, operand, cx.dtype) for operand in (x, y))
+    parts = [(a, c), (_zeros(a) if b is None else b, _zeros(c) if d is None else d)]
+    if alpha != 1:
+        factor = cx.number(alpha, cx.dtype)
+        parts = [(one, apply("multiply", other, factor)) for one, other in parts]
+    operator = "add" if name == "add" else "subtract"
+    return Complex(*(apply(operator, *pair) for pair in parts))
+
+
+@_complex("constant_pad_nd.default")
+def _padded(cx: Conversion, x: Complex, pad: Sequence[Any], value: Scalar | complex = 0) -> Complex:
+    numbers = (value.real, value.imag) if isinstance(value, complex) else (value, 0)
+    convert = _real_converter(cx)
+    return Complex(*(convert(part, pad, n) for part, n in zip((x.real, x.imaginary), numbers, strict=True)))
 
 
 @_complex("_to_copy.default", "complex.default")

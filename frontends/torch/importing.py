@@ -233,7 +233,7 @@ class Importer:
         if isinstance(value, list | tuple):
             return [self._item(env, part) for part in cast("Sequence[Any]", value)]
         if isinstance(value, torch.dtype):
-            return dtype_name(value)
+            return str(value) if value.is_complex else dtype_name(value)
         if isinstance(value, torch.device | torch.layout | torch.memory_format):
             return None
         return self._number(value) if _is_symbolic(value) else value

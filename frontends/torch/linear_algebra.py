@@ -4,11 +4,10 @@ eigenvalues and singular values."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
 
 from weft.dialects.graph_shapes import Extent, KnownExtent
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.torch.converters import Conversion, Scalar, apply, cast_to, known, register
+from weft.frontends.torch.converters import Conversion, apply, cast_to, known, register
 from weft.frontends.torch.library import torch
 from weft.frontends.torch.symbols import UnsupportedError, torch_dtype
 
@@ -22,7 +21,7 @@ def _to(x: Value, shape: Sequence[Extent]) -> Value:
 
 
 def _batches(*values: tuple[Value, int]) -> list[Value]:
-    """Tensors whose axes before the last ones, so many of each, broadcast to one shape."""
+    """Broadcast the axes of tensors that precede the last `rank` axes of each, its second member."""
     lead = [value.shape[: value.ndim - rank] for value, rank in values]
     length = max(map(len, lead))
     aligned = [(1,) * (length - len(shape)) + tuple(shape) for shape in lead]
@@ -40,9 +39,7 @@ def _extents(x: Value) -> tuple[int, int]:
 
 def _identity(like: Value, size: KnownExtent) -> Value:
     """Matrices of ones on the diagonal for each matrix of a tensor."""
-    line = apply("iota", (size,))
-    own = apply("equal", apply("reshape", line, (size, 1)), line)
-    return _to(cast_to(own, like.dtype), (*like.shape[:-2], size, size))
+    return _to(apply("eye", size, dtype=like.dtype), (*like.shape[:-2], size, size))
 
 
 def _diagonal(x: Value) -> Value:
@@ -85,8 +82,8 @@ def _parts(factors: Value, pivots: Value) -> tuple[Value, Value, Value]:
     first = {"begin": [0], "end": [steps]}
     lower = apply("strided_slice", lower, axes=[lower.ndim - 1], **first) if columns > steps else lower
     upper = apply("strided_slice", upper, axes=[upper.ndim - 2], **first) if rows > steps else upper
-    ones = apply("equal", apply("reshape", apply("iota", (rows,)), (rows, 1)), apply("iota", (steps,)))
-    return _permutation(pivots, rows, factors.dtype), apply("add", lower, cast_to(ones, factors.dtype)), upper
+    lower = apply("add", lower, apply("eye", rows, steps, dtype=factors.dtype))
+    return _permutation(pivots, rows, factors.dtype), lower, upper
 
 
 def _permutation(pivots: Value, rows: int, dtype: str) -> Value:
@@ -96,9 +93,7 @@ def _permutation(pivots: Value, rows: int, dtype: str) -> Value:
     if steps != rows:
         rest = apply("strided_slice", apply("iota", (rows,)), begin=[steps], end=[rows], axes=[0])
         places = apply("concatenate", [places, _to(rest, (*batch, rest.shape[0]))], axis=places.ndim - 1)
-    line = apply("iota", (rows,))
-    identity = cast_to(apply("equal", apply("reshape", line, (rows, 1)), line), dtype)
-    identity = _to(identity, (*batch, rows, rows))
+    identity = _to(apply("eye", rows, dtype=dtype), (*batch, rows, rows))
     return _transposed(apply("lu_solve", identity, places, identity))
 
 
@@ -315,32 +310,3 @@ def _pinv(
     least = least if absolute is None else apply("maximum", absolute, least)
     scaled = apply("multiply", _transposed(right), apply("expand_dims", _inverted(values, least), values.ndim - 1))
     return apply("matmul", scaled, _transposed(left))
-
-
-@register("aten.linalg_lstsq.default")
-def _lstsq(
-    cx: Conversion, x: Value, rhs: Value, rcond: Scalar | None = None, *, driver: str | None = None
-) -> tuple[Value | None, ...]:
-    """The solution of least norm by singular values, for each driver."""
-    rows, columns = _extents(x)
-    is_vector = rhs.ndim == x.ndim - 1 and rhs.shape == x.shape[:-1]
-    given = apply("expand_dims", rhs, rhs.ndim) if is_vector else rhs
-    x, given = _batches((x, 2), (given, 2))
-    left, values, right = apply("svd", x)
-    limit = rcond if isinstance(rcond, int | float) and rcond >= 0 else _precision(x)
-    least = apply("multiply", _greatest(values), const(float(limit), x.dtype))
-    inverse = apply("expand_dims", _inverted(values, least), values.ndim)
-    found = apply("matmul", _transposed(right), apply("multiply", inverse, apply("matmul", _transposed(left), given)))
-    is_kept = cast_to(apply("greater", values, least), "int64")
-    rank = apply("sum", is_kept, axis=[is_kept.ndim - 1])
-    residuals = None
-    if cx.results[1].shape != (0,) and rows > columns:
-        squares = apply("square", apply("subtract", apply("matmul", x, found), given))
-        residuals = apply("sum", squares, axis=[squares.ndim - 2])
-    found = apply("squeeze", found, axis=[found.ndim - 1]) if is_vector else found
-    rest: list[Any] = [residuals, rank, values]
-    empty = [apply("full", (0,), 0, dtype=meta.dtype) for meta in cx.results[1:]]
-    shaped = [
-        none if meta.shape == (0,) else value for value, none, meta in zip(rest, empty, cx.results[1:], strict=True)
-    ]
-    return found, *(cast("Value | None", value) for value in shaped)

@@ -63,7 +63,7 @@ class TensorMeta:
 
     shape: Shape
     dtype: str
-    """That of the parts if it is complex."""
+    """The element type of the parts if the tensor is complex."""
     is_complex: bool = False
 
     def __str__(self) -> str:

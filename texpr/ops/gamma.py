@@ -160,49 +160,49 @@ def _of_floats(
     return elementwise(what, function, (one, other), name)
 
 
-def igamma(shape: Tensor, data: Tensor, complement: bool = False, *, name: str = "igamma") -> Tensor:
-    """The regularized lower incomplete gamma function P(shape, data), or Q = 1 - P with `complement`.
+def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamma") -> Tensor:
+    """The regularized lower incomplete gamma function P(a, x), or Q = 1 - P with `complement`.
 
-    By the series of P for data below shape + 1, by the continued fraction of Q above, each with at most 20 000 terms:
-    to 1e-13 in float64 for shapes below 1e3, 1e-9 below 1e6. NaN for negative operands. The limits for 0 and infinity
-    are those of PyTorch.
+    By the series of P for x below a + 1, by the continued fraction of Q above, each with at most 20 000 terms: to 1e-12
+    in float64 for a below 1e3, 1e-9 below 1e6. NaN for negative operands. The limits for 0 and infinity are those of
+    PyTorch.
 
     Dtypes: floats, one for both.
-    Equals: `scipy.special.gammainc(shape, data)`, `scipy.special.gammaincc(shape, data)`.
+    Equals: `scipy.special.gammainc(a, x)`, `scipy.special.gammaincc(a, x)`.
     """
-    first, second = floating(shape, "igamma: shape"), floating(data, "igamma: data")
+    first, second = floating(a, "igamma: a"), floating(x, "igamma: x")
     dtype = one_dtype("igamma", first, second)
     extents = broadcast_shape("igamma", first.shape, second.shape)
 
     def write(code: Statements, at: Sequence[Expr], found: Written, term: Written, c: Written, d: Written) -> None:
-        a, x = (read_broadcast(tensor, extents, at).astype("float64") for tensor in (first, second))
-        is_regular = (a > 0.0) & (x > 0.0) & math.isfinite(a) & math.isfinite(x)
+        order, end = (read_broadcast(tensor, extents, at).astype("float64") for tensor in (first, second))
+        is_regular = (order > 0.0) & (end > 0.0) & math.isfinite(order) & math.isfinite(end)
         one, zero, nothing = (constant(value, "float64") for value in (1.0, 0.0, nan))
         # Limits of P.
-        limit = math.select(a == 0.0, math.select(x > 0.0, one, nothing), math.select(x == 0.0, zero, one))
-        limit = math.select(math.isinf(a), math.select(math.isinf(x), nothing, zero), limit)
-        is_number = (a >= 0.0) & (x >= 0.0)
+        limit = math.select(order == 0.0, math.select(end > 0.0, one, nothing), math.select(end == 0.0, zero, one))
+        limit = math.select(math.isinf(order), math.select(math.isinf(end), nothing, zero), limit)
+        is_number = (order >= 0.0) & (end >= 0.0)
         limit = math.select(is_number, 1.0 - limit if complement else limit, nothing)
         found.store(limit, *at)
         with code.when(is_regular):
-            size = math.select(is_regular, lesser(200.0 + 12.0 * math.sqrt(a), 20000.0), zero)
+            size = math.select(is_regular, lesser(200.0 + 12.0 * math.sqrt(order), 20000.0), zero)
             terms = size.astype("int64")
-            factor = math.exp(a * math.log(x) - x - _log_gamma_of_positive(a))
-            is_low = x < a + 1.0
+            factor = math.exp(order * math.log(end) - end - _log_gamma_of_positive(order))
+            is_low = end < order + 1.0
             with code.when(is_low):
-                term.store(1.0 / a, *at)
-                found.store(1.0 / a, *at)
+                term.store(1.0 / order, *at)
+                found.store(1.0 / order, *at)
                 with code.loop(terms, "k") as k, code.when(term.load(*at) > found.load(*at) * 1e-17):
-                    term.store(term.load(*at) * x / (a + (k + 1).astype("float64")), *at)
+                    term.store(term.load(*at) * end / (order + (k + 1).astype("float64")), *at)
                     found.store(found.load(*at) + term.load(*at), *at)
-            with code.when(x >= a + 1.0):  # Lentz's method
+            with code.when(end >= order + 1.0):  # Lentz's method
                 c.store(constant(1e300, "float64"), *at)
-                d.store(1.0 / (x + 1.0 - a), *at)
+                d.store(1.0 / (end + 1.0 - order), *at)
                 found.store(d.load(*at), *at)
                 term.store(zero, *at)
-                with code.loop(terms, "k") as k, code.when(math.abs(term.load(*at) - 1.0) > 1e-17):
+                with code.loop(terms, "k") as k, code.when(math.abs(term.load(*at) - 1.0) > 3e-16):
                     i = (k + 1).astype("float64")
-                    b, numerator = x + 1.0 - a + 2.0 * i, i * (a - i)
+                    b, numerator = end + 1.0 - order + 2.0 * i, i * (order - i)
                     d.store(1.0 / (numerator * d.load(*at) + b), *at)
                     c.store(b + numerator / c.load(*at), *at)
                     term.store(c.load(*at) * d.load(*at), *at)

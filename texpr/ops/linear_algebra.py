@@ -291,8 +291,8 @@ def _reflect(
 def householder_product(
     vectors: Tensor, tau: Tensor, columns: int | None = None, *, name: str = "householder_product"
 ) -> Tensor:
-    """The first columns, as many as `vectors` has unless given, of the product of reflections that
-    `householder_factors` returns.
+    """The first columns of the product of the reflections that `householder_factors` returns: the number of columns of
+    `vectors` unless given.
 
     Dtypes: float32, float64, one for both.
     Equals: `torch.linalg.householder_product(vectors, tau)`.
@@ -329,10 +329,10 @@ def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
 
 
 def _rotate(
-    code: Statements, at: Sequence[Expr], result: Written, rows: Extent, p: Expr, q: Expr, turn: object
+    code: Statements, at: Sequence[Expr], result: Written, rows: Extent, p: Expr, q: Expr, turn: tuple[Expr, Expr]
 ) -> None:
     """Rotate two columns."""
-    sine, cosine = turn  # type: ignore[misc]
+    sine, cosine = turn
     with code.loop(rows, "r") as r:
         one, other = result.load(*at, r, p), result.load(*at, r, q)
         result.store(cosine * one - sine * other, *at, r, p)
@@ -445,7 +445,7 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
 def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tuple[Tensor, Tensor, Tensor]:
     """The singular values of A = U diag(S) V^T in descending order: U, S and V^T, by one-sided Jacobi in float64.
 
-    U and V have as many columns as there are values, or are square with `full_matrices`. The entry of the greatest size
+    U and V have a column for each value, or are square with `full_matrices`. The entry of the greatest size
     of a column of V, or of U if that has fewer rows, is positive; the basis of the space of equal values, and further
     columns, are not specified.
 
@@ -458,6 +458,9 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
         turned = swapaxes(source, -1, -2, name=f"{name}_turned")
         u, values, v = svd(turned, full_matrices, name=f"{name}_of_turned")
         return swapaxes(v, -1, -2, name=f"{name}_u"), values, swapaxes(u, -1, -2, name=f"{name}_v")
+    if full_matrices and not isinstance(rows, int):
+        raise error(f"svd: full_matrices needs a number of rows, {source.name} has {rows}")
+    width = rows if full_matrices and isinstance(rows, int) else None
     batch, dtype, wide = source.shape[:-2], source.dtype, "float64"
 
     def write(
@@ -504,7 +507,7 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
     values, scaled, right, *_ = extern(batch, results, [source], write, name)
     # The scaled vectors are orthogonal: R of their factorization is diagonal, and Q completes them to a basis.
     factors, tau = householder_factors(scaled, name=f"{name}_factors")
-    basis = householder_product(factors, tau, rows if full_matrices else None, name=f"{name}_basis")  # type: ignore[arg-type]
+    basis = householder_product(factors, tau, width, name=f"{name}_basis")
 
     def left(*i: Expr) -> Expr:
         column = math.select(i[-1] < columns, i[-1], 0)

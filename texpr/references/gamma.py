@@ -73,6 +73,6 @@ zeta: Final = _of_numbers(_zeta)
 polygamma: Final = _of_numbers(_polygamma)
 
 
-def igamma(shape: Array, data: Array, complement: bool = False) -> Array:
-    lower = _of_numbers(_igamma)(shape, data)
+def igamma(a: Array, x: Array, complement: bool = False) -> Array:
+    lower = _of_numbers(_igamma)(a, x)
     return 1 - lower if complement else lower

@@ -83,7 +83,17 @@ def complex_numbers(x: Any) -> tuple[Any, ...]:
     z = y * torch.polar(torch.ones_like(x[:, :2]), x[:, :2]) + torch.conj(y)
     quotient, powers = torch.view_as_real(z / (y + 3)), torch.view_as_real(torch.exp(1j * x))
     product = (z @ z.transpose(0, 1)).real
-    return quotient, powers, product, torch.cat([z, y], 1).imag, z.angle(), z[:, 1:].sum(0).abs(), (z.mean() * 2).real
+    sums = (y - 3).imag, (2 - y).real, torch.add(y, z, alpha=2).imag, functional.pad(y, (1, 0), value=2.0).imag
+    return (
+        *sums,
+        quotient,
+        powers,
+        product,
+        torch.cat([z, y], 1).imag,
+        z.angle(),
+        z[:, 1:].sum(0).abs(),
+        (z.mean() * 2).real,
+    )
 
 
 @pytest.mark.parametrize("function", [transforms, second_tier(complex_numbers)])
@@ -117,7 +127,7 @@ def rarer(x: Any, n: Any) -> tuple[Any, ...]:
         *(*pool, *reduced, n.index_reduce(1, torch.tensor([0, 4, 4, 1, 0]), n, "amin")),
         *(
             x.put(torch.tensor([0, -1]), flat[:2], accumulate=True),
-            torch.as_strided_scatter(x, flat[:4], (2, 2), (3, 1), 1),
+            torch.as_strided_scatter(x, x[:2, :2], (2, 2), (3, 1), 1),
         ),
         *(torch.scatter(x, 0, index[None], x, reduce="multiply"), torch.nonzero_static(n, size=20, fill_value=-1)),
         *(torch.nonzero_static(n, size=2), torch.addbmm(x[:, :3], x[None, :, :3], x[None, :, 2:], alpha=2)),
