@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod, sqrt
 from typing import Any, Final, TypeAlias, cast
 
@@ -67,18 +68,22 @@ def complex_converter(name: str) -> Converter:
         return _COMPLEX[name]
     short = name.removeprefix("aten.")
     if short in _LINEAR or short in _CHOICES:
-        return lambda cx, *args, **keywords: _by_parts(cx, _CHOICES.get(short), args, keywords)
+
+        def convert(cx: Conversion, *args: Any, **keywords: Any) -> Any:
+            return _by_parts(cx, _CHOICES.get(short), args, keywords)
+
+        return convert
     raise UnsupportedError("complex numbers")
 
 
 def _by_parts(cx: Conversion, first: int | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply the real converter to both parts. Real tensors from operand `first` on have an imaginary part of 0."""
     imaginary = [
-        pytree.tree_map(lambda leaf, of_value=first is not None and at >= first: _imaginary(leaf, of_value), arg)
+        pytree.tree_map(partial(_imaginary, of_value=first is not None and at >= first), arg)
         for at, arg in enumerate(args)
     ]
-    one = _real_converter(cx)(*pytree.tree_map(_real, list(args)), **keywords)
-    other = _real_converter(cx)(*imaginary, **keywords)
+    one: Any = _real_converter(cx)(*pytree.tree_map(_real, list(args)), **keywords)
+    other: Any = _real_converter(cx)(*imaginary, **keywords)
     if isinstance(one, tuple | list):
         pairs = zip(cast("Sequence[Value]", one), cast("Sequence[Value]", other), strict=True)
         return tuple(Complex(real, part) for real, part in pairs)
@@ -89,7 +94,7 @@ def _real(leaf: Any) -> Any:
     return leaf.real if isinstance(leaf, Complex) else leaf
 
 
-def _imaginary(leaf: Any, of_value: bool) -> Any:
+def _imaginary(leaf: Any, *, of_value: bool) -> Any:
     if isinstance(leaf, Complex):
         return leaf.imaginary
     return _zeros(leaf) if of_value and isinstance(leaf, Value) else leaf
@@ -97,7 +102,7 @@ def _imaginary(leaf: Any, of_value: bool) -> Any:
 
 def _real_converter(cx: Conversion) -> Converter:
     own = replace(cx, results=[replace(meta, is_complex=False) for meta in cx.results])
-    return lambda *args, **keywords: CONVERTERS[cx.name](own, *args, **keywords)
+    return partial(CONVERTERS[cx.name], own)
 
 
 def _complex(*names: str) -> Callable[[Converter], Converter]:

@@ -53,14 +53,7 @@ from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
 FAMILIES: Final = (
-    "spelled",
-    "elementwise",
-    "reductions",
-    "ordering",
-    "tensors",
-    "selection",
-    "neural",
-    "linear_algebra",
+    *("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural", "linear_algebra", "copies"),
 )
 """The modules that register converters; the last one repeats some."""
 for _family in FAMILIES:
@@ -193,7 +186,11 @@ class Importer:
     def constant(self, tensor: Any, name: str) -> Value | Complex:
         """A tensor as a constant, one for tensors that are the same memory; its parts if it is complex."""
         if tensor.is_complex():
-            return Complex(*(self.constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag)))
+            parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
+            return Complex(*parts)
+        return self._real_constant(tensor, name)
+
+    def _real_constant(self, tensor: Any, name: str) -> Value:
         self.meta(tensor, name)
         key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if key not in self._constants or not tensor.numel():

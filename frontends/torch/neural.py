@@ -482,7 +482,7 @@ def _resized(method: str, rank: int, exact: bool = False, antialias: bool = Fals
         else:
             options["coordinate_transformation_mode"] = "align_corners" if corners else "half_pixel"
         if antialias:
-            options["antialias"] = True
+            options |= {"antialias": True, "exclude_outside": True}
             options |= {"cubic_alpha": -0.5} if method == "cubic" else {}
         if scales is not None and not corners:
             options["scales"] = [float(scale) for scale in scales]

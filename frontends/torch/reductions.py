@@ -126,18 +126,16 @@ def _segment_reduce(
     initial: Scalar | None = None,
 ) -> Value:
     """Reductions of parts of an axis, each as a reduction of the whole axis with the other elements masked."""
-    if indices is not None or (lengths is None and offsets is None):
-        raise UnsupportedError("segments by indices")
     along, extent = axis % x.ndim, x.shape[axis]
-    if lengths is not None:
+    if indices is None and lengths is not None:
         ends = apply("cumsum", cast_to(lengths, "int64"), axis=along)
         begins = apply("subtract", ends, cast_to(lengths, "int64"))
+    elif indices is None and offsets is not None:
+        places, cut = cast_to(offsets, "int64"), {"axes": [along]}
+        begins = apply("strided_slice", places, begin=[0], end=[-1], **cut)
+        ends = apply("strided_slice", places, begin=[1], end=[None], **cut)
     else:
-        places = cast_to(offsets, "int64") if offsets is not None else ends
-        begins, ends = (
-            apply("strided_slice", places, begin=[first], end=[last], axes=[along])
-            for first, last in ((0, -1), (1, None))
-        )
+        raise UnsupportedError("segments by indices")
     # (lead, segments, 1, ...) against (lead, 1, elements, ...)
     rest = [1] * (x.ndim - along)
     begins, ends = (apply("reshape", value, (*value.shape, *rest)) for value in (begins, ends))

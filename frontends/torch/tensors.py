@@ -355,7 +355,7 @@ def _arange(
 
 
 @register("aten.tril_indices.default", "aten.triu_indices.default")
-def _triangle_indices(cx: Conversion, rows: int, columns: int, offset: int = 0, **_: object) -> Value:
+def _triangle_indices(cx: Conversion, rows: KnownExtent, columns: KnownExtent, offset: int = 0, **_: object) -> Value:
     """Coordinates of the elements of a triangle."""
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise UnsupportedError("a symbolic number of rows")

