@@ -164,14 +164,14 @@ def _sign(pivots: Value, dtype: str) -> Value:
 
 @register("aten._linalg_det.default")
 def _det(cx: Conversion, x: Value) -> tuple[Value, ...]:
-    factors, pivots = apply("lu", x)
+    factors, pivots = apply("lu", _transposed(x))  # as PyTorch does for contiguous matrices
     product = apply("prod", _diagonal(factors), axis=[x.ndim - 2])
     return apply("multiply", product, _sign(pivots, x.dtype)), factors, _places(pivots)
 
 
 @register("aten._linalg_slogdet.default")
 def _slogdet(cx: Conversion, x: Value) -> tuple[Value, ...]:
-    factors, pivots = apply("lu", x)
+    factors, pivots = apply("lu", _transposed(x))
     diagonal, axis = _diagonal(factors), [x.ndim - 2]
     sign = apply("multiply", apply("prod", apply("sign", diagonal), axis=axis), _sign(pivots, x.dtype))
     logarithm = apply("sum", apply("log", apply("abs", diagonal)), axis=axis)

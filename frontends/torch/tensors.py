@@ -277,21 +277,21 @@ def _padded(mode: str) -> Converter:
     def convert(cx: Conversion, x: Value, pad: Sequence[KnownExtent], value: Scalar | Value = 0) -> Value:
         after = [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
         widths: list[tuple[KnownExtent, KnownExtent]] = [*[(0, 0)] * (x.ndim - len(pad) // 2), *after]
-        inner = x
         # Symbolic widths are not negative, which calls check.
-        cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
-        if cut:
-            begin = [max(-w, 0) if isinstance(w := widths[axis][0], int) else 0 for axis in cut]
-            end = [w if isinstance(w := widths[axis][1], int) and w < 0 else None for axis in cut]
-            inner = apply("strided_slice", x, begin=begin, end=end, axes=cut)
         borders = [[max(width, 0) if isinstance(width, int) else width for width in axis] for axis in widths]
-        if not any(map(any, borders)):
-            return inner
-        if mode != "constant":
-            return apply("pad", inner, borders, mode=mode)
-        if isinstance(value, Value | Expression):
-            raise UnsupportedError("a border whose value is computed")
-        return apply("pad", inner, borders, mode=mode, constant_values=as_element(value, x.dtype))
+        found = x
+        if any(map(any, borders)):
+            if mode == "constant" and isinstance(value, Value | Expression):
+                raise UnsupportedError("a border whose value is computed")
+            filled = {"constant_values": as_element(value, x.dtype)} if mode == "constant" else {}
+            found = apply("pad", x, borders, mode=mode, **filled)
+        # Cut after the border is there, which has elements of the whole tensor.
+        cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
+        if not cut:
+            return found
+        begin = [max(-w, 0) if isinstance(w := widths[axis][0], int) else 0 for axis in cut]
+        end = [w if isinstance(w := widths[axis][1], int) and w < 0 else None for axis in cut]
+        return apply("strided_slice", found, begin=begin, end=end, axes=cut)
 
     return convert
 

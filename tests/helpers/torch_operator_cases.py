@@ -411,6 +411,10 @@ case(
     "reflection_pad2d replication_pad2d",
     lambda: [call(floats(2, 4, 5), [2, 1, 0, 3]), call(floats(1, 2, 4, 5), [1, 1, 1, 1])],
 )
+CASES["aten.replication_pad2d.default"] = lambda: [
+    call(floats(2, 4, 5), [2, 1, 0, 3]),
+    call(floats(1, 2, 4, 5), [-5, 5, 3, -4]),
+]
 case("reflection_pad3d replication_pad3d", lambda: [call(floats(1, 2, 3, 4, 5), [2, 1, 0, 3, 1, 1])])
 case("full", lambda: [call([2, 3], 1.5), call([2], 3, dtype=torch.int64), call([2], True), call([], 2.0)])
 case("full_like", lambda: [call(floats(2, 3), 1.5), call(integers(2), 3), call(floats(2), 3, dtype=torch.int32)])

@@ -33,7 +33,7 @@ def lu_solve(factors: Array, pivots: Array, rhs: Array) -> Array:
 def solve_triangular(matrix: Array, rhs: Array, lower: bool = True, unit_diagonal: bool = False) -> Array:
     triangle = np.tril(matrix) if lower else np.triu(matrix)
     if unit_diagonal:
-        size: Array = np.arange(matrix.shape[-1])
+        size = np.arange(int(matrix.shape[-1]))
         triangle[..., size, size] = 1
     return np.linalg.solve(triangle, rhs)
 
@@ -58,7 +58,7 @@ def householder_factors(data: Array) -> tuple[Array, Array]:
 
 
 def householder_product(vectors: Array, tau: Array, columns: int | None = None) -> Array:
-    rows = vectors.shape[-2]
+    rows = int(vectors.shape[-2])
     found: Array = np.broadcast_to(np.eye(rows), (*vectors.shape[:-2], rows, rows))
     for k in range(tau.shape[-1]):
         v: Array = np.where(np.arange(rows) < k, 0.0, vectors[..., k])

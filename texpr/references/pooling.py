@@ -142,7 +142,7 @@ def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str |
     order, tile = layout or letters, data.shape[-1]
     x = reordered(data, order, letters)
     sizes = each(output_size, x.ndim - 2)
-    numbers: Array = np.arange(np.prod(x.shape[2:], dtype=int)).reshape(x.shape[2:])
+    numbers = np.arange(int(np.prod(x.shape[2:], dtype=int))).reshape(x.shape[2:])
     values, places = (np.zeros((*x.shape[:2], *sizes), dtype) for dtype in (x.dtype, np.int64))
     for place in np.ndindex(*sizes):
         part = tuple(
