@@ -112,6 +112,7 @@ FORMS = [
     form("householder_product", "2x5x3xf64", "2x3xf64", tolerance=1e-6),
     form("householder_product", "5x3xf64", "3xf64", columns=5, tolerance=1e-6),
     *(form("adaptive_max_pool_with_indices", IMAGE, output_size=size) for size in ([2, 3], [3, 7])),
+    form("adaptive_max_pool_with_indices", "1x2x3x5xf32", output_size=[2, 3]),
     form("nextafter", F, "5xf32"),
     form("bitcast", F, dtype="int32"),
     *(form("gcd", f"3x4x{dtype}", f"4x{dtype}", low=-9, high=99) for dtype in ("i32", "i8")),

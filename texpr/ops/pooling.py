@@ -421,7 +421,8 @@ def adaptive_max_pool_with_indices(
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         if inside:
             is_there = all_of(*inside)
-            value, place = select(is_there, value, low), select(is_there, place, max_value("int64"))
+            # A shorter part at the end of an axis may not be read to the length of the longest one.
+            value, place = if_then_else(is_there, value, low), select(is_there, place, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 
     found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), source.names, element, name)

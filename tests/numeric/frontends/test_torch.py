@@ -23,13 +23,15 @@ GROUPS = 24
 """Parts in which the operators are tested."""
 RANDOM = {"rand", "randn", "randperm", "rand_like", "randn_like", "randint", "bernoulli", "native_dropout"}
 RANDOM |= {"cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "normal_functional", "poisson"}
-RANDOM |= {"uniform"}
+RANDOM |= {"uniform", "randint_like"}
 """Their numbers are PyTorch's own."""
 UNTESTED = {"empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided"} | RANDOM
 UNTESTED |= {"_local_scalar_dense", "_scaled_dot_product_flash_attention_for_cpu"}
 
 UNTESTED |= {"_unique2", "bincount", "masked_select", "nonzero", "nonzero_numpy", "repeat_interleave", "unique_dim"}
 """In `test_torch_data_sizes.py`."""
+UNTESTED |= {"unique_consecutive"}
+"""In `test_torch_special.py`."""
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +253,7 @@ def test_core_operators_are_supported(torch: Any) -> None:
         "aten._adaptive_avg_pool2d_backward.default",
         "aten.avg_pool2d_backward.default",
         "aten.convolution_backward.default",
-        "aten._fft_c2r.default",
+        "aten._fft_c2r.default",  # complex operands have a table of their own
         "aten._fft_r2c.default",
         "aten.resize_.default",  # changes the size of its argument in place
     }
