@@ -67,7 +67,7 @@ def converted_operators() -> list[str]:
 
 Item: TypeAlias = Any
 """What stands for a node: a value, a tuple of them, an extent, or a plain number."""
-_CHECKS: Final = (
+CHECKS: Final = (
     "aten._assert_scalar.default",
     "aten._assert_async.msg",
     "aten._assert_tensor_metadata.default",
@@ -267,7 +267,7 @@ class Importer:
             if node.args[0] in self._broken:
                 self._broken.add(node)
             return env[node.args[0]][node.args[1]]
-        if name in _CHECKS or _is_checked_alone(node, value):
+        if name in CHECKS or _is_checked_alone(node, value):
             return None
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self._nested(env, node)
@@ -412,7 +412,7 @@ class Importer:
         if name in graphs:
             at, first = graphs[name]
             return tuple(self._inlined(args[at], args[first:]))
-        if name == "with_effects" and str(args[1]) in _CHECKS:
+        if name == "with_effects" and str(args[1]) in CHECKS:
             return None, None
         if name == "cond":
             return self._tried(node, lambda: self._branches(*args), node.meta.get("val"))
@@ -441,6 +441,8 @@ class Importer:
 
         if not isinstance(condition, Value):
             raise UnsupportedError("a condition on sizes")
+        if is_complex(list(operands)):
+            raise UnsupportedError("complex numbers")
         flag = condition if condition.ndim == 0 else condition.reshape()
         found = self.builder.emit_if(
             flag, branch(then), branch(otherwise), *(cast("Value", operands[at]) for at in places)
@@ -468,7 +470,7 @@ def _is_number(value: Any) -> bool:
 def _is_checked_alone(node: Any, value: Any) -> bool:
     """Whether a node is a condition on sizes that only checks use."""
     is_condition = isinstance(value, torch.SymBool | bool)
-    return is_condition and bool(node.users) and all(str(user.target) in _CHECKS for user in node.users)
+    return is_condition and bool(node.users) and all(str(user.target) in CHECKS for user in node.users)
 
 
 def _is_symbolic(value: Any) -> bool:

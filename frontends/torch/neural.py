@@ -544,3 +544,21 @@ def _embedding_bag(
         "embedding_bag", weight, place, offsets, factors, mode=modes[mode], include_last_offset=include_last_offset
     )
     return found, None, None, None
+
+
+@register("torchvision.roi_align.default")
+def _roi_align(
+    cx: Conversion,
+    x: Value,
+    rois: Value,
+    spatial_scale: float,
+    height: int,
+    width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Value:
+    """Regions are rows of the number of an image and two corners."""
+    parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)
+    images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
+    options = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
+    return apply("roi_align", x, parts[1], images, [height, width], spatial_scale=float(spatial_scale), **options)

@@ -162,3 +162,23 @@ def test_repetitions_are_dropped() -> None:
         return *torch.unique_consecutive(x, return_inverse=True, return_counts=True), *rows
 
     check(function, torch.tensor([[1, 1], [1, 1], [2, 2], [1, 1]]))
+
+
+@pytest.mark.slow
+def test_regions_of_torchvision() -> None:
+    """Its schema, with a result that needs no torchvision: the mean of a region without fractions."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    if not hasattr(torch.ops.torchvision, "roi_align"):
+        library.define(
+            "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+            "int sampling_ratio, bool aligned) -> Tensor"
+        )
+    library.impl("roi_align", lambda x, rois, s, h, w, *_: x.new_empty(rois.shape[0], x.shape[1], h, w), "Meta")
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, rois: Any) -> Any:
+            return torch.ops.torchvision.roi_align(x, rois, 1.0, 2, 3, 1, True)
+
+    x = torch.arange(96.0).reshape(2, 2, 4, 6)
+    rois = torch.tensor([[0.0, 0.0, 0.0, 6.0, 4.0], [1.0, 0.0, 0.0, 6.0, 4.0]])
+    torch.testing.assert_close(weft.compile(Model(), (x, rois))(x, rois), functional.avg_pool2d(x, 2))
