@@ -149,7 +149,8 @@ def _segment_reduce(
     count = apply("reshape", count, (*count.shape[: along + 1], *rest[1:]))
     begun = const(start, x.dtype)
     if reduce == "mean":
-        mean = apply("divide", found, apply("maximum", count, const(1.0, x.dtype)))
+        total = apply("add", found, begun)  # PyTorch divides the initial value too
+        mean = apply("divide", total, apply("maximum", count, const(1.0, x.dtype)))
         empty = const(float("nan") if initial is None else start, x.dtype)
         return apply("where", apply("equal", count, const(0.0, x.dtype)), empty, mean)
     combine = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}[reduce]
