@@ -481,6 +481,8 @@ def _resized(method: str, rank: int, exact: bool = False, antialias: bool = Fals
             options["rounding_method"] = "round_prefer_ceil" if exact else "floor"
         else:
             options["coordinate_transformation_mode"] = "align_corners" if corners else "half_pixel"
+        if antialias and corners:
+            raise UnsupportedError("align_corners=True with antialias")
         if antialias:
             options |= {"antialias": True, "exclude_outside": True}
             options |= {"cubic_alpha": -0.5} if method == "cubic" else {}

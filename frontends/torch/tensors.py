@@ -281,7 +281,7 @@ def _padded(mode: str) -> Converter:
         borders = [[max(width, 0) if isinstance(width, int) else width for width in axis] for axis in widths]
         found = x
         if any(map(any, borders)):
-            if mode == "constant" and isinstance(value, Value | Expression):
+            if isinstance(value, Value | Expression):
                 raise UnsupportedError("a border whose value is computed")
             filled = {"constant_values": as_element(value, x.dtype)} if mode == "constant" else {}
             found = apply("pad", x, borders, mode=mode, **filled)
