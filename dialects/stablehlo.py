@@ -415,10 +415,12 @@ ELEMENTWISE: Final[Mapping[int, str]] = {
     3: "clamp",
 }
 """Number of operands -> the names of the elementwise ops of stablehlo."""
-CHLO: Final = (
-    "acos acosh asin asinh atan atanh cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf lgamma sinh square tan"
-)
-"""The names of the elementwise ops of chlo, all of one operand."""
+CHLO: Final[Mapping[int, str]] = {
+    1: "acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf lgamma "
+    "sinh square tan",
+    2: "polygamma zeta",
+}
+"""Number of operands -> the names of the elementwise ops of chlo."""
 
 _LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
     "broadcast_in_dim": (1, {"dims": "broadcast_dimensions"}),
@@ -1093,6 +1095,9 @@ _OPS: Final[list[type[Operation]]] = [
 ]
 
 STABLEHLO = Dialect("stablehlo", record_places(_OPS), _ATTRIBUTES)
-CHLO_DIALECT = Dialect("chlo", record_places([_declared("chlo", name, ChloOp, ARITY=1) for name in CHLO.split()]))
+_CHLO_OPS: Final = [
+    _declared("chlo", name, ChloOp, ARITY=arity) for arity, names in CHLO.items() for name in names.split()
+]
+CHLO_DIALECT = Dialect("chlo", record_places(_CHLO_OPS))
 
 DIALECTS: Final = ("stablehlo", "chlo")

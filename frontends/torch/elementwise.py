@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import pi
 from typing import Any
 
-from weft.frontends.graph_builder import Value
-from weft.frontends.torch.converters import Conversion, Scalar, apply, cast_to, register
+from weft.frontends.graph_builder import Value, const
+from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, register
 from weft.frontends.torch.library import torch
 from weft.frontends.torch.spelled import NARROW, applied
 from weft.frontends.torch.symbols import UnsupportedError, torch_dtype
@@ -133,3 +135,25 @@ def _fill(cx: Conversion, x: Value, value: Value | Scalar) -> Value:
 def _copy(cx: Conversion, x: Value, source: Value, *_: object) -> Value:
     found = cast_to(source, x.dtype)
     return found if found.shape == x.shape else apply("broadcast_to", found, x.shape)
+
+
+def _polynomial(kind: str, *, shifted: bool) -> Converter:
+    def convert(cx: Conversion, x: Value | Scalar, degree: Value | Scalar) -> Value:
+        return applied(cx, "orthogonal_polynomial", x, degree, kind=kind, shifted=shifted)
+
+    return convert
+
+
+for _family, _members in (("chebyshev", "tuvw"), ("hermite", ("h", "he")), ("laguerre", "l"), ("legendre", "p")):
+    for _member, _shift in product(_members, ("", "shifted_") if _family == "chebyshev" else ("",)):
+        _name = f"aten.special_{_shift}{_family}_polynomial_{_member}"
+        _converter = _polynomial(f"{_family}_{_member}", shifted=bool(_shift))
+        register(f"{_name}.default", f"{_name}.x_scalar", f"{_name}.n_scalar")(_converter)
+
+
+@register("aten.angle.default")
+def _angle(cx: Conversion, x: Value) -> Value:
+    """Of real numbers: 0 or pi."""
+    wide = cast_to(x, cx.dtype)
+    found = apply("where", apply("less", wide, const(0.0, cx.dtype)), const(pi, cx.dtype), const(0.0, cx.dtype))
+    return apply("where", apply("isnan", wide), wide, found)

@@ -28,6 +28,7 @@ from weft.dialects.graph_shapes import (
 )
 from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
+from weft.frontends.torch.complex_numbers import Complex, complex_converter, is_complex
 from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
 from weft.frontends.torch.exporting import decomposed
 from weft.frontends.torch.guards import call_preconditions
@@ -40,6 +41,7 @@ from weft.frontends.torch.symbols import (
     extent_of,
     meta_of,
     number_of,
+    result_meta,
     symbols_of,
     torch_dtype,
 )
@@ -50,8 +52,10 @@ from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural")
-"""The modules that register converters."""
+FAMILIES: Final = (
+    *("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural", "linear_algebra", "copies"),
+)
+"""The modules that register converters; the last one repeats some."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
 
@@ -63,14 +67,15 @@ def converted_operators() -> list[str]:
 
 Item: TypeAlias = Any
 """What stands for a node: a value, a tuple of them, an extent, or a plain number."""
-_CHECKS: Final = (
+CHECKS: Final = (
     "aten._assert_scalar.default",
     "aten._assert_async.msg",
     "aten._assert_tensor_metadata.default",
     "aten.sym_constrain_range.default",
     "aten.sym_constrain_range_for_size.default",
+    "aten._linalg_check_errors.default",
 )
-"""Operators that only check; sizes are checked at calls."""
+"""Operators that only check; sizes are checked at calls, and data are not."""
 _WRITES: Final = ("BUFFER_MUTATION", "PARAMETER_MUTATION")
 _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "generator")
 """Keywords that say how PyTorch stores a tensor."""
@@ -178,8 +183,14 @@ class Importer:
         self.sizes: list[Value] = []
         """Outputs that are sizes which data decide."""
 
-    def constant(self, tensor: Any, name: str) -> Value:
-        """A tensor as a constant, one for tensors that are the same memory."""
+    def constant(self, tensor: Any, name: str) -> Value | Complex:
+        """A tensor as a constant, one for tensors that are the same memory; its parts if it is complex."""
+        if tensor.is_complex():
+            parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
+            return Complex(*parts)
+        return self._real_constant(tensor, name)
+
+    def _real_constant(self, tensor: Any, name: str) -> Value:
         self.meta(tensor, name)
         key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if key not in self._constants or not tensor.numel():
@@ -188,7 +199,10 @@ class Importer:
         return Value(self._constants[key].ssa)
 
     def as_result(self, item: Item) -> Item:
-        """An output; a size that data decide as a tensor, since callers cannot compute it."""
+        """An output; a size that data decide as a tensor, since callers cannot compute it. Raises `CompileError` for a
+        complex one."""
+        if isinstance(item, Complex):
+            raise CompileError("from_torch: an output is complex, and must be real: torch.view_as_real(y)")
         if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
             return item
         self.sizes.append(size_value(self.builder, item))
@@ -216,7 +230,7 @@ class Importer:
         if isinstance(value, list | tuple):
             return [self._item(env, part) for part in cast("Sequence[Any]", value)]
         if isinstance(value, torch.dtype):
-            return dtype_name(value)
+            return str(value) if value.is_complex else dtype_name(value)
         if isinstance(value, torch.device | torch.layout | torch.memory_format):
             return None
         return self._number(value) if _is_symbolic(value) else value
@@ -239,7 +253,7 @@ class Importer:
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
             _check_is_known(tensor.shape, decided)
-        return [meta_of(tensor, self.equal) for tensor in tensors]
+        return [result_meta(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
         """A number that is known, or an extent; None for other symbolic numbers."""
@@ -253,7 +267,7 @@ class Importer:
             if node.args[0] in self._broken:
                 self._broken.add(node)
             return env[node.args[0]][node.args[1]]
-        if name in _CHECKS or _is_checked_alone(node, value):
+        if name in CHECKS or _is_checked_alone(node, value):
             return None
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self._nested(env, node)
@@ -280,6 +294,8 @@ class Importer:
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
         metas = self._metas(value, self._decided)
+        if any(meta.is_complex for meta in metas):
+            raise UnsupportedError("complex numbers")
         found = call_dps("weft.unsupported", [], [known_text(m) for m in metas], [meta.dtype for meta in metas])
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
@@ -308,7 +324,8 @@ class Importer:
             [extent_of(value, self.equal)] if is_number and isinstance(value, torch.SymInt) else [],
             self._ranges,
         )
-        converter = CONVERTERS.get(name)
+        has_complex = any(meta.is_complex for meta in metas) or is_complex((args, keywords))
+        converter = complex_converter(name) if has_complex else CONVERTERS.get(name)
         if converter is None and self._fallback:
             return self._left(conversion, "it has no converter", value)
         if converter is None:
@@ -319,7 +336,7 @@ class Importer:
             kept = {key: item for key, item in keywords.items() if key not in _NO_MEANING}
             found = converter(conversion, *args, **kept)
         except (UnsupportedError, CompileError, VerifyException) as error:
-            if not self._fallback:
+            if not self._fallback or has_complex:
                 raise
             return self._left(conversion, str(error), value)
         self._decided |= own & self.builder.extent_names()
@@ -329,9 +346,14 @@ class Importer:
         values: list[Any] = list(found) if several else [found]
         _check_results(name, values, metas)
         for at, item in enumerate(values):
-            if isinstance(item, Value):
-                values[at] = self.builder.emit(item, None if item.ssa.name_hint and _is_input(item) else node.name)
+            if isinstance(item, Complex):
+                values[at] = Complex(*(self._emitted(part, node.name) for part in (item.real, item.imaginary)))
+            elif isinstance(item, Value):
+                values[at] = self._emitted(item, node.name)
         return tuple(values) if several else values[0]
+
+    def _emitted(self, value: Value, name: str) -> Value:
+        return self.builder.emit(value, None if value.ssa.name_hint and _is_input(value) else name)
 
     def _left(self, conversion: Conversion, reason: str, value: Any) -> Item:
         """The results of an operator that PyTorch runs."""
@@ -390,6 +412,8 @@ class Importer:
         if name in graphs:
             at, first = graphs[name]
             return tuple(self._inlined(args[at], args[first:]))
+        if name == "with_effects" and str(args[1]) in CHECKS:
+            return None, None
         if name == "cond":
             return self._tried(node, lambda: self._branches(*args), node.meta.get("val"))
         return self._tried(node, lambda: _refuse("it is a higher-order operator"), node.meta.get("val"))
@@ -417,6 +441,8 @@ class Importer:
 
         if not isinstance(condition, Value):
             raise UnsupportedError("a condition on sizes")
+        if is_complex(list(operands)):
+            raise UnsupportedError("complex numbers")
         flag = condition if condition.ndim == 0 else condition.reshape()
         found = self.builder.emit_if(
             flag, branch(then), branch(otherwise), *(cast("Value", operands[at]) for at in places)
@@ -444,7 +470,7 @@ def _is_number(value: Any) -> bool:
 def _is_checked_alone(node: Any, value: Any) -> bool:
     """Whether a node is a condition on sizes that only checks use."""
     is_condition = isinstance(value, torch.SymBool | bool)
-    return is_condition and bool(node.users) and all(str(user.target) in _CHECKS for user in node.users)
+    return is_condition and bool(node.users) and all(str(user.target) in CHECKS for user in node.users)
 
 
 def _is_symbolic(value: Any) -> bool:
@@ -479,7 +505,11 @@ def _check_results(name: str, values: Sequence[Any], metas: Sequence[TensorMeta]
     for value, meta in zip(values, metas, strict=True):
         if value is None:
             continue
-        if not isinstance(value, Value):
+        if meta.is_complex and isinstance(value, Complex):
+            parts = [value.real, value.imaginary]
+            _check_results(name, parts, [replace(meta, is_complex=False)] * 2)
+            continue
+        if not isinstance(value, Value) or meta.is_complex:
             raise CompileError(f"the converter of {name} gives {value!r}, which is no value of a graph")
         fits = value.dtype == meta.dtype and value.ndim == len(meta.shape)
         pairs = zip(value.shape, meta.shape, strict=False)
@@ -620,6 +650,9 @@ def _import_program(
         node, kind = nodes[spec.arg.name], spec.kind.name
         if kind == "USER_INPUT":
             _take_input(importer, node, model, items, variables)
+            continue
+        if kind == "TOKEN":  # the order of operators with effects, which are checks
+            items[node] = None
             continue
         if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
             raise CompileError(f"from_torch: an input '{node.name}' of kind {kind} is not supported")
@@ -792,7 +825,7 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
         elif spec.kind.name == "USER_INPUT_MUTATION":
             leaf = next(argument.leaf for argument in model.arguments if argument.node == spec.target)
             model.mutations.append(Mutation(len(results), leaf=leaf))
-        elif spec.kind.name == "USER_OUTPUT":
+        elif spec.kind.name in ("USER_OUTPUT", "TOKEN"):
             continue
         else:
             raise CompileError(f"from_torch: an output of kind {spec.kind.name} is not supported")

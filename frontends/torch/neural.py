@@ -50,6 +50,37 @@ def _addmm(cx: Conversion, bias: Value, x: Value, y: Value, *, beta: Scalar, alp
     return apply("add", product, bias if beta == 1 else apply("multiply", bias, cx.number(beta, cx.dtype)))
 
 
+@register("aten.addbmm.default")
+def _addbmm(cx: Conversion, bias: Value, x: Value, y: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
+    total = apply("sum", apply("matmul", x, y), axis=[0])
+    total = total if alpha == 1 else apply("multiply", total, cx.number(alpha, cx.dtype))
+    if beta == 0:
+        return total
+    return apply("add", total, bias if beta == 1 else apply("multiply", bias, cx.number(beta, cx.dtype)))
+
+
+@register("aten._trilinear.default")
+def _trilinear(
+    cx: Conversion,
+    first: Value,
+    second: Value,
+    third: Value,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Value:
+    """The sum over some axes of the product of three tensors, which get further axes of extent 1."""
+    wide: list[Value] = []
+    for value, axes in ((first, expand1), (second, expand2), (third, expand3)):
+        for axis in sorted(axes):
+            value = apply("expand_dims", value, axis)
+        wide.append(value)
+    product = apply("multiply", apply("multiply", wide[0], wide[1]), wide[2])
+    return apply("sum", product, axis=list(sumdim))
+
+
 @register("aten.convolution.default")
 def _convolution(
     cx: Conversion,
@@ -118,6 +149,10 @@ def _avg_pool(
 ) -> Value:
     rank = x.ndim - 2
     windows = _windows(rank, kernel, stride, padding, ceil_mode)
+    if "float" not in x.dtype:  # sums below 2^53 are exact, and so is the rounding of their quotients
+        wide = cast_to(x, "float64")
+        found = _avg_pool(cx, wide, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+        return cast_to(apply("trunc", found), x.dtype)
     if divisor is not None:
         return apply("divide", apply(f"sum_pool{rank}d", x, **windows), const(divisor, x.dtype))
     return apply(f"avg_pool{rank}d", x, **windows, **({} if count_include_pad else {"count_include_pad": False}))
@@ -156,7 +191,7 @@ for _rank in (2, 3):
 @_batched
 def _adaptive_max(cx: Conversion, x: Value, size: list[int]) -> tuple[Value | None, ...]:
     if 1 in cx.used:
-        raise UnsupportedError("places of the greatest elements of adaptive pools")
+        return apply("adaptive_max_pool_with_indices", x, output_size=size)
     return _adaptive("max")(cx, x, size), None
 
 
@@ -329,7 +364,7 @@ def _attention(
     enable_gqa: bool = False,
 ) -> Value:
     if dropout_p:
-        raise UnsupportedError(f"dropout_p={dropout_p}: attention without dropout only")
+        raise UnsupportedError(f"dropout_p={dropout_p}: attention is without dropout; model.eval() turns it off")
     if isinstance(scale, Expression | Value):
         raise UnsupportedError("a scale that is computed")
     if mask is not None and mask.dtype != "bool":
@@ -364,7 +399,9 @@ def _flash_attention(
     scale: float | None = None,
 ) -> tuple[Value | None, ...]:
     if 1 in cx.used:
-        raise UnsupportedError("the logarithms of the sums of attention, which training uses")
+        raise UnsupportedError(
+            "the logarithms of the sums of attention, which training uses: torch.no_grad() avoids them"
+        )
     return _attention(cx, query, key, value, attn_mask, dropout_p, is_causal, scale=scale), None
 
 
@@ -384,7 +421,7 @@ def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Conv
         batch_first: bool,
     ) -> tuple[Value, ...]:
         if train and dropout:
-            raise UnsupportedError("dropout between layers in training")
+            raise UnsupportedError("dropout between layers in training: model.eval() turns it off")
         directions, size = 2 if bidirectional else 1, 4 if has_biases else 2
         if len(weights) != layers * directions * size:
             raise UnsupportedError("projections of the states (proj_size)")
@@ -433,7 +470,7 @@ for _activation in ("tanh", "relu"):
     register(f"aten.rnn_{_activation}.input")(_recurrent("rnn", (0,), {"activations": [_activation]}))
 
 
-def _resized(method: str, rank: int, exact: bool = False) -> Converter:
+def _resized(method: str, rank: int, exact: bool = False, antialias: bool = False) -> Converter:
     def convert(cx: Conversion, x: Value, size: Sequence[Any] | None, *rest: Any) -> Value:
         scales = rest[-1]
         corners = bool(rest[0]) if len(rest) > 1 else False
@@ -444,6 +481,11 @@ def _resized(method: str, rank: int, exact: bool = False) -> Converter:
             options["rounding_method"] = "round_prefer_ceil" if exact else "floor"
         else:
             options["coordinate_transformation_mode"] = "align_corners" if corners else "half_pixel"
+        if antialias and corners:
+            raise UnsupportedError("align_corners=True with antialias")
+        if antialias:
+            options |= {"antialias": True, "exclude_outside": True}
+            options |= {"cubic_alpha": -0.5} if method == "cubic" else {}
         if scales is not None and not corners:
             options["scales"] = [float(scale) for scale in scales]
         return apply(f"resize{rank}d", x, **options)
@@ -456,6 +498,16 @@ for _rank, _linear_name in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
     register(f"aten._upsample_nearest_exact{_rank}d.vec")(_resized("nearest", _rank, exact=True))
     register(f"aten.upsample_{_linear_name}{_rank}d.vec")(_resized("linear", _rank))
 register("aten.upsample_bicubic2d.vec")(_resized("cubic", 2))
+for _method, _label in (("linear", "bilinear"), ("cubic", "bicubic")):
+    _antialiased = _resized(_method, 2, antialias=True)
+    register(f"aten._upsample_{_label}2d_aa.vec")(_antialiased)
+
+    def _by_axes(
+        cx: Conversion, x: Value, size: Any, corners: bool, *scales: float | None, of: Any = _antialiased
+    ) -> Value:
+        return of(cx, x, size, corners, None if None in scales else scales)
+
+    register(f"aten._upsample_{_label}2d_aa.default")(_by_axes)
 
 
 @register("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")
@@ -494,3 +546,21 @@ def _embedding_bag(
         "embedding_bag", weight, place, offsets, factors, mode=modes[mode], include_last_offset=include_last_offset
     )
     return found, None, None, None
+
+
+@register("torchvision.roi_align.default")
+def _roi_align(
+    cx: Conversion,
+    x: Value,
+    rois: Value,
+    spatial_scale: float,
+    height: int,
+    width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Value:
+    """Regions are rows of the number of an image and two corners."""
+    parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)
+    images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
+    options = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
+    return apply("roi_align", x, parts[1], images, [height, width], spatial_scale=float(spatial_scale), **options)

@@ -114,6 +114,18 @@ def _nanmedian_along(cx: Conversion, x: Value, dim: int, keepdim: bool = False) 
     return _shaped(cx, *_median(x, dim, skips_nan=True))
 
 
+@register("aten.mode.default")
+def _mode(cx: Conversion, x: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+    source, axis = _flat(cast_to(x, "uint8") if x.dtype == "bool" else x, dim)
+    values, places = apply("mode", source, axis=axis)
+    return _shaped(cx, cast_to(values, x.dtype), places)
+
+
+@register("aten.frexp.Tensor")
+def _frexp(cx: Conversion, x: Value) -> tuple[Value, Value]:
+    return apply("frexp", x)
+
+
 @register("aten.searchsorted.Tensor", "aten.searchsorted.Scalar")
 def _searchsorted(
     cx: Conversion,

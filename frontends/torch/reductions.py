@@ -45,9 +45,9 @@ def _var(
     keepdim: bool = False,
 ) -> Value:
     ddof = 1 if correction is None else correction
-    if not isinstance(ddof, int | float) or ddof != int(ddof):
-        raise UnsupportedError(f"a correction of {ddof}: it must be an integer")
-    return apply("var", x, axis=axes_of(x, dim), keepdims=keepdim, ddof=int(ddof))
+    if not isinstance(ddof, int | float):
+        raise UnsupportedError("a correction that is computed")
+    return apply("var", x, axis=axes_of(x, dim), keepdims=keepdim, ddof=int(ddof) if ddof == int(ddof) else ddof)
 
 
 @register("aten.var.dim")
@@ -110,3 +110,48 @@ def _pdist(cx: Conversion, x: Value, p: float = 2) -> Value:
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     first, second = (apply("take", x, const([pair[at] for pair in pairs], "int64"), axis=0) for at in (0, 1))
     return apply("vector_norm", apply("subtract", first, second), axis=[1], ord=inf if p == inf else p)
+
+
+@register("aten.segment_reduce.default")
+def _segment_reduce(
+    cx: Conversion,
+    x: Value,
+    reduce: str,
+    *,
+    lengths: Value | None = None,
+    indices: Value | None = None,
+    offsets: Value | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Scalar | None = None,
+) -> Value:
+    """Reductions of parts of an axis, each as a reduction of the whole axis with the other elements masked."""
+    along, extent = axis % x.ndim, x.shape[axis]
+    if indices is None and lengths is not None:
+        ends = apply("cumsum", cast_to(lengths, "int64"), axis=along)
+        begins = apply("subtract", ends, cast_to(lengths, "int64"))
+    elif indices is None and offsets is not None:
+        places, cut = cast_to(offsets, "int64"), {"axes": [along]}
+        begins = apply("strided_slice", places, begin=[0], end=[-1], **cut)
+        ends = apply("strided_slice", places, begin=[1], end=[None], **cut)
+    else:
+        raise UnsupportedError("segments by indices")
+    # (lead, segments, 1, ...) against (lead, 1, elements, ...)
+    rest = [1] * (x.ndim - along)
+    begins, ends = (apply("reshape", value, (*value.shape, *rest)) for value in (begins, ends))
+    line = apply("reshape", apply("iota", (extent,)), (extent, *rest[1:]))
+    inside = apply("logical_and", apply("greater_equal", line, begins), apply("less", line, ends))
+    neutral = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -inf, "min": inf}[reduce]
+    start = neutral if initial is None or not isinstance(initial, int | float) else float(initial)
+    masked = apply("where", inside, apply("expand_dims", x, along), const(neutral, x.dtype))
+    found = apply({"mean": "sum"}.get(reduce, reduce), masked, axis=[along + 1])
+    count = cast_to(apply("subtract", ends, begins), x.dtype)
+    count = apply("reshape", count, (*count.shape[: along + 1], *rest[1:]))
+    begun = const(start, x.dtype)
+    if reduce == "mean":
+        total = apply("add", found, begun)  # PyTorch divides the initial value too
+        mean = apply("divide", total, apply("maximum", count, const(1.0, x.dtype)))
+        empty = const(float("nan") if initial is None else start, x.dtype)
+        return apply("where", apply("equal", count, const(0.0, x.dtype)), empty, mean)
+    combine = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}[reduce]
+    return apply(combine, found, begun)

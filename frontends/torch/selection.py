@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from weft.dialects.graph_shapes import Extent, KnownExtent
 from weft.frontends.graph_builder import Value
-from weft.frontends.torch.converters import Conversion, apply, known, register
+from weft.frontends.torch.converters import Conversion, apply, cast_to, known, register
 from weft.frontends.torch.symbols import UnsupportedError
 
 
@@ -75,6 +75,30 @@ def _unique_dim(
 ) -> tuple[Value, ...]:
     axis = dim % x.ndim
     values, _, inverse, counts = cx.sizes(cx.shape[axis]).unique(x, axis)
+    return values, *_kept(cx, inverse, counts, return_inverse, return_counts)
+
+
+@register("aten.unique_consecutive.default")
+def _unique_consecutive(
+    cx: Conversion, x: Value, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Value, ...]:
+    source, axis = (apply("reshape", x, (-1,)), 0) if dim is None or not x.ndim else (x, dim % x.ndim)
+    extent = source.shape[axis]
+    if extent == 0:
+        raise UnsupportedError("repetitions among no elements")
+    before, after = (
+        apply("strided_slice", source, begin=[first], end=[last], axes=[axis]) for first, last in ((0, -1), (1, None))
+    )
+    differs = apply("not_equal", before, after)
+    others = [other for other in range(source.ndim) if other != axis]
+    differs = apply("any", differs, axis=others) if others else differs
+    is_new = apply("concatenate", [apply("full", (1,), True, dtype="bool"), differs], axis=0)
+    values = cx.sizes(cx.shape[axis if dim is not None else 0]).masked(source, is_new, axis)
+    inverse = apply("subtract", apply("cumsum", cast_to(is_new, "int64"), axis=0), 1)
+    bins = apply("full", (known(values.shape)[axis],), 0, dtype="int64")
+    ones = apply("full", known(inverse.shape), 1, dtype="int64")
+    counts = apply("scatter_elements", bins, inverse, ones, axis=0, reduction="add", mode="fast")
+    inverse = apply("reshape", inverse, known(x.shape)) if dim is None else inverse
     return values, *_kept(cx, inverse, counts, return_inverse, return_counts)
 
 

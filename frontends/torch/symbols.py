@@ -49,6 +49,8 @@ DTYPES: Final[Mapping[Any, str]] = {
     )
 }
 """Element types that both have."""
+_PARTS: Final[Mapping[Any, str]] = {torch.complex64: "float32", torch.complex128: "float64"}
+"""Complex element types -> those of their parts."""
 
 
 class UnsupportedError(Exception):
@@ -61,6 +63,8 @@ class TensorMeta:
 
     shape: Shape
     dtype: str
+    """The element type of the parts if the tensor is complex."""
+    is_complex: bool = False
 
     def __str__(self) -> str:
         return f"{self.dtype}{show_shape(self.shape)}"
@@ -83,6 +87,14 @@ def meta_of(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
     """Shape and element type of a (fake) tensor, with extents in place of the symbols in `equal`. Raises
     `UnsupportedError` for an element type that graphs lack."""
     return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), dtype_name(value.dtype))
+
+
+def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
+    """`meta_of` the result of an operator, which may be complex."""
+    part = _PARTS.get(value.dtype)
+    if part is None:
+        return meta_of(value, equal)
+    return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), part, is_complex=True)
 
 
 def extent_of(size: Any, equal: Mapping[str, KnownExtent]) -> Extent:

@@ -225,6 +225,39 @@ def _as_strided(
     return cx.te(strided, apply("reshape", x, (-1,)), offset or 0, *known(cx.shape), *stride)
 
 
+@register("aten.as_strided_scatter.default")
+def _as_strided_scatter(
+    cx: Conversion,
+    x: Value,
+    source: Value,
+    size: Sequence[Any],
+    stride: Sequence[KnownExtent],
+    offset: KnownExtent | None = None,
+) -> Value:
+    def strided(first: Any, *rest: Any) -> Any:
+        shape, strides = rest[: len(size)], rest[len(size) :]
+
+        def place(*at: Any) -> Any:
+            return sum((i * step for i, step in zip(at, strides, strict=True)), first + 0)
+
+        return compute(shape, place, name="places")
+
+    places = apply("reshape", cx.te(strided, offset or 0, *known(source.shape), *stride), (-1,))
+    flat, updates = (apply("reshape", value, (-1,)) for value in (x, cast_to(source, x.dtype)))
+    found = apply("scatter_elements", flat, cast_to(places, "int64"), updates, axis=0, mode="fast")
+    return apply("reshape", found, known(x.shape))
+
+
+@register("aten.put.default")
+def _put(cx: Conversion, x: Value, index: Value, source: Value, accumulate: bool = False) -> Value:
+    flat = apply("reshape", x, (-1,))
+    places, updates = (apply("reshape", value, (-1,)) for value in (index, cast_to(source, x.dtype)))
+    places = indices_of(places, flat, 0, wrap=True)
+    reduction = "add" if accumulate else "none"
+    found = apply("scatter_elements", flat, places, updates, axis=0, reduction=reduction, mode="fast")
+    return apply("reshape", found, known(x.shape))
+
+
 @register("aten.unfold.default")
 def _unfold(cx: Conversion, x: Value, dimension: int, size: int, step: int) -> Value:
     axis = dimension % max(x.ndim, 1)
@@ -244,21 +277,21 @@ def _padded(mode: str) -> Converter:
     def convert(cx: Conversion, x: Value, pad: Sequence[KnownExtent], value: Scalar | Value = 0) -> Value:
         after = [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
         widths: list[tuple[KnownExtent, KnownExtent]] = [*[(0, 0)] * (x.ndim - len(pad) // 2), *after]
-        inner = x
         # Symbolic widths are not negative, which calls check.
-        cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
-        if cut:
-            begin = [max(-w, 0) if isinstance(w := widths[axis][0], int) else 0 for axis in cut]
-            end = [w if isinstance(w := widths[axis][1], int) and w < 0 else None for axis in cut]
-            inner = apply("strided_slice", x, begin=begin, end=end, axes=cut)
         borders = [[max(width, 0) if isinstance(width, int) else width for width in axis] for axis in widths]
-        if not any(map(any, borders)):
-            return inner
-        if mode != "constant":
-            return apply("pad", inner, borders, mode=mode)
-        if isinstance(value, Value | Expression):
-            raise UnsupportedError("a border whose value is computed")
-        return apply("pad", inner, borders, mode=mode, constant_values=as_element(value, x.dtype))
+        found = x
+        if any(map(any, borders)):
+            if isinstance(value, Value | Expression):
+                raise UnsupportedError("a border whose value is computed")
+            filled = {"constant_values": as_element(value, x.dtype)} if mode == "constant" else {}
+            found = apply("pad", x, borders, mode=mode, **filled)
+        # Cut after the border is there, which has elements of the whole tensor.
+        cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
+        if not cut:
+            return found
+        begin = [max(-w, 0) if isinstance(w := widths[axis][0], int) else 0 for axis in cut]
+        end = [w if isinstance(w := widths[axis][1], int) and w < 0 else None for axis in cut]
+        return apply("strided_slice", found, begin=begin, end=end, axes=cut)
 
     return convert
 
@@ -319,6 +352,18 @@ def _arange(
     if isinstance(start, float) or isinstance(step, float):
         raise UnsupportedError("a symbolic number of floats")
     return cast_to(cx.te(places, start, count), cx.dtype)
+
+
+@register("aten.tril_indices.default", "aten.triu_indices.default")
+def _triangle_indices(cx: Conversion, rows: KnownExtent, columns: KnownExtent, offset: int = 0, **_: object) -> Value:
+    """Coordinates of the elements of a triangle."""
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        raise UnsupportedError("a symbolic number of rows")
+    is_lower = cx.name.split(".")[1].startswith("tril")
+    pairs = [(r, c) for r in range(rows) for c in range(columns) if (c - r <= offset if is_lower else c - r >= offset)]
+    if not pairs:
+        return apply("full", (2, 0), 0, dtype=cx.dtype)
+    return const([[pair[at] for pair in pairs] for at in (0, 1)], cx.dtype)
 
 
 @register("aten.embedding.default")
@@ -554,6 +599,34 @@ register("aten.scatter.src", "aten.scatter.value")(_scattered("none"))
 register("aten.scatter_add.default")(_scattered("add"))
 
 
+@register("aten.scatter.reduce", "aten.scatter.value_reduce")
+def _scatter_combined(
+    cx: Conversion, x: Value, dim: int, index: Value, source: Value | Scalar, *, reduce: str
+) -> Value:
+    return _scattered({"add": "add", "multiply": "mul"}[reduce])(cx, x, dim, index, source)
+
+
+@register("aten.index_reduce.default")
+def _index_reduce(
+    cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
+) -> Value:
+    if not x.ndim:
+        x, source, index = (apply("reshape", value, (1,)) for value in (x, source, index))
+    axis = dim % x.ndim
+    line = apply("reshape", index, tuple(-1 if d == axis else 1 for d in range(x.ndim)))
+    places = cast_to(apply("broadcast_to", line, known(source.shape)), "int64")
+    found = _scatter_reduce(cx, x, axis, places, source, reduce, include_self=include_self)
+    return apply("reshape", found, known(cx.shape))
+
+
+@register("aten.nonzero_static.default")
+def _nonzero_static(cx: Conversion, x: Value, *, size: int, fill_value: int = -1) -> Value:
+    if not x.ndim:
+        return apply("full", (size, 0), 0, dtype="int64")
+    places, _ = apply("nonzero", x, size=size, fill_value=fill_value)
+    return apply("transpose", places)
+
+
 @register("aten.scatter_reduce.two")
 def _scatter_reduce(
     cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
@@ -586,15 +659,23 @@ def _identity(kind: str, dtype: str) -> Scalar:
 
 @register("aten.masked_scatter.default")
 def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Value:
-    wide = mask if mask.shape == x.shape else apply("broadcast_to", mask, known(x.shape))
+    shape = known(cx.shape)
+    x, wide = (value if value.shape == cx.shape else apply("broadcast_to", value, shape) for value in (x, mask))
     counted = apply("cumsum", cast_to(apply("reshape", wide, (-1,)), "int64"), axis=0)
-    places = apply("reshape", apply("subtract", counted, const(1, "int64")), known(x.shape))
+    places = apply("reshape", apply("subtract", counted, const(1, "int64")), shape)
     chosen = apply("take", apply("reshape", cast_to(source, x.dtype), (-1,)), places, axis=0)
     return apply("where", wide, chosen, x)
 
 
 @register("aten.rand.default", "aten.randn.default", "aten.randperm.default", "aten.rand_like.default")
-@register("aten.randn_like.default", "aten.randint.low", "aten.randint.default", "aten.bernoulli.default")
+@register(
+    "aten.randn_like.default",
+    "aten.randint.low",
+    "aten.randint.default",
+    "aten.randint_like.default",
+    "aten.randint_like.low_dtype",
+    "aten.bernoulli.default",
+)
 @register("aten.bernoulli.p", "aten.cauchy.default", "aten.exponential.default", "aten.geometric.default")
 @register(
     "aten.log_normal.default", "aten.multinomial.default", "aten.normal_functional.default", "aten.poisson.default"

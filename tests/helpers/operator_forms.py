@@ -82,6 +82,37 @@ FORMS = [
     form("copysign", F, "5xf32"),
     *(form(name, F, low=-3.0, high=3.0) for name in ("erfc", "lgamma", "digamma", "signbit")),
     form("erf_inv", F, low=-0.99, high=0.99),
+    form("ndtri", F, low=0.01, high=0.99),
+    *(form(name, F, low=-9.0, high=9.0) for name in ("bessel_j0", "bessel_j1", "bessel_i0e", "bessel_i1e", "erfcx")),
+    *(form(name, F, low=0.1, high=9.0) for name in ("bessel_y0", "bessel_y1", "bessel_k0", "bessel_k0e")),
+    *(form(name, F, low=0.5, high=9.0) for name in ("bessel_k1", "bessel_k1e", "spherical_bessel_j0")),
+    *(form(name, F) for name in ("bessel_i0", "bessel_i1", "airy_ai", "frexp")),
+    form("frexp", "5xf16"),
+    form("zeta", F, "5xf32", low=1.5, high=4.0),
+    form("polygamma", "3x1xf32", F, low=2.0, high=2.0),
+    form("igamma", F, "5xf32", low=0.5, high=9.0),
+    form("igamma", F, F, low=0.5, high=9.0, complement=True),
+    *(
+        form("orthogonal_polynomial", F, "5xi32", low=0, high=5, tolerance=2e-4, kind=kind)
+        for kind in ("chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "legendre_p", "laguerre_l")
+    ),
+    *(
+        form("orthogonal_polynomial", F, "3x1xi32", low=0, high=3, tolerance=2e-4, kind=kind)
+        for kind in ("hermite_h", "hermite_he")
+    ),
+    form("orthogonal_polynomial", F, F, low=0, high=4, tolerance=2e-4, kind="chebyshev_t", shifted=True),
+    *(form("mode", "4x6xi8", low=0, high=3, axis=axis, keepdims=axis == 0) for axis in (0, 1)),
+    *(form(name, "2x4x4xf32", tolerance=2e-3) for name in ("lu", "cholesky", "householder_factors", "eigh", "svd")),
+    *(form("svd", f"{shape}xf64", tolerance=1e-9) for shape in ("2x3x5", "5x3")),
+    *(form(name, f"{shape}xf64", tolerance=1e-9) for name in ("lu", "householder_factors") for shape in ("3x5", "5x3")),
+    form("eigh", "3x3xf64", lower=False),
+    form("lu_solve", "2x4x4xf64", "2x4xi64", "2x4x3xf64", low=1, high=3, tolerance=1e-6),
+    form("solve_triangular", "2x4x4xf64", "2x4x3xf64", low=1.0, high=2.0, tolerance=1e-6),
+    form("solve_triangular", "3x3xf64", "3x1xf64", low=0.1, high=0.9, lower=False, unit_diagonal=True),
+    form("householder_product", "2x5x3xf64", "2x3xf64", tolerance=1e-6),
+    form("householder_product", "5x3xf64", "3xf64", columns=5, tolerance=1e-6),
+    *(form("adaptive_max_pool_with_indices", IMAGE, output_size=size) for size in ([2, 3], [3, 7])),
+    form("adaptive_max_pool_with_indices", "1x2x3x5xf32", output_size=[2, 3]),
     form("nextafter", F, "5xf32"),
     form("bitcast", F, dtype="int32"),
     *(form("gcd", f"3x4x{dtype}", f"4x{dtype}", low=-9, high=99) for dtype in ("i32", "i8")),

@@ -411,6 +411,10 @@ case(
     "reflection_pad2d replication_pad2d",
     lambda: [call(floats(2, 4, 5), [2, 1, 0, 3]), call(floats(1, 2, 4, 5), [1, 1, 1, 1])],
 )
+CASES["aten.replication_pad2d.default"] = lambda: [
+    call(floats(2, 4, 5), [2, 1, 0, 3]),
+    call(floats(1, 2, 4, 5), [-5, 5, 3, -4]),
+]
 case("reflection_pad3d replication_pad3d", lambda: [call(floats(1, 2, 3, 4, 5), [2, 1, 0, 3, 1, 1])])
 case("full", lambda: [call([2, 3], 1.5), call([2], 3, dtype=torch.int64), call([2], True), call([], 2.0)])
 case("full_like", lambda: [call(floats(2, 3), 1.5), call(integers(2), 3), call(floats(2), 3, dtype=torch.int32)])
@@ -705,3 +709,159 @@ case(
         call(floats(5, 8, dtype=BF16), floats(2, 8, 16, dtype=BF16), torch.tensor([1, 5], dtype=I32)),
     ],
 )
+
+
+# Special functions
+def numbers(*, low: float = -6.0, high: float = 9.0) -> list[Call]:
+    return [call(floats(3, 4, low=low, high=high)), call(floats(9, dtype=F64, low=low, high=high))]
+
+
+_SCALED = "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1"
+case("i0 special_i0e special_i1 special_i1e special_modified_bessel_i0 special_modified_bessel_i1", numbers)
+case(
+    "special_bessel_j0 special_bessel_j1 special_spherical_bessel_j0 special_erfcx special_airy_ai",
+    lambda: numbers()[:1],
+)
+case("special_bessel_y0 special_bessel_y1", lambda: numbers(low=0.1)[:1])
+case(f"special_modified_bessel_k0 special_modified_bessel_k1 {_SCALED}", lambda: numbers(low=0.1))
+case("special_ndtri", lambda: numbers(low=0.0, high=1.0))
+case("igamma igammac", lambda: [call(floats(3, 1, low=0.1, high=9), floats(4, low=0.1, high=9))])
+case("polygamma", lambda: [call(order, floats(7, low=0.1, high=5)) for order in (0, 1, 3)])
+case("special_zeta", lambda: [call(floats(3, 1, low=1.5, high=6), floats(4, low=0.5, high=9))])
+case("special_zeta.other_scalar", lambda: [call(floats(4, low=1.5, high=6), 2.0)])
+case("special_zeta.self_scalar", lambda: [call(3, floats(4, low=-3.5, high=9))])
+for _kind in (
+    *(f"{shift}chebyshev_polynomial_{kind}" for shift in ("", "shifted_") for kind in "tuvw"),
+    *("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"),
+):
+    case(f"special_{_kind}", lambda: [call(floats(6, 1, dtype=F64, low=-1), integers(9, low=-1, high=9))])
+    case(f"special_{_kind}.x_scalar", lambda: [call(0.3, floats(4, low=0, high=9))])
+    case(f"special_{_kind}.n_scalar", lambda: [call(floats(4, low=-1, high=1), 4)])
+case("angle", lambda: [call(torch.tensor([-1.0, 0.0, 2.0, float("nan")])), call(integers(4)), call(bools(4))])
+case("frexp.Tensor", lambda: [call(floats(9)), call(torch.tensor([0.0, float("inf"), -1e-40, 8.0]))])
+
+
+# Factorizations
+def matrices(*shape: int) -> Any:
+    return floats(*shape, dtype=F64) + 3 * torch.eye(*shape[-2:], dtype=F64)
+
+
+def positive_definite() -> Any:
+    return torch.linalg.cholesky(matrices(2, 4, 4) @ matrices(2, 4, 4).mT + 9 * torch.eye(4, dtype=F64))
+
+
+case("linalg_lu_factor_ex linalg_lu", lambda: [call(matrices(2, 3, 5)), call(matrices(5, 3)), call(matrices(4, 4))])
+case(
+    "lu_unpack",
+    lambda: [call(*torch.linalg.lu_factor(matrices(2, 3, 5))), call(*torch.linalg.lu_factor(matrices(5, 3)))],
+)
+case(
+    "linalg_lu_solve",
+    lambda: [
+        call(
+            *torch.linalg.lu_factor(matrices(2, 4, 4)),
+            matrices(*((4, 3) if left else (3, 4))),
+            left=left,
+            adjoint=adjoint,
+        )
+        for left in (False, True)
+        for adjoint in (False, True)
+    ],
+)
+case(
+    "_linalg_solve_ex",
+    lambda: [call(matrices(2, 4, 4), matrices(2, 4, 3)), call(matrices(4, 4), floats(4, dtype=F64))],
+)
+case("linalg_inv_ex _linalg_det _linalg_slogdet", lambda: [call(matrices(2, 4, 4))])
+case("linalg_cholesky_ex", lambda: [call(torch.eye(3) * 2), call(torch.eye(3) * 2, upper=True)])
+case("cholesky", lambda: [call(torch.eye(3) * 2), call(torch.eye(3) * 2, True)])
+case(
+    "cholesky_solve",
+    lambda: [call(matrices(2, 4, 3), positive_definite()), call(matrices(2, 4, 3), positive_definite().mT, True)],
+)
+case("cholesky_inverse", lambda: [call(positive_definite())])
+case(
+    "linalg_solve_triangular",
+    lambda: [
+        call(matrices(2, 4, 4), matrices(*((4, 3) if left else (3, 4))), upper=upper, left=left, unitriangular=upper)
+        for left in (False, True)
+        for upper in (False, True)
+    ],
+)
+case(
+    "triangular_solve",
+    lambda: [call(matrices(2, 4, 3), matrices(2, 4, 4)), call(matrices(4, 3), matrices(4, 4), False, True)],
+)
+case("geqrf", lambda: [call(matrices(2, 3, 5)), call(matrices(5, 3))])
+case("linalg_qr", lambda: [call(matrices(5, 3), mode) for mode in ("reduced", "complete", "r")])
+case("linalg_householder_product", lambda: [call(*torch.geqrf(matrices(2, 5, 3)))])
+case(
+    "ormqr",
+    lambda: [
+        call(*torch.geqrf(matrices(5, 3)), matrices(5, 2)),
+        call(*torch.geqrf(matrices(4, 4)), matrices(2, 4), False, True),
+    ],
+)
+case("_linalg_eigh", lambda: [call(matrices(2, 4, 4), uplo, False) for uplo in "LU"])
+case("_linalg_svd", lambda: [call(matrices(*shape), False, False) for shape in ((2, 4, 3), (3, 4))])
+case("linalg_pinv.atol_rtol_tensor", lambda: [call(matrices(2, 4, 3)), call(matrices(4, 4), hermitian=False)])
+
+# Rarer operators
+case("mode", lambda: [call(torch.tensor([[1, 2, 2, 3, 3], [4, 4, 0, 1, 2]])), call(integers(9, low=0, high=1))])
+case(
+    "as_strided_scatter",
+    lambda: [call(floats(3, 4), floats(2, 2), [2, 2], [4, 2], 1), call(integers(9), integers(3), [3], [2])],
+)
+case(
+    "put",
+    lambda: [
+        call(floats(3, 4), torch.tensor([[0, -1]]), floats(1, 2)),
+        call(integers(6), torch.tensor([1, 1, 5]), integers(3), True),
+    ],
+)
+case("scatter.reduce", lambda: [call(floats(3, 4), 0, integers(2, 4, low=0, high=3), floats(2, 4), reduce="add")])
+case("scatter.value_reduce", lambda: [call(floats(3, 4), 1, integers(3, 2, low=0, high=4), 2.5, reduce="multiply")])
+case(
+    "index_reduce",
+    lambda: [
+        call(floats(4, 3), 0, torch.tensor([0, 3, 0]), floats(3, 3), kind, include_self=own)
+        for kind in ("prod", "mean", "amax", "amin")
+        for own in (False, True)
+    ],
+)
+case("nonzero_static", lambda: [call(integers(3, 4), size=15), call(bools(5), size=2, fill_value=7)])
+case("tril_indices triu_indices", lambda: [call(3, 4, 1), call(2, 2, -5)])
+case(
+    "addbmm",
+    lambda: [
+        call(floats(3, 5), floats(2, 3, 4), floats(2, 4, 5)),
+        call(floats(5), floats(2, 3, 4), floats(2, 4, 5), beta=2, alpha=0.5),
+    ],
+)
+case("_trilinear", lambda: [call(floats(4, 3), floats(2, 3, 5), floats(4, 5), [1, 3], [0], [1, 2], [2, 3])])
+case(
+    "segment_reduce",
+    lambda: [
+        *(
+            call(floats(6, 2), kind, lengths=torch.tensor([2, 0, 4]), unsafe=True)
+            for kind in ("sum", "mean", "max", "min", "prod")
+        ),
+        call(floats(6), "mean", offsets=torch.tensor([0, 2, 2, 6]), initial=1.5),
+    ],
+)
+case(
+    "_upsample_bilinear2d_aa.vec _upsample_bicubic2d_aa.vec",
+    lambda: [call(floats(1, 2, 9, 8), [4, 5], False, None)],
+)
+case(
+    "_upsample_bilinear2d_aa _upsample_bicubic2d_aa",
+    lambda: [call(floats(1, 2, 9, 8), [4, 5], False, None, None), call(floats(1, 2, 4, 4), [3, 7], False, 0.75, 1.75)],
+)
+case("view_copy", lambda: [call(floats(3, 4), [2, 6])])
+_VIEWS = (
+    "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose"
+)
+for _name in list(CASES):
+    _, _packet, _overload = _name.split(".")
+    if _packet in (*_VIEWS.split(), "unbind", "unfold", "unsqueeze") or _name == "aten.view.dtype":
+        CASES[f"aten.{_packet}_copy.{_overload}"] = CASES[_name]

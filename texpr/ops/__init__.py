@@ -9,13 +9,17 @@ stages before it are called `<name>_...`.
 """
 
 from weft.texpr.ops.activations import *
+from weft.texpr.ops.bessel import *
 from weft.texpr.ops.convolution import *
 from weft.texpr.ops.creation import *
 from weft.texpr.ops.cumulative import *
 from weft.texpr.ops.dequantized_products import *
 from weft.texpr.ops.elementwise import *
+from weft.texpr.ops.gamma import *
 from weft.texpr.ops.indexing import *
+from weft.texpr.ops.linear_algebra import *
 from weft.texpr.ops.normalization import *
+from weft.texpr.ops.orthogonal_polynomials import *
 from weft.texpr.ops.packing import *
 from weft.texpr.ops.pooling import *
 from weft.texpr.ops.products import *

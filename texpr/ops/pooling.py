@@ -32,7 +32,7 @@ from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.tensor import Tensor, computed
 
-__all__ = ["adaptive_pool", "global_pool", "lp_pool", "max_pool_with_indices"]
+__all__ = ["adaptive_max_pool_with_indices", "adaptive_pool", "global_pool", "lp_pool", "max_pool_with_indices"]
 __all__ += ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
 __all__ += ["max_pool1d", "max_pool2d", "max_pool3d"]
 __all__ += ["sum_pool1d", "sum_pool2d", "sum_pool3d"]
@@ -388,3 +388,43 @@ def global_pool(
     Equals: `np.mean(data, axes_in_space, keepdims=True)` and its like.
     """
     return adaptive_pool(data, 1, pool_type, layout, name=name)
+
+
+def adaptive_max_pool_with_indices(
+    data: Tensor, output_size: int | Sequence[int], layout: str | None = None, *, name: str = "adaptive_max_pool"
+) -> tuple[Tensor, Tensor]:
+    """The greatest element of each part of the axes in space of data (N, C, ...), of 1 to 3 such axes, and its place in
+    its plane, row-major, as int64: the first of equals. NaN wins. The parts are those of `adaptive_pool`.
+
+    The results are `<name>_values` and `<name>_indices`.
+
+    Dtypes: numbers.
+    Equals: `torch.nn.functional.adaptive_max_pool2d(data, output_size, True)` and its like.
+    """
+    what = "adaptive_max_pool_with_indices"
+    source = pooled_data(what, data, "max", layout, 3, 4, 5)
+    letters = source.space
+    sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
+    check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
+    parts = {c: _parts(source.extent(c), size) for c, size in zip(letters, sizes, strict=True)}
+    offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
+    shape = {**{c: source.extent(c) for c in source.layout}, **dict(zip(letters, sizes, strict=True))}
+    low = const(least(type_of(source.tensor.dtype)), source.tensor.dtype)
+
+    def element(*indices: Expr) -> tuple[Expr, Expr]:
+        at = dict(zip(source.layout, indices, strict=True))
+        places = {c: part.place(at[c], offsets[c]) for c, part in parts.items()}
+        flat: Expr | int = 0
+        for c, place in places.items():
+            flat = flat * source.extent(c) + place
+        value, place = source.at({**at, **places}), as_expr(flat)
+        inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
+        if inside:
+            is_there = all_of(*inside)
+            # A shorter part at the end of an axis may not be read to the length of the longest one.
+            value, place = if_then_else(is_there, value, low), select(is_there, place, max_value("int64"))
+        return argmax(value, list(offsets.values()), place=place)
+
+    found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), source.names, element, name)
+    found[0].name, found[1].name = f"{name}_values", f"{name}_indices"
+    return found

@@ -270,7 +270,7 @@ def _deviation(
     data: Tensor,
     axis: Axes,
     keepdims: bool,
-    ddof: int,
+    ddof: float,
     finish: Callable[[Expr], Expr],
     name: str,
 ) -> Tensor:
@@ -290,7 +290,7 @@ def _deviation(
     return compute(reduced_shape(source.shape, axes, keepdims), element, name)
 
 
-def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "var") -> Tensor:
+def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "var") -> Tensor:
     """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`, or by 0
     if that is negative: the result is infinite then, and NaN if the sum is 0.
 
@@ -302,7 +302,7 @@ def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, 
     return _deviation("var", data, axis, keepdims, ddof, lambda variance: variance, name)
 
 
-def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "std") -> Tensor:
+def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "std") -> Tensor:
     """The standard deviation over axes: the square root of `var`.
 
     Dtypes: floats.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, binary, error, is_float
+from weft.texpr.expr import BinaryKind, Expr, ExprLike, IterVar, as_expr, binary, error, is_float
 from weft.texpr.extern import Result, Statements, Written, extern
-from weft.texpr.math import clz, const, if_then_else, isnan, select
+from weft.texpr.math import clz, const, equal, if_then_else, isnan, select
 from weft.texpr.ops.arguments import (
+    check_nonempty,
     checked_axis,
     compute,
     counts,
@@ -18,11 +19,14 @@ from weft.texpr.ops.arguments import (
     ranked,
     result_dtype,
 )
+from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, assume_at_most
 from weft.texpr.tensor import Tensor
 
-__all__ = ["argsort", "searchsorted", "sort", "topk"]
+__all__ = ["argsort", "mode", "searchsorted", "sort", "topk"]
 
 
 def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
@@ -163,6 +167,54 @@ def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name:
         assume_at_most(count, extent)
     places = _order(source, along, largest, count, f"{name}_indices")
     return _picked(source, places, along, f"{name}_values"), places
+
+
+def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "mode") -> tuple[Tensor, Tensor]:
+    """The most frequent element along an axis, the least of several, and the place of its last occurrence. Elements are
+    compared in pairs. Raises CompileError for an empty axis.
+
+    The results are `<name>_values` and `<name>_indices`.
+
+    Dtypes: numbers, whose NaN has no equal; places are int64.
+    Equals: `torch.mode(data, axis)`.
+    """
+    source, along = _checked("mode", data, axis)
+    check_nonempty("mode", source, [along])
+    extent = source.shape[along]
+    other = reduce_axis((0, extent), "k")
+
+    def count(*i: Expr) -> Expr:
+        is_equal = equal(source(*i), source(*i[:along], other, *i[along + 1 :]))
+        return sum_over(select(is_equal, const(1, "int64"), const(0, "int64")), axis=other)
+
+    frequency = compute(source.shape, count, f"{name}_frequency")
+    kept = [1] if keepdims else []
+    shape = [*source.shape[:along], *kept, *source.shape[along + 1 :]]
+
+    def line(i: Sequence[Expr], at: ExprLike) -> tuple[ExprLike, ...]:
+        return (*i[:along], at, *i[along + len(kept) :])
+
+    def over() -> IterVar:
+        return reduce_axis((0, extent), "k")
+
+    def most(*i: Expr) -> Expr:
+        k = over()
+        return greater(frequency(*line(i, k)), axis=k)
+
+    highest = compute(shape, most, f"{name}_count")
+
+    def value(*i: Expr) -> Expr:
+        k = over()
+        return lesser(source(*line(i, k)), axis=k, where=equal(frequency(*line(i, k)), highest(*i)))
+
+    values = compute(shape, value, f"{name}_values")
+
+    def place(*i: Expr) -> Expr:
+        k = over()
+        is_mode = equal(frequency(*line(i, k)), highest(*i)) & equal(source(*line(i, k)), values(*i))
+        return greater(select(is_mode, k.astype("int64"), const(0, "int64")), axis=k)
+
+    return values, compute(shape, place, f"{name}_indices")
 
 
 def searchsorted(

@@ -7,7 +7,7 @@ nearest number, unless their text states another error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, log, pi, sqrt
+from math import exp, inf, nan, pi, sqrt
 from typing import Final
 
 from weft.dialects.graph_traits import Elementwise, declare
@@ -17,6 +17,7 @@ from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import (
     broadcast_shape,
     checked_tensor,
+    compute,
     constant,
     elementwise,
     floating,
@@ -25,10 +26,10 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.elementwise import Operand, UnaryOperator, mapped
 from weft.texpr.tensor import Tensor
 
-__all__ = ["digamma", "erf_inv", "erfc", "gcd", "lgamma", "nextafter", "signbit"]
+__all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "signbit"]
 
 
-def _polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
+def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
     """Horner's scheme, from the coefficient of the highest power on."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
@@ -46,28 +47,38 @@ _ERFC: Final = (
 """Chebyshev coefficients of log(erfc(x) exp(x * x) (1 + x / 2)) (Press et al., Numerical Recipes, 3rd edition, 6.2)."""
 
 
-def _erfc(x: Expr) -> Expr:
-    size = math.abs(x)
+def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
+    """erfc(size) exp(size * size - square) of a number that is not negative."""
     t = 2.0 / (2.0 + size)
     argument = 4.0 * t - 2.0
     following, last = constant(0.0, "float64"), constant(0.0, "float64")
     for coefficient in reversed(_ERFC[1:]):
         following, last = argument * following - last + coefficient, following
-    tail = t * math.exp(0.5 * (_ERFC[0] + argument * following) - last - size * size)
+    return t * math.exp(0.5 * (_ERFC[0] + argument * following) - last - square)
+
+
+def _erfc(x: Expr) -> Expr:
+    size = math.abs(x)
+    tail = _tail_of_erfc(size, size * size)
     # Near 0 the difference has no cancellation, and beyond 28 the exponential is 0.
     found = math.select(size < 0.5, 1.0 - math.erf(size), math.select(size > 28.0, 0.0, tail))
     return math.select(math.isnan(x), x, math.select(x < 0.0, 2.0 - found, found))
+
+
+def _erfcx(x: Expr) -> Expr:
+    found = _tail_of_erfc(math.abs(x), 0.0)
+    return math.select(math.isnan(x), x, math.select(x < 0.0, 2.0 * math.exp(x * x) - found, found))
 
 
 def _erf_inv(y: Expr) -> Expr:
     """Rational approximations of 1e-3, then two steps of Newton's method."""
     size = math.abs(y)
     square = y * y
-    numerator = _polynomial(square, (-0.140543331, 0.914624893, -1.645349621, 0.886226899))
-    denominator = _polynomial(square, (0.012229801, -0.329097515, 1.442710462, -2.118377725, 1.0))
+    numerator = polynomial(square, (-0.140543331, 0.914624893, -1.645349621, 0.886226899))
+    denominator = polynomial(square, (0.012229801, -0.329097515, 1.442710462, -2.118377725, 1.0))
     z = math.sqrt(-math.log((1.0 - size) * 0.5))
-    outer = _polynomial(z, (1.641345311, 3.429567803, -1.624906493, -1.970840454))
-    outer = math.copysign(outer / _polynomial(z, (1.637067800, 3.543889200, 1.0)), y)
+    outer = polynomial(z, (1.641345311, 3.429567803, -1.624906493, -1.970840454))
+    outer = math.copysign(outer / polynomial(z, (1.637067800, 3.543889200, 1.0)), y)
     x = math.select(size <= 0.7, y * numerator / denominator, outer)
     for _ in range(2):
         x = x - (math.erf(x) - y) / (2.0 / sqrt(pi) * math.exp(-(x * x)))
@@ -75,56 +86,56 @@ def _erf_inv(y: Expr) -> Expr:
     return math.select(size < 1.0, x, ends)
 
 
-_LANCZOS: Final = (
-    *(0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059),
-    *(12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7),
+_NDTRI_P0: Final = (-59.96335010141079, 98.00107541859997, -56.67628574690703, 13.931260938727968, -1.2391658386738125)
+_NDTRI_Q0: Final = (
+    *(1.0, 1.9544885833814176, 4.676279128988815, 86.36024213908905, -225.46268785411937, 200.26021238006066),
+    *(-82.03722561683334, 15.90562251262117, -1.1833162112133),
 )
-"""Coefficients of Lanczos's approximation of the gamma function with g = 7 and n = 9."""
+_NDTRI_P1: Final = (
+    *(4.0554489230596245, 31.525109459989388, 57.16281922464213, 44.08050738932008, 14.684956192885803),
+    *(2.1866330685079025, -0.1402560791713545, -0.03504246268278482, -0.0008574567851546854),
+)
+_NDTRI_Q1: Final = (
+    *(1.0, 15.779988325646675, 45.39076351288792, 41.3172038254672, 15.04253856929075, 2.504649462083094),
+    *(-0.14218292285478779, -0.03808064076915783, -0.0009332594808954574),
+)
+_NDTRI_P2: Final = (
+    *(3.2377489177694603, 6.915228890689842, 3.9388102529247444, 1.3330346081580755, 0.20148538954917908),
+    *(0.012371663481782003, 0.00030158155350823543, 2.6580697468673755e-06, 6.239745391849833e-09),
+)
+_NDTRI_Q2: Final = (
+    *(1.0, 6.02427039364742, 3.6798356385616087, 1.3770209948908132, 0.21623699359449663),
+    *(0.013420400608854318, 0.00032801446468212774, 2.8924786474538068e-06, 6.790194080099813e-09),
+)
 
 
-def _log_gamma(x: Expr) -> Expr:
-    """Of a number of at least 0.5."""
-    shifted = x - 1.0
-    total: Expr = constant(_LANCZOS[0], "float64")
-    for place, coefficient in enumerate(_LANCZOS[1:], 1):
-        total = total + coefficient / (shifted + float(place))
-    base = shifted + 7.5
-    # For large numbers base and its logarithm are multiplied by numbers that differ by little.
-    return (shifted + 0.5) * (math.log(base) - 1.0) + (math.log(total) + (0.5 * log(2 * pi) - 7.0))
+def _ndtri(y: Expr) -> Expr:
+    is_upper = y > 1.0 - _EXP_2
+    p = math.select(is_upper, 1.0 - y, y)
+    middle = p - 0.5
+    square = middle * middle
+    ratio = polynomial(square, _NDTRI_P0) / polynomial(square, _NDTRI_Q0)
+    near = (middle + middle * (square * ratio)) * sqrt(2 * pi)
+    x = math.sqrt(-2.0 * math.log(p))
+    z = 1.0 / x
+    tail = math.select(
+        x < 8.0,
+        polynomial(z, _NDTRI_P1) / polynomial(z, _NDTRI_Q1),
+        polynomial(z, _NDTRI_P2) / polynomial(z, _NDTRI_Q2),
+    )
+    x = x - math.log(x) * z - z * tail
+    found = math.select(p > _EXP_2, near, math.select(is_upper, x, -x))
+    ends = math.select(y == 0.0, constant(-inf, "float64"), constant(nan, "float64"))
+    ends = math.select(y == 1.0, constant(inf, "float64"), ends)
+    return math.select((y > 0.0) & (y < 1.0), found, ends)
 
 
-def _lgamma(x: Expr) -> Expr:
-    is_low = x < 0.5
-    inner = _log_gamma(math.select(is_low, 1.0 - x, x))
-    distance = x - math.round(x)  # exact, unlike the distance from the next integer below
-    sine = math.abs(math.sin(pi * distance))
-    found = math.select(is_low, log(pi) - math.log(sine) - inner, inner)
-    is_pole = (x <= 0.0) & (distance == 0.0)
-    return math.select(is_pole | math.isinf(x), constant(inf, "float64"), found)
+_EXP_2: Final = exp(-2)
 
 
-_DIGAMMA: Final = (*(-1.0 / 12, 1.0 / 120, -1.0 / 252, 1.0 / 240, -1.0 / 132, 691.0 / 32760, -1.0 / 12),)
-"""Coefficients of the powers of 1 / x**2 in the asymptotic series of digamma, B(2 k) / (2 k)."""
+def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
+    """The operator that computes `scalar` of each element, a float, in float64."""
 
-
-def _digamma(x: Expr) -> Expr:
-    is_low = x < 0.0
-    y = math.select(is_low, 1.0 - x, x)
-    steps: Expr = constant(0.0, "float64")
-    for place in range(10):
-        steps = steps + 1.0 / (y + float(place))
-    large = y >= 10.0
-    z = math.select(large, y, y + 10.0)
-    inverse = 1.0 / (z * z)
-    series = _polynomial(inverse, (*reversed(_DIGAMMA), 0.0))
-    found = math.log(z) - 0.5 / z + series - math.select(large, 0.0, steps)
-    distance = x - math.round(x)  # the cotangent has the period 1
-    found = math.select(is_low, found - pi / math.tan(pi * distance), found)
-    found = math.select(is_low & (distance == 0.0), constant(float("nan"), "float64"), found)
-    return math.select(x == 0.0, math.copysign(constant(inf, "float64"), -x), found)
-
-
-def _special(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")
 
@@ -138,28 +149,27 @@ def _special(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) 
     return apply
 
 
-erfc = _special(
+erfc = special_function(
     "erfc", "1 - erf(x), exact where erf(x) is near 1: to 2e-13 of the result in float64.", "torch.erfc(data)", _erfc
 )
-erf_inv = _special(
+erfcx = special_function(
+    "erfcx",
+    "exp(x * x) erfc(x), which does not underflow. To 2e-13 of the result in float64.",
+    "scipy.special.erfcx(data)",
+    _erfcx,
+)
+ndtri = special_function(
+    "ndtri",
+    "The number below which the normal distribution has the given probability; infinite at 0 and 1, NaN beyond. To "
+    "1e-14 of the greater of the result and 1 in float64 (Cephes).",
+    "scipy.special.ndtri(data)",
+    _ndtri,
+)
+erf_inv = special_function(
     "erf_inv",
     "The inverse of erf; infinite at 1 and -1, NaN beyond. To 1e-14 of the result in float64, and less near 1.",
     "torch.erfinv(data)",
     _erf_inv,
-)
-lgamma = _special(
-    "lgamma",
-    "The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers. To 1e-14 of the "
-    "greater of the result and 1 in float64.",
-    "torch.lgamma(data)",
-    _lgamma,
-)
-digamma = _special(
-    "digamma",
-    "The derivative of `lgamma`; NaN at negative integers, and infinite at 0. To 2e-13 of the "
-    "greater of the result and 1 in float64; less near negative integers.",
-    "torch.digamma(data)",
-    _digamma,
 )
 
 
@@ -176,6 +186,43 @@ def signbit(data: Tensor, *, name: str = "signbit") -> Tensor:
         return reinterpret(x, f"int{bits(x.dtype)}") < 0
 
     return mapped(checked_tensor(data, "signbit: data"), element, name, wide=False)
+
+
+def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
+    """Numbers as m * 2^e with m in [0.5, 1): m, and e as int32. Zeros, infinities and NaN are their own m, with e = 0.
+
+    The results are `<name>_mantissas` and `<name>_exponents`.
+
+    Dtypes: floats.
+    Equals: `np.frexp(data)`.
+    """
+    source = floating(data, "frexp: data")
+    wide = "float64" if source.dtype == "float64" else "float32"
+    code, fraction = ("int64", 52) if wide == "float64" else ("int32", 23)
+    bias, ones = (1022, 2047) if wide == "float64" else (126, 255)
+
+    def parts(*i: Expr) -> tuple[Expr, Expr, Expr]:
+        """The number, its bits, and the power of two that it is multiplied by because it is subnormal."""
+        x = source(*i).astype(wide)
+        is_small = math.abs(x) < 2.0 ** (1 - bias)
+        shift = math.select(is_small, constant(fraction, code), constant(0, code))
+        return x, reinterpret(math.select(is_small, x * 2.0**fraction, x), code), shift
+
+    def is_special(x: Expr) -> Expr:
+        return (x == 0.0) | math.logical_not(math.isfinite(x))
+
+    def mantissa(*i: Expr) -> Expr:
+        x, word, _ = parts(*i)
+        kept = word & constant(~(ones << fraction), code)
+        found = reinterpret(kept | constant(bias << fraction, code), wide)
+        return math.select(is_special(x), x, found).astype(source.dtype)
+
+    def exponent(*i: Expr) -> Expr:
+        x, word, shift = parts(*i)
+        found = ((word >> constant(fraction, code)) & constant(ones, code)) - bias - shift
+        return math.select(is_special(x), constant(0, code), found).astype("int32")
+
+    return compute(source.shape, mantissa, f"{name}_mantissas"), compute(source.shape, exponent, f"{name}_exponents")
 
 
 def _following(lhs: object, rhs: object) -> Expr:
@@ -231,4 +278,4 @@ def gcd(lhs: Tensor, rhs: Tensor, *, name: str = "gcd") -> Tensor:
     return extern(shape, results, [first, second], write, name)[0]
 
 
-declare(Elementwise(), digamma, erf_inv, erfc, lgamma, nextafter, signbit)
+declare(Elementwise(), erf_inv, erfc, erfcx, ndtri, nextafter, signbit)

@@ -134,3 +134,22 @@ def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout
 
 def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) -> Array:
     return adaptive_pool(data, 1, pool_type, layout)
+
+
+def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str | None = None) -> tuple[Array, Array]:
+    """The place is the least one at which the greatest value of a part is."""
+    letters = _letters(data, layout)
+    order, tile = layout or letters, data.shape[-1]
+    x = reordered(data, order, letters)
+    sizes = each(output_size, x.ndim - 2)
+    numbers = np.arange(int(np.prod(x.shape[2:], dtype=int))).reshape(x.shape[2:])
+    values, places = (np.zeros((*x.shape[:2], *sizes), dtype) for dtype in (x.dtype, np.int64))
+    for place in np.ndindex(*sizes):
+        part = tuple(
+            slice(i * extent // size, -(-(i + 1) * extent // size))
+            for i, extent, size in zip(place, x.shape[2:], sizes, strict=True)
+        )
+        window = x[(slice(None), slice(None), *part)].reshape(*x.shape[:2], -1)
+        at = (slice(None), slice(None), *place)
+        values[at], places[at] = window.max(-1), numbers[part].ravel()[window.argmax(-1)]
+    return reordered(values, letters, order, tile), reordered(places, letters, order, tile)

@@ -32,7 +32,7 @@ def _accumulation(function: Callable[..., Any]) -> Callable[..., Array]:
 sum, prod = _accumulation(np.sum), _accumulation(np.prod)
 
 
-def var(data: Array, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Array:
+def var(data: Array, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Array:
     return np.asarray(np.var(data, axis=axes_of(axis), keepdims=keepdims, ddof=ddof))
 
 
@@ -44,7 +44,7 @@ def argmin(data: Array, axis: int | None = None, keepdims: bool = False, dtype: 
     return np.asarray(np.argmin(data, axis, keepdims=keepdims)).astype(dtype)
 
 
-def std(data: Array, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Array:
+def std(data: Array, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Array:
     return np.asarray(np.std(data, axis=axes_of(axis), keepdims=keepdims, ddof=ddof))
 
 

@@ -28,3 +28,13 @@ def topk(data: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Arr
 
 def searchsorted(data: Array, values: Array, side: Any = "left", dtype: str = "int64") -> Array:
     return np.asarray(np.searchsorted(data, values, side)).astype(dtype)
+
+
+def mode(data: Array, axis: int = -1, keepdims: bool = False) -> tuple[Array, Array]:
+    lines = np.moveaxis(data, axis, -1)
+    values, places = np.zeros(lines.shape[:-1], data.dtype), np.zeros(lines.shape[:-1], np.int64)
+    for at in np.ndindex(*lines.shape[:-1]):
+        found, counts = np.unique(lines[at], return_counts=True)
+        values[at] = found[np.argmax(counts)]
+        places[at] = np.flatnonzero(lines[at] == values[at])[-1]
+    return (np.expand_dims(values, axis), np.expand_dims(places, axis)) if keepdims else (values, places)

@@ -15,26 +15,6 @@ def _of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
     return np.vectorize(function, otypes=[np.float64])
 
 
-def _lgamma(x: float) -> float:
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
-
-
-def _digamma(x: float) -> float:
-    """The recurrence up to 20, then the asymptotic series."""
-    if x == 0 or math.isnan(x):
-        return math.copysign(math.inf, -x) if x == 0 else x
-    if x < 0:
-        fraction = x - math.floor(x)
-        return math.nan if fraction == 0 else _digamma(1 - x) - math.pi / math.tan(math.pi * fraction)
-    steps: list[float] = []
-    while x < 20:
-        steps.append(-1 / x)
-        x += 1
-    rest = 1 / (x * x)
-    series = rest * (1 / 12 - rest * (1 / 120 - rest * (1 / 252 - rest * (1 / 240 - rest / 132))))
-    return math.log(x) - 1 / (2 * x) - series + math.fsum(steps)
-
-
 def _erf_inv(y: float) -> float:
     """By halving an interval."""
     if not abs(y) < 1:
@@ -47,7 +27,27 @@ def _erf_inv(y: float) -> float:
     return math.copysign(low, y)
 
 
+def _erfcx(x: float) -> float:
+    """By the asymptotic series where erfc is small."""
+    if x < 20:
+        return math.exp(x * x) * math.erfc(x) if x > -26 else math.inf
+    return sum((-1) ** k * math.prod(range(1, 2 * k, 2)) / (2 * x * x) ** k for k in range(8)) / (
+        x * math.sqrt(math.pi)
+    )
+
+
+def _ndtri(y: float) -> float:
+    """By halving an interval."""
+    if not 0 < y < 1:
+        return math.copysign(math.inf, y - 0.5) if y in (0, 1) else math.nan
+    low, high = -40.0, 40.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erfc(-middle / math.sqrt(2)) / 2 < y else (low, middle)
+    return low
+
+
 erfc: Final = _of_numbers(math.erfc)
-lgamma: Final = _of_numbers(_lgamma)
-digamma: Final = _of_numbers(_digamma)
+erfcx: Final = _of_numbers(_erfcx)
+ndtri: Final = _of_numbers(_ndtri)
 erf_inv: Final = _of_numbers(_erf_inv)
