@@ -50,7 +50,7 @@ from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural")
+FAMILIES: Final = ("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural", "quantized")
 """The modules that register converters."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
