@@ -255,6 +255,7 @@ def speed(threads: int, rounds: int) -> None:
 
 MAIN = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "net.h"
 
@@ -290,7 +291,7 @@ def random_net(products: int, depth: int) -> Any:
     with bb.function("main", [x]):
         for _ in range(products):
             weight = G.const(random.integers(0, 256, (depth, depth // 2), np.uint8))
-            scale = G.const(np.full((depth, depth // 32), depth**-0.5 / 8, np.float16))
+            scale = G.const((random.uniform(0.05, 0.15, (depth, depth // 32)) * depth**-0.5).astype(np.float16))
             x = bb.emit(G.dequantized_matmul(x, weight, scale, group_size=32))
         bb.emit_func_output(x)
     return bb.get()

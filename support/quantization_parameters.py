@@ -26,4 +26,4 @@ def parameter_error(numbers: ArrayLike, what: str, *, is_divisor: bool = False) 
     at = tuple(int(index) for index in np.argwhere(wrong)[0])
     found = array[at]
     place = "".join(f"[{index}]" for index in at)
-    return f"the {what}{place} must be finite{' and above 0' if is_divisor else ''}, is {found}"
+    return f"{what}{place} must be finite{' and above 0' if is_divisor else ''}, is {found}"

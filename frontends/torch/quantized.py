@@ -35,7 +35,7 @@ def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
     if isinstance(value, Value) and not isinstance(value.ssa.owner, ConstantOp):
         return
     numbers = array_of_constant(cast("ConstantOp", value.ssa.owner)) if isinstance(value, Value) else value
-    problem = parameter_error(numbers, what, is_divisor=divides)
+    problem = parameter_error(numbers, f"the {what}", is_divisor=divides)
     if problem is not None:
         raise UnsupportedError(problem)
 
