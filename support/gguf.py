@@ -85,7 +85,7 @@ def read_gguf(path: Path) -> dict[str, GgufTensor]:
     with path.open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
     reader = _Reader(path, content)
-    if reader.bytes(4, "the magic") != MAGIC:
+    if bytes(reader.bytes(len(MAGIC), "the magic")) != MAGIC:
         raise CompileError(f"'{path}' is no GGUF file: it does not begin with {MAGIC.decode()}")
     version = reader.number("I", "the version")
     if version not in _VERSIONS:

@@ -67,12 +67,6 @@ def _number(value: Scalar | Value) -> int:
     return value
 
 
-def _parameters(cx: Conversion, scale: Value | float, zero_point: Value | int | None, *, divides: bool = False) -> Any:
-    """Scale and zero point; without zero points 0."""
-    _checked(scale, "scale", divides=divides)
-    return scale, 0 if zero_point is None else zero_point
-
-
 # A scale for the tensor, or for each element of an axis
 
 
@@ -80,7 +74,7 @@ def _parameters(cx: Conversion, scale: Value | float, zero_point: Value | int | 
 def _quantize_per_tensor(
     cx: Conversion, x: Value, scale: Any, zero_point: Any, low: Any, high: Any, dtype: str
 ) -> Value:
-    scale, zero_point = _parameters(cx, scale, zero_point, divides=True)
+    _checked(scale, "scale", divides=True)
     found = apply("quantize", cast_to(x, "float32"), _flat(scale), _flat(zero_point), dtype=dtype)
     return _limited(found, low, high)
 
@@ -94,7 +88,7 @@ def _dequantize_per_tensor(cx: Conversion, q: Value, scale: Any, zero_point: Any
 def _quantize_per_channel(
     cx: Conversion, x: Value, scales: Value, zero_points: Value, axis: int, low: int, high: int, dtype: str
 ) -> Value:
-    _parameters(cx, scales, zero_points, divides=True)
+    _checked(scales, "scale", divides=True)
     return _limited(
         apply("quantize", cast_to(x, "float32"), scales, zero_points, axis=axis % x.ndim, dtype=dtype), low, high
     )
@@ -111,7 +105,7 @@ def _dequantize_per_channel(
 # A scale for each row, or for each group of a row
 
 
-def _rounded(cx: Conversion, x: Value, scale: Value, zero_point: Value, low: int, high: int, dtype: str) -> Value:
+def _rounded(x: Value, scale: Value, zero_point: Value, low: int, high: int, dtype: str) -> Value:
     """`round(x * (1 / scale) + zero_point)` of operands that broadcast, as PyTorch computes it for rows and groups."""
     _checked(scale, "scale", divides=True)
     wide = "float64" if scale.dtype == "float64" else "float32"
@@ -124,7 +118,7 @@ def _rounded(cx: Conversion, x: Value, scale: Value, zero_point: Value, low: int
 def _quantize_per_token(
     cx: Conversion, x: Value, scales: Value, zero_points: Value, low: int, high: int, dtype: str
 ) -> Value:
-    return _rounded(cx, x, scales, zero_points, low, high, dtype)
+    return _rounded(x, scales, zero_points, low, high, dtype)
 
 
 @register(f"{_LIBRARY}.dequantize_per_token.default")
@@ -150,8 +144,8 @@ def _quantize_per_channel_group(
 ) -> Value:
     rows, groups, size = _groups(x, scales, group_size)
     data = apply("reshape", x, (rows, groups, size))
-    parameters = [_flat(p, (rows, groups, 1)) for p in (scales, zero_points)]
-    return apply("reshape", _rounded(cx, data, *parameters, low, high, dtype), (rows, groups * size))
+    scale, zero = (_flat(p, (rows, groups, 1)) for p in (scales, zero_points))
+    return apply("reshape", _rounded(data, scale, zero, low, high, dtype), (rows, groups * size))
 
 
 @register(f"{_LIBRARY}.dequantize_per_channel_group.default")
@@ -183,21 +177,22 @@ def _dequantized(
     shape = known(q.shape)
     if len(blocks) != q.ndim:
         raise UnsupportedError(f"blocks of {len(blocks)} axes, but the integers have shape {show_shape(q.shape)}")
-    scale, zero_point = _parameters(cx, scale, zero_point)
+    _checked(scale, "scale")
+    zeros = 0 if zero_point is None else zero_point
     counts = [_count(extent, block) for extent, block in zip(shape, blocks, strict=True)]
     options: dict[str, Any] = {} if cx.dtype == "float32" else {"dtype": cx.dtype}
     separate = [axis for axis, count in enumerate(counts) if count != 1]
     if not separate or not isinstance(scale, Value):
-        return apply("dequantize", q, _flat(scale), _flat(zero_point), **options)
+        return apply("dequantize", q, _flat(scale), _flat(zeros), **options)
     if len(separate) == 1 and blocks[separate[0]] == 1:
         (axis,) = separate
-        return apply("dequantize", q, *_shaped(scale, zero_point, (shape[axis],)), axis=axis, **options)
+        return apply("dequantize", q, *_shaped(scale, zeros, (shape[axis],)), axis=axis, **options)
     grouped = [axis for axis, block in enumerate(blocks) if block != 1]
     if len(grouped) <= 1 and all(isinstance(blocks[axis], int) for axis in grouped):
         axis = grouped[0] if grouped else q.ndim - 1
-        parameters = _shaped(scale, zero_point, counts)
+        parameters = _shaped(scale, zeros, counts)
         return apply("dequantize", q, *parameters, axis=axis, group_size=blocks[axis], **options)
-    return _dequantized_blocks(q, scale, zero_point, counts, blocks, cx.dtype)
+    return _dequantized_blocks(q, scale, zeros, counts, blocks, cx.dtype)
 
 
 def _shaped(scale: Value, zero_point: Value | int, shape: Sequence[KnownExtent]) -> list[Value]:
@@ -246,14 +241,14 @@ def _extremes(x: Value, axis: int | None) -> tuple[Value, Value]:
     return apply("minimum", low, zero), apply("maximum", high, zero)
 
 
-def _scale_of(cx: Conversion, reach: Value, steps: float, eps: float) -> Value:
+def _scale_of(reach: Value, steps: float, eps: float) -> Value:
     return apply("maximum", apply("divide", reach, const(steps, reach.dtype)), const(eps, reach.dtype))
 
 
 @register(f"{_LIBRARY}.choose_qparams.tensor")
 def _choose_qparams(cx: Conversion, x: Value, low: int, high: int, eps: float, dtype: str) -> tuple[Value, Value]:
     least_, greatest_ = _extremes(cast_to(x, "float32"), None)
-    scale = _scale_of(cx, apply("subtract", greatest_, least_), float(high - low), eps)
+    scale = _scale_of(apply("subtract", greatest_, least_), float(high - low), eps)
     zero = apply("subtract", const(float(low), "float32"), apply("round", apply("divide", least_, scale)))
     zero = apply("clip", zero, float(low), float(high))
     return _as_results(cx, scale, zero)
@@ -265,7 +260,7 @@ def _choose_qparams_symmetric(
 ) -> tuple[Value, Value]:
     least_, greatest_ = _extremes(cast_to(x, "float32"), None)
     reach = apply("maximum", apply("negative", least_), greatest_)
-    scale = _scale_of(cx, reach, (high - low) / 2, eps)
+    scale = _scale_of(reach, (high - low) / 2, eps)
     return _as_results(cx, scale, const(128.0 if dtype == "uint8" else 0.0, "float32"))
 
 
@@ -283,7 +278,7 @@ def _choose_qparams_per_token(cx: Conversion, x: Value, dtype: str) -> tuple[Val
 def _choose_qparams_per_token_asymmetric(cx: Conversion, x: Value, dtype: str) -> tuple[Value, Value]:
     low, high = -128.0, 127.0
     least_, greatest_ = _extremes(cast_to(x, "float32"), -1)
-    scale = _scale_of(cx, apply("subtract", greatest_, least_), high - low, 2.0**-23)
+    scale = _scale_of(apply("subtract", greatest_, least_), high - low, 2.0**-23)
     below, above = apply("divide", least_, scale), apply("divide", greatest_, scale)
     error = apply("add", apply("add", below, const(low, "float32")), apply("add", above, const(high, "float32")))
     zero = apply(
@@ -344,9 +339,8 @@ def _rows(cx: Conversion, weight: Value, scales: Value, zero_points: Value | Non
     if not isinstance(depth, int) or not isinstance(groups, int) or not groups or depth % groups:
         raise UnsupportedError(f"{groups} groups do not divide rows of {depth} weights")
     ends = [*known(indices.shape), groups]
-    parameters = [None if p is None else _flat(taken(p), ends) for p in (scales, zero_points)]
-    blocks = [1] * indices.ndim + [depth // groups]
-    return _dequantized(cx, rows, cast("Value", parameters[0]), cast("Value | None", parameters[1]), blocks)
+    zeros = None if zero_points is None else _flat(taken(zero_points), ends)
+    return _dequantized(cx, rows, _flat(taken(scales), ends), zeros, [1] * indices.ndim + [depth // groups])
 
 
 def _embedding(name: str, bits: int) -> None:
