@@ -44,6 +44,8 @@ ROUNDINGS: dict[str, dict[str, Any]] = {
     "int4, groups of 32": {"weights": "int4", "group": 32},
     "int4, groups of 32, zero points": {"weights": "int4", "group": 32, "symmetric": False},
 }
+WRITER = "int4, groups of 32"
+"""The rounding with which the model writes text."""
 
 
 def documentation() -> Array:
@@ -77,7 +79,7 @@ def trained(config: Config, text: Array, steps: int, batch: int = BATCH) -> Deco
         optimizer.step()
         schedule.step()
         if step % 100 == 0 or step == steps - 1:
-            print(f"  step {step}: {float(loss):.3f}")
+            print(f"  step {step}: {loss.item():.3f}")
     return decoder.eval()
 
 
@@ -178,19 +180,19 @@ def main() -> None:
     builds: dict[str, Callable[..., Any]] = {"float32": weft.build(growing)["main"]}
     builds["bfloat16"] = weft.build(growing, precision="bf16")["main"]
     for name, rounding in ROUNDINGS.items():
-        rounded = weft.quantize(growing, **rounding)
-        builds[name] = weft.build(rounded.mod, specialize=single_letters(growing))["main"]
+        versions = single_letters(growing) if name == WRITER else None
+        builds[name] = weft.build(weft.quantize(growing, **rounding).mod, specialize=versions)["main"]
     for name, run in builds.items():
         print(f"{name:32} {perplexity(config, run, held_out, arguments.windows):10.4f}")
 
     step = weft.build(in_place, donate=caches, specialize=single_letters(in_place))["main"]
-    small = weft.quantize(in_place, weights="int4", group=32)
+    small = weft.quantize(in_place, **ROUNDINGS[WRITER])
     small_step = weft.build(small.mod, donate=caches, specialize=single_letters(in_place))["main"]
     capacity = len(PROMPT) + arguments.letters + 1
     sessions: dict[str, Growth | Capacity] = {
         "float32, growing caches": Growth(config, builds["float32"]),
         "float32, caches in place": Capacity(config, step, capacity),
-        "int4, growing caches": Growth(config, builds["int4, groups of 32"]),
+        "int4, growing caches": Growth(config, builds[WRITER]),
         "int4, caches in place": Capacity(config, small_step, capacity),
     }
     other = onnxruntime_runner(decoder)
