@@ -45,9 +45,9 @@ def bind_weights(
     Floats of another type than the parameter are cast. Quantized tensors of GGUF (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay
     integers with scales: products and gathers of rows read these, other operators dequantize them in each call.
 
-    Raises `CompileError` for a file that is no such file, is cut off, or has tensors outside of it; for a name that
-    the function or the file lacks; for shapes that differ; for a type of GGUF that weft does not read, with the
-    tensor; and for scales that are not finite. `OSError` if the file cannot be read.
+    Raises `CompileError` if the file has another format, is cut off, or has tensors outside of it; if the function or
+    the file lacks a name; if shapes differ; and, with the tensor, if weft does not read its type or a scale is not
+    finite. `OSError` if the file cannot be read.
     """
     from xdsl.context import Context
     from xdsl.dialects.func import FuncOp

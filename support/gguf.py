@@ -80,7 +80,7 @@ class GgufTensor:
 
 def read_gguf(path: Path) -> dict[str, GgufTensor]:
     """The tensors of a file, mapped. Raises `CompileError` for a file of another format, for one that is cut off, and
-    for tensors that lie outside of it; `OSError`."""
+    for tensors outside of it; `OSError`."""
     size = path.stat().st_size
     with path.open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")

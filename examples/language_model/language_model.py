@@ -84,7 +84,7 @@ def trained(config: Config, text: Array, steps: int, batch: int = BATCH) -> Deco
 
 
 def perplexity(config: Config, run: Callable[..., Sequence[Any]], text: Array, windows: int) -> float:
-    """The perplexity of the letters of the first `windows` windows of a text, each but the first of its window."""
+    """The perplexity of the letters of the first `windows` windows of a text, except the first of each window."""
     ids = text[: windows * config.context].reshape(windows, config.context)
     past = [cache.numpy() for cache in empty_caches(config, windows, 0)]
     scores = np.asarray(run(ids, *past, *past)[0], np.float64)[:, :-1]
