@@ -97,3 +97,36 @@ func.func @cast(%x: tensor<3x4xf32>) -> tensor<3x1xf32> {
   %y = graph.matmul %x, %w : tensor<3x4xf32>, tensor<4x1xf32>
   func.return %y : tensor<3x1xf32>
 }
+
+// -----
+
+// Rows of a table of 4 bits: two integers share a byte, and the rows alone are dequantized.
+// CHECK-LABEL: func.func @rows
+// CHECK-NEXT:    %q = graph.constant dense<{{\[\[}}33, 103], [50, 118]]> : tensor<2x2xui8>
+// CHECK-NEXT:    [[ROWS:%\w+]] = graph.take %q, %i {axis = 0 : i64, mode = "fast"}
+// CHECK:         graph.repeat [[ROWS]] {repeats = 2 : i64, axis = 1 : i64}
+// CHECK:         graph.bitwise_and
+// CHECK:         graph.take %s, %i
+// CHECK:         graph.dequantize {{.*}} {axis = 1 : i64, group_size = 2 : i64}
+func.func @rows(%i: tensor<3xi64>) -> tensor<3x4xf32> {
+  %q = graph.constant dense<[[1, 2, 7, 6], [2, 3, 6, 7]]> : tensor<2x4xui4>
+  %s = graph.constant dense<[[0.5, 2.0], [1.0, 4.0]]> : tensor<2x2xf32>
+  %z = graph.constant dense<[[0.5, 1.5], [0.0, 8.0]]> : tensor<2x2xf32>
+  %w = graph.dequantize %q, %s, %z {axis = 1, group_size = 2} : tensor<2x4xui4>, tensor<2x2xf32>, tensor<2x2xf32>
+  %y = graph.take %w, %i {axis = 0, mode = "fast"} : tensor<2x4xf32>, tensor<3xi64>
+  func.return %y : tensor<3x4xf32>
+}
+
+// -----
+
+// Rows with a scale each are no groups of a row; they are dequantized as before.
+// CHECK-LABEL: func.func @rows_left
+// CHECK-NOT:     graph.repeat
+// CHECK:         graph.take %w
+func.func @rows_left(%i: tensor<3xi64>) -> tensor<3x4xf32> {
+  %q = graph.constant dense<3> : tensor<2x4xi8>
+  %s = graph.constant dense<[0.5, 2.0, 1.0, 4.0]> : tensor<4xf32>
+  %w = graph.dequantize %q, %s {axis = 1} : tensor<2x4xi8>, tensor<4xf32>
+  %y = graph.take %w, %i {axis = 0, mode = "fast"} : tensor<2x4xf32>, tensor<3xi64>
+  func.return %y : tensor<3x4xf32>
+}
