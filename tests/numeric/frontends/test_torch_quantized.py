@@ -248,7 +248,7 @@ def torchao_configs() -> Any:
 
 def rewritten(module: Any) -> str:
     """A module after the rewrites that look for integers."""
-    for each in (GraphInferTypesPass(), GraphSimplifyPass(), GraphRewritePass(("dequantized",))):
+    for each in (GraphInferTypesPass(), GraphSimplifyPass(), GraphRewritePass(("quantized", "dequantized"))):
         each.apply(Context(), module)
     return str(module)
 
@@ -274,6 +274,28 @@ def test_models_of_torchao(name: str, dtype: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ("int4 weights", "int8 data, int8 weights"))
+def test_a_llama_of_transformers(name: str) -> None:
+    """A decoder of two layers for any number of tokens."""
+    transformers, torchao = pytest.importorskip("transformers"), pytest.importorskip("torchao.quantization")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=96, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, use_cache=False,
+    )  # fmt: skip
+    model = transformers.LlamaForCausalLM(config).eval()
+    torchao.quantize_(model, torchao_configs()[name][0])
+    ids = torch.randint(0, 96, (2, 7))
+    with torch.no_grad():
+        wanted = model(ids).logits
+        program = torch.export.export(model, (ids,), dynamic_shapes={"input_ids": {1: torch.export.Dim("n", min=2)}})
+        found = weft.compile(program)(ids).logits
+    steps = 1e-5 if name == "int4 weights" else 2e-2
+    torch.testing.assert_close(found, wanted, rtol=0, atol=steps * float(wanted.abs().max()))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("is_dynamic", (False, True))
 def test_models_of_pt2e(is_dynamic: bool) -> None:
     """Models that the quantizer for x86 annotated: convolutions and products of bytes, static and dynamic."""
@@ -293,6 +315,9 @@ def test_models_of_pt2e(is_dynamic: bool) -> None:
     converted = steps.convert_pt2e(prepared)
     with torch.no_grad():
         wanted, exact = converted(x), model(x)
-        found = weft.compile(torch.export.export(converted, (x,)))(x)
+        program = torch.export.export(converted, (x,))
+        found = weft.compile(program)(x)
+    products = rewritten(weft.from_torch(program)).count('out_dtype = "int32"')
+    assert products == (0 if is_dynamic else 3)
     error = float((found - wanted).abs().max())
     assert error <= 0.2 * float((wanted - exact).abs().max()) + 1e-5 * float(exact.abs().max())
