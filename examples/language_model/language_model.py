@@ -45,7 +45,8 @@ ROUNDINGS: dict[str, dict[str, Any]] = {
     "int4, groups of 32, zero points": {"weights": "int4", "group": 32, "symmetric": False},
 }
 WRITER = "int4, groups of 32"
-"""The rounding with which the model writes text."""
+WRITERS = ("float32", WRITER)
+"""The weights with which the model writes text."""
 
 
 def documentation() -> Array:
@@ -177,13 +178,13 @@ def main() -> None:
     growing, in_place, caches = modules(decoder)
 
     print(f"\n{'weights':32} {'perplexity':>10}")
-    builds: dict[str, Callable[..., Any]] = {"float32": weft.build(growing)["main"]}
-    builds["bfloat16"] = weft.build(growing, precision="bf16")["main"]
-    for name, rounding in ROUNDINGS.items():
-        versions = single_letters(growing) if name == WRITER else None
-        builds[name] = weft.build(weft.quantize(growing, **rounding).mod, specialize=versions)["main"]
-    for name, run in builds.items():
-        print(f"{name:32} {perplexity(config, run, held_out, arguments.windows):10.4f}")
+    builds: dict[str, Callable[..., Any]] = {}
+    for name in ("float32", "bfloat16", *ROUNDINGS):
+        precision = "bf16" if name == "bfloat16" else ""
+        module = weft.quantize(growing, **ROUNDINGS[name]).mod if name in ROUNDINGS else growing
+        versions = single_letters(growing) if name in WRITERS else ()
+        builds[name] = weft.build(module, precision=precision, specialize=versions)["main"]
+        print(f"{name:32} {perplexity(config, builds[name], held_out, arguments.windows):10.4f}", flush=True)
 
     step = weft.build(in_place, donate=caches, specialize=single_letters(in_place))["main"]
     small = weft.quantize(in_place, **ROUNDINGS[WRITER])
