@@ -158,7 +158,7 @@ def onnxruntime_runner(decoder: Decoder) -> Callable[..., Sequence[Any]] | None:
         warnings.simplefilter("ignore")
         file = Path(folder) / "model.onnx"
         torch.onnx.export(exported(decoder, in_place=False), (), str(file), dynamo=True, verbose=False)
-        session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     names = [argument.name for argument in session.get_inputs()]
     return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
 

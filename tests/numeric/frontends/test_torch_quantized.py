@@ -317,7 +317,5 @@ def test_models_of_pt2e(is_dynamic: bool) -> None:
         wanted, exact = converted(x), model(x)
         program = torch.export.export(converted, (x,))
         found = weft.compile(program)(x)
-    products = rewritten(weft.from_torch(program)).count('out_dtype = "int32"')
-    assert products == (0 if is_dynamic else 3)
     error = float((found - wanted).abs().max())
     assert error <= 0.2 * float((wanted - exact).abs().max()) + 1e-5 * float(exact.abs().max())
