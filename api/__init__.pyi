@@ -11,6 +11,7 @@ from weft.analysis.structural_equality import assert_structural_equal as assert_
 from weft.analysis.structural_equality import structural_equal as structural_equal
 from weft.dialects.element_types import register_element_type as register_element_type
 from weft.dialects.levels import register_operation as register_operation
+from weft.driver.bind_weights import bind_weights as bind_weights
 from weft.driver.build import build as build
 from weft.driver.build import schedule_of as schedule_of
 from weft.driver.jax_models import jax_jit as jax_jit

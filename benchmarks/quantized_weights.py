@@ -2,6 +2,7 @@
 
     python benchmarks/quantized_weights.py accuracy           # trains for a minute or two
     python benchmarks/quantized_weights.py speed --threads 1  # with onnxruntime where it is installed
+    python benchmarks/quantized_weights.py memory --products 30
 
 The model predicts the next character of Python's own documentation strings from the 16 characters before it, by a net
 of three layers that NumPy trains. Products are measured with weights beyond the caches: each call takes other ones, and
@@ -12,11 +13,15 @@ from __future__ import annotations
 
 import argparse
 import pkgutil
+import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -248,17 +253,87 @@ def speed(threads: int, rounds: int) -> None:
         print(f"| {rows} | {bits} | {group} | {ours_text} | {times[2]} | {times[3]} | {bandwidth:.1f} |", flush=True)
 
 
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "net.h"
+
+static void peak(void) {
+  char line[256];
+  FILE *status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status))
+    if (!strncmp(line, "VmHWM:", 6)) printf("%ld ", strtol(line + 6, 0, 10));
+  if (status) fclose(status);
+}
+
+static float x[64 * DEPTH], y[64 * DEPTH];
+
+int main(int count, char **arguments) {
+  const char *error = count > 1 ? weft_load_weights(arguments[1]) : "no file";
+  if (error) { puts(error); return 1; }
+  peak();
+  weft_function_main(x, y, 1);
+  peak();
+  for (int i = 0; i < 64 * DEPTH; i++) x[i] = (float)(i % 13) - 6.0f;
+  weft_function_main(x, y, 64);
+  peak();
+  return 0;
+}
+"""
+"""Prints the peak of the resident memory in KiB after the weights are loaded, a product of one row, and one of 64."""
+
+
+def random_net(products: int, depth: int) -> Any:
+    """Products of weights of 4 bits in groups of 32 with scales of float16, made without floats."""
+    random, bb = np.random.default_rng(0), G.BlockBuilder()
+    x = G.var("x", ("m", depth))
+    with bb.function("main", [x]):
+        for _ in range(products):
+            weight = G.const(random.integers(0, 256, (depth, depth // 2), np.uint8))
+            scale = G.const((random.uniform(0.05, 0.15, (depth, depth // 32)) * depth**-0.5).astype(np.float16))
+            x = bb.emit(G.dequantized_matmul(x, weight, scale, group_size=32))
+        bb.emit_func_output(x)
+    return bb.get()
+
+
+def resident_memory(products: int, folder: Path, depth: int = 4096) -> tuple[int, list[int]]:
+    """The bytes of the weights of a C program, and its `VmHWM` in bytes as `MAIN` prints it."""
+    library = weft.build(random_net(products, depth), target="llvm -num-threads=1", specialize={"m": [1]})
+    weights, source = folder / "net.weights", folder / "net.c"
+    for name in ("net.h", "net.o"):
+        library.export(folder / name, weights=weights)
+    source.write_text(MAIN.replace("DEPTH", str(depth)))
+    program = folder / "net"
+    command = ["cc", "-O1", f"-I{folder}", source, folder / "net.o", "-o", program, "-lm", "-lpthread"]
+    subprocess.run(command, check=True)
+    printed = subprocess.run([program, weights], check=True, capture_output=True, text=True).stdout
+    return weights.stat().st_size, [int(number) << 10 for number in printed.split()]
+
+
+def memory(products: int) -> None:
+    with TemporaryDirectory() as folder:
+        size, peaks = resident_memory(products, Path(folder))
+    print(f"{products * 4096 * 4096 / 1e6:.0f} million parameters, {size} bytes of weights")
+    for what, peak in zip(("weights loaded", "one row", "64 rows"), peaks, strict=True):
+        print(f"{what:16} {peak / 1024:10.0f} KiB  {peak / size:.3f}")
+    print(f"peak while building: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} KiB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("accuracy", "speed"))
+    parser.add_argument("part", choices=("accuracy", "speed", "memory"))
     parser.add_argument("--steps", type=int, default=1500, help="of training (default 1500)")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10, help="of measurements (default 10)")
+    parser.add_argument("--products", type=int, default=30, help="of the net whose memory is measured (default 30)")
     arguments = parser.parse_args()
     if arguments.part == "accuracy":
         accuracy(arguments.steps)
-    else:
+    elif arguments.part == "speed":
         speed(arguments.threads, arguments.rounds)
+    else:
+        memory(arguments.products)
 
 
 if __name__ == "__main__":

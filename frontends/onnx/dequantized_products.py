@@ -7,6 +7,7 @@ from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.quantization import check_parameter
 from weft.frontends.onnx.registry import defines
 
 
@@ -58,6 +59,9 @@ def _matmul_nbits(
         raise node.refuse(f"attribute 'accuracy_level' = {accuracy_level} must be 0 to 4")
     if A.ndim == 0 or not node.equal(A.shape[-1], K):
         raise node.refuse(f"input 'A' of shape {show_shape(A.shape)} must have K = {K} elements in its last axis")
+    for index in (2, 3):
+        if node.has(index):
+            check_parameter(node, index)
     groups, blob = -(-K // block_size), block_size * bits // 8
     if B.dtype != "uint8" or B.shape not in ((N, groups, blob), (N, groups * blob)):
         wanted = f"({N}, {groups}, {blob})"

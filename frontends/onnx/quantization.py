@@ -12,6 +12,7 @@ from weft.frontends.onnx.neural import Window, convolved, kernel_of, with_bias
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
+from weft.support.quantization_parameters import parameter_error
 
 _LIMITS = {"int2": (-2.0, 1.0), "int4": (-8.0, 7.0), "uint2": (0.0, 3.0), "uint4": (0.0, 15.0)}
 _NARROW = ("int8", "int16", "uint8", "uint16")
@@ -28,6 +29,15 @@ def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
 def single(value: Value) -> Value:
     """A tensor of one number without axes; others as they are."""
     return ops.reshape(value, ()) if value.ndim and all(extent == 1 for extent in value.shape) else value
+
+
+def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None:
+    """Raises `Refusal` for scales that are known and not finite, or not above 0 if numbers are divided by them."""
+    item = node.item(index)
+    if isinstance(item, Known) and not item.is_symbolic:
+        problem = parameter_error(item.array, f"input {node.input_name(index)}", is_divisor=is_divisor)
+        if problem is not None:
+            raise node.refuse(problem)
 
 
 def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: int) -> Value:
@@ -56,6 +66,7 @@ def _quantize(
     precision: int = 0,
     saturate: bool = True,
 ) -> Item:
+    check_parameter(node, 1, is_divisor=True)
     scale, zero = single(scale), None if zero is None else single(zero)
     if precision not in (0, 1):
         raise node.refuse(f"attribute 'precision' = {precision} is not supported")
@@ -82,6 +93,7 @@ def _quantize(
 def _dequantize(
     node: Node, data: Value, scale: Value, zero: Value | None = None, *, output_dtype: int = 0, block_size: int = 0
 ) -> Item:
+    check_parameter(node, 1)
     scale, zero = single(scale), None if zero is None else single(zero)
     dtype = (node.element_type("output_dtype") if output_dtype else None) or scale.dtype
     axis, block = _axis_of(node, scale, data), block_size
@@ -97,6 +109,8 @@ def _dequantize(
 
 def _parameters(node: Node, *indices: int) -> list[Value]:
     """Scales, as float32, and zero points."""
+    for index in indices:
+        check_parameter(node, index)
     found = [single(node.value(index)) for index in indices]
     return [ops.cast(value, "float32") if value.dtype in ("float16", "bfloat16") else value for value in found]
 

@@ -53,7 +53,8 @@ from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
 FAMILIES: Final = (
-    *("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural", "linear_algebra", "copies"),
+    *("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural", "linear_algebra"),
+    *("quantized", "copies"),
 )
 """The modules that register converters; the last one repeats some."""
 for _family in FAMILIES:

@@ -1,9 +1,11 @@
-"""Rules that let products with dequantized constant weights read the weights as they are stored.
+"""Rules that let products with dequantized constant weights, and gathers of rows, read the weights as they are stored.
 
 %w = graph.dequantize %q, %scale {axis = 0, group_size = 32} : tensor<64x16xi4>, tensor<2x16xf32>
 %y = graph.matmul %x, %w : tensor<1x64xf32>, tensor<64x16xf32>
 // becomes
 %y = graph.dequantized_matmul %x, %q8, %s {group_size = 32} : tensor<1x64xf32>, tensor<16x32xui8>, tensor<16x2xf32>
+
+Constants of bytes that a cast makes floats are weights with the scale 1. Bytes that 4 bits hold are stored in 4 bits.
 """
 
 from __future__ import annotations
@@ -12,14 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.analysis.graph_patterns import arguments_of
 from weft.dialects.element_types import is_unsigned
-from weft.dialects.graph import ConstantOp
 from weft.passes.graph.operator_properties import channel_axes
-from weft.passes.graph.operators import dtype_of, made, made_constant, source_of, type_of
+from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, source_of, type_of
+from weft.passes.graph.quantized_products import known_array
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
@@ -31,6 +33,8 @@ FLOATS: Final = ("float32", "float16", "bfloat16")
 """The types of products whose weights may be quantized, and of scales."""
 _WORD: Final = 32
 """Bits of which a group is a multiple."""
+_SIGNED_NARROW: Final = 128 - 8
+"""The least of the bytes that stand for the integers -8 to 7."""
 _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 
@@ -49,6 +53,15 @@ class _Weights:
     names: tuple[str | None, ...]
     """The names of the integers, scales and zero points."""
 
+    @property
+    def narrowed(self) -> _Weights | None:
+        """Weights of 8 bits as ones of 4, if 16 consecutive integers contain them and their zero points; else None."""
+        values = (self.integers, *(() if self.zero_point.dtype.kind == "f" else (self.zero_point,)))
+        for first in (_SIGNED_NARROW, 0, int(self.integers.min(initial=255))):
+            if self.bits == 8 and all(v.size and v.min() >= first and v.max() < first + 16 for v in values):
+                return replace(self, integers=self.integers - first, zero_point=self.zero_point - first, bits=4)
+        return None
+
     def transposed(self) -> _Weights:
         axis = None if self.axis is None else 1 - self.axis
         return replace(self, integers=self.integers.T, scale=self.scale.T, zero_point=self.zero_point.T, axis=axis)
@@ -60,18 +73,20 @@ def _weights(value: SSAValue) -> _Weights | None:
     if view is not None:
         inner = _weights(view.operands[0])
         return None if inner is None else inner.transposed()
-    op = source_of(value, "dequantize")
+    op = source_of(value, "dequantize", "cast")
     bits = None if op is None else _BITS.get(dtype_of(op.operands[0]))
     if op is None or bits is None or type_of(value).get_num_dims() != 2:
         return None
+    if op.name == "graph.cast":
+        return _cast_integers(op, bits)
     operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
-    arrays = [None if value is None else _elements(value) for value in operands]
+    arrays = [None if value is None else known_array(value) for value in operands]
     integers, scale, zero = arrays
     if integers is None or scale is None or (operands[2] is not None and zero is None):
         return None
     arguments = arguments_of(op)
     axis, group = cast("int | None", arguments["axis"]), cast("int | None", arguments["group_size"])
-    offset = 0 if is_unsigned(type_of(op.operands[0]).element_type) else 1 << (bits - 1)
+    offset = _offset(op.operands[0], bits)
 
     def spread(parameter: Array) -> Array:
         if parameter.ndim == 2:
@@ -80,7 +95,8 @@ def _weights(value: SSAValue) -> _Weights | None:
 
     import numpy as np
 
-    zeros = spread(np.zeros(()) if zero is None else zero).astype(np.int64) + offset
+    zeros = spread(np.zeros((), np.int64) if zero is None else zero)
+    zeros = zeros.astype(np.float64 if zeros.dtype.kind == "f" else np.int64) + offset
     scales = cast("SSAValue", operands[1])
     return _Weights(
         (integers.astype(np.int16) + offset).astype(np.uint8),
@@ -94,8 +110,21 @@ def _weights(value: SSAValue) -> _Weights | None:
     )
 
 
-def _elements(value: SSAValue) -> Array | None:
-    return array_of_constant(value.owner) if isinstance(value.owner, ConstantOp) else None
+def _cast_integers(op: Operator, bits: int) -> _Weights | None:
+    """The weights that a cast of a constant to floats consists of: their scale is 1."""
+    import numpy as np
+
+    integers, offset = known_array(op.operands[0]), _offset(op.operands[0], bits)
+    if integers is None or dtype_of(op.results[0]) not in FLOATS:
+        return None
+    names = (op.operands[0].name_hint, None, None)
+    stored, zero = (integers.astype(np.int16) + offset).astype(np.uint8), np.full((1, 1), offset)
+    return _Weights(stored, np.ones((1, 1), np.float32), zero, bits, None, 1, f32, names)
+
+
+def _offset(integers: SSAValue, bits: int) -> int:
+    """The number that makes integers of a type unsigned."""
+    return 0 if is_unsigned(type_of(integers).element_type) else 1 << (bits - 1)
 
 
 def column_axis(op: Operation) -> int | None:
@@ -123,16 +152,20 @@ def _product(op: Operation) -> Replacement:
         return None
     if column == 1:
         weights = weights.transposed()
-    packed = packed_weights(
-        weights.integers, weights.scale, weights.zero_point, weights.bits, weights.axis, weights.group
-    )
-    if packed is None:
+    for candidate in filter(None, (weights.narrowed, weights)):
+        packed = packed_weights(
+            candidate.integers, candidate.scale, candidate.zero_point, candidate.bits, candidate.axis, candidate.group
+        )
+        if packed is not None:
+            weights = candidate
+            break
+    else:
         return None
     weight, scale, zero_point, group = packed
     constants = [
         made_constant(weight, _UI8).result,
         made_constant(scale, weights.scale_type).result,
-        None if zero_point is None else made_constant(zero_point, _UI8).result,
+        None if zero_point is None else made_constant(zero_point, _type_of_zeros(zero_point)).result,
     ]
     for constant, name in zip(constants, weights.names, strict=True):
         if constant is not None:
@@ -163,12 +196,65 @@ def packed_weights(
         return None
     groups = -(-depth // group)
     scales, zeros = (np.broadcast_to(p, (columns, groups)) for p in (scale, zero_point))
-    if zeros.min() < 0 or zeros.max() >> bits:
+    has_floats = zeros.dtype.kind == "f"
+    if not has_floats and (zeros.min() < 0 or zeros.max() >> bits):
         return None
     filled = np.pad(integers, ((0, 0), (0, groups * group - depth)))
-    stored = filled if bits == 8 else filled[:, 0::2] | filled[:, 1::2] << 4
+    stored = filled if bits == 8 else _halves_in_bytes(filled)
     default = bool((zeros == 1 << (bits - 1)).all())
-    return stored, np.ascontiguousarray(scales), None if default else zeros.astype(np.uint8), group
+    zeros = zeros.astype(np.float32 if has_floats else np.uint8)
+    return stored, np.ascontiguousarray(scales), None if default else zeros, group
 
 
-DEQUANTIZED: Final = (Rule(frozenset(("matmul", "dense")), _product),)
+def _halves_in_bytes(integers: Array) -> Array:
+    """Integers of 4 bits, two in a byte, the first in the low half."""
+    return integers[:, 0::2] | integers[:, 1::2] << 4
+
+
+def _type_of_zeros(zeros: Array) -> Attribute:
+    return f32 if zeros.dtype.kind == "f" else _UI8
+
+
+def _rows(op: Operation) -> Replacement:
+    """Rows of a dequantized table: the rows of the integers are dequantized. Two integers of 4 bits share a byte."""
+    import numpy as np
+
+    if not isinstance(op, Operator) or arguments_of(op)["axis"] != 0:
+        return None
+    weights = _weights(op.operands[0])
+    if weights is None or not weights.integers.size:
+        return None
+    weights = weights.narrowed or weights
+    rows, depth = weights.integers.shape
+    group = weights.group if weights.axis == 1 else depth
+    parameters = [weights.scale, weights.zero_point]
+    if weights.axis == 0 or (weights.axis is None and any(p.shape[1] > 1 for p in parameters)):
+        return None
+    scale, zeros = (np.broadcast_to(p, (rows, -(-depth // group))) for p in parameters)
+    mode = properties_of(op)
+
+    def taken(table: Array, element: Attribute, name: str | None) -> SSAValue:
+        constant = made_constant(np.ascontiguousarray(table), element).result
+        constant.name_hint = name
+        return made("take", [constant, op.operands[1]], **mode).results[0]
+
+    is_packed = weights.bits == 4 and depth % 2 == 0
+    integers = taken(_halves_in_bytes(weights.integers) if is_packed else weights.integers, _UI8, weights.names[0])
+    last = type_of(integers).get_num_dims() - 1
+    if is_packed:
+        shifts = made_constant(np.tile(np.array([0, 4], np.uint8), depth // 2), _UI8).result
+        both = made("repeat", [integers], repeats=2, axis=last).results[0]
+        moved = made("right_shift", [both, shifts]).results[0]
+        integers = made("bitwise_and", [moved, made_constant(np.asarray(15), _UI8).result]).results[0]
+    factors = taken(scale, weights.scale_type, weights.names[1])
+    if (zeros == zeros.flat[0]).all():
+        shift = made_constant(zeros[0, 0], _type_of_zeros(zeros)).result
+    else:
+        zeros = zeros if zeros.dtype.kind == "f" else zeros.astype(np.int16)
+        shift = taken(zeros, f32 if zeros.dtype.kind == "f" else i16, weights.names[2])
+    dtype = dtype_of(op.results[0])
+    options = {} if dtype == "float32" else {"dtype": dtype}
+    return made("dequantize", [integers, factors, shift], axis=last, group_size=group, **options)
+
+
+DEQUANTIZED: Final = (Rule(frozenset(("matmul", "dense")), _product), Rule(frozenset(("take",)), _rows))

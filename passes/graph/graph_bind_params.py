@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.constant_data import dense_attribute
@@ -23,6 +23,7 @@ from weft.dialects.graph_shapes import (
     show_shape,
 )
 from weft.passes.graph.functions import substitute_extents
+from weft.passes.graph.operators import detached_ops
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -121,11 +122,37 @@ def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[
 def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> None:
     declared = argument.type
     constant = ConstantOp(dense_attribute(array, declared.element_type))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType]
-    constant.location = function.location
     constant.result.name_hint = argument.name_hint
-    function.body.block.insert_op_before(constant, function.body.block.ops.first)  # pyright: ignore[reportArgumentType]
-    argument.replace_all_uses_with(constant.result)
+    _replace(function, argument, constant.result)
+
+
+def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None:
+    """Put the ops that compute `value` in the place of a parameter."""
+    first = function.body.block.ops.first
+    for op in detached_ops(value):
+        op.location = function.location
+        function.body.block.insert_op_before(op, first)  # pyright: ignore[reportArgumentType]
+    argument.replace_all_uses_with(value)
     function.body.block.erase_arg(argument)
+
+
+def bind_values(function: FuncOp, values: Mapping[str, SSAValue]) -> None:
+    """Replace parameters of a graph function by values of their types, whose ops have no place yet. Raises
+    `CompileError` for an unknown parameter and for another type."""
+    parameters = {a.name_hint: a for a in function.args if a.name_hint is not None}
+    name = function.sym_name.data
+    for parameter, value in values.items():
+        if parameter not in parameters:
+            raise CompileError.at(
+                function, f"@{name} has no parameter '{parameter}'{did_you_mean(parameter, parameters)}"
+            )
+        argument = parameters[parameter]
+        if argument.type != value.type:
+            raise CompileError.at(
+                function, f"parameter '{parameter}' of @{name} is {argument.type}, got a value of type {value.type}"
+            )
+        _replace(function, argument, value)
+    function.update_function_type()
 
 
 @dataclass(frozen=True)

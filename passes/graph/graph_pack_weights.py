@@ -76,11 +76,11 @@ def _packed(op: Operation, target: Target) -> Replacement:
     parameters = [value for value in (weight, scale, cast("SSAValue | None", zero_point)) if value is not None]
     if type_of(weight).get_num_dims() != 2 or not all(isinstance(value.owner, ConstantOp) for value in parameters):
         return None
+    _check(op, weight, scale, cast("SSAValue | None", zero_point))
     columns, size = type_of(weight).get_shape()
     is_integer = "compute_dtype" in op.properties
     if size % _WORD or not columns or (is_integer and columns % max(target.vector_bytes // 4, 1)):
         return None
-    _check(op, weight, scale, cast("SSAValue | None", zero_point))
     width = panel_width(columns, target)
 
     def packed(value: SSAValue | None) -> SSAValue | None:

@@ -72,7 +72,7 @@ class GraphRewritePass(ModulePass):
     | rules | what they do |
     |---|---|
     | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
-    | `dequantized` | products with dequantized constant weights read the weights as they are stored |
+    | `dequantized` | products with dequantized constants, and gathers of their rows, read the stored integers |
     | `activations` | gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
     | `norms` | layer norm, rms norm, softmax, log softmax, logsumexp; a norm takes the scale and shift behind it |
     | `attention` | softmax(q k^T * scale + mask) v recognised; a constant mask may be the causal one |

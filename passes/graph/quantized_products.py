@@ -60,12 +60,12 @@ def _viewed(view: Operator, array: Array) -> Array:
     return array.reshape(type_of(view.results[0]).get_shape())
 
 
-def _known(value: SSAValue) -> Array | None:
+def known_array(value: SSAValue) -> Array | None:
     """The elements of a constant, or of views of one; None for other values."""
     if isinstance(value.owner, ConstantOp):
         return array_of_constant(value.owner)
     view = source_of(value, ViewLike, "transpose")
-    array = None if view is None else _known(view.operands[0])
+    array = None if view is None else known_array(view.operands[0])
     return None if view is None or array is None else _viewed(view, array)
 
 
@@ -74,7 +74,7 @@ def _parameter(op: Operator, role: int) -> Array | None:
     import numpy as np
 
     value = cast("SSAValue | None", op.grouped(op.operands, op.properties)[role])
-    return np.asarray(0) if value is None else _known(value)
+    return np.asarray(0) if value is None else known_array(value)
 
 
 def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
@@ -112,7 +112,7 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
     op = source_of(value, "dequantize")
     if op is None or dtype_of(value) != "float32" or dtype_of(op.operands[0]) not in (*_NARROW, "int32"):
         return None
-    data, scale, zero = _known(op.operands[0]), _parameter(op, 1), _parameter(op, 2)
+    data, scale, zero = known_array(op.operands[0]), _parameter(op, 1), _parameter(op, 2)
     if data is None or scale is None or zero is None:
         return None
     shape, axis = [1] * data.ndim, cast("int | None", arguments_of(op)["axis"])
@@ -142,7 +142,7 @@ def _greatest_sum(sums: SSAValue) -> int | None:
     if not isinstance(op, Operator):
         return None
     if name_of(op) == "add":
-        greatest, bias = _greatest_sum(op.operands[0]), _known(op.operands[1])
+        greatest, bias = _greatest_sum(op.operands[0]), known_array(op.operands[1])
         return (
             None if greatest is None or bias is None else greatest + int(np.abs(bias.astype(np.int64)).max(initial=0))
         )
@@ -155,7 +155,7 @@ def _greatest_sum(sums: SSAValue) -> int | None:
     weight = op.operands[1]
     shape = type_of(weight).get_shape()
     rest = tuple(at for at in range(len(shape)) if at not in axes.weight)
-    integers = _known(weight)
+    integers = known_array(weight)
     if integers is not None:
         return int(np.abs(integers.astype(np.int64)).sum(axis=rest).max(initial=0)) * _MOST
     return None if DYNAMIC_INDEX in shape else prod(shape[at] for at in rest) * _MOST * _MOST
@@ -209,7 +209,7 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
     """What `_scaled_sums` made for one user."""
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
-    factors = None if scaling is None else _known(scaling.operands[1])
+    factors = None if scaling is None else known_array(scaling.operands[1])
     if wide is None or factors is None or not wide.results[0].has_one_use() or dtype_of(value) != "float32":
         return None
     sums = wide.operands[0]
@@ -475,7 +475,7 @@ def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments = arguments_of(op)
-    centred, weight = source_of(op.operands[0], "cast"), _known(op.operands[1])
+    centred, weight = source_of(op.operands[0], "cast"), known_array(op.operands[1])
     least = None if centred is None else _least_byte(centred)
     if centred is None or weight is None or least is None or arguments["data_layout"] != "NCHW":
         return None
@@ -540,7 +540,7 @@ def _biased(op: Operator) -> tuple[Operator, Array] | None:
     user = next(iter(result.uses)).operation if result.has_one_use() else None
     if not isinstance(user, Operator) or name_of(user) != "add" or user.operands[0] is not result:
         return None
-    bias = _known(user.operands[1])
+    bias = known_array(user.operands[1])
     return None if bias is None else (user, bias)
 
 

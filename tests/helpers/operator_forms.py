@@ -154,6 +154,7 @@ FORMS = [
     form("quantize", F, "5xf32", "5xi32", axis=1, dtype="int16", low=1.0, high=2.0),
     form("dequantize", "3x5xi8", "3xf32", axis=0),
     form("dequantize", "7x5xi8", "3x5xf32", "3x5xi8", axis=0, group_size=3, low=-9, high=9),
+    form("dequantize", "3x10xui8", "3x2xf32", "3x2xf32", axis=1, group_size=5, low=0, high=9),
     form("dequantize", "3xnxui8", "3xnxf32", axis=1, group_size=1, low=0, high=9),
     *(form(name, F) for name in ("sum", "prod", "max", "min", "mean", "var", "argmax", "argmin", "cumsum")),
     *(form(name, F, axis=0, keepdims=True) for name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin")),

@@ -137,7 +137,7 @@ def dequantize(
     """(x - zero_point) * scale, the difference exact. See `quantize`.
 
     With `group_size`, scales and zero points have the rank of x and an element for each `group_size` elements along
-    `axis`, the last of which may be fewer.
+    `axis`, the last of which may be fewer. Tensors of zero points may be floats; the difference is rounded then.
 
     Dtypes: integers, of 2 and 4 bits too; the result is of the float `dtype`.
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
@@ -151,14 +151,17 @@ def dequantize(
     if not is_float(target):
         raise error(f"dequantize makes floats, got {target}")
     group = None if group_size is None else integer(group_size, "dequantize: group_size")
+    has_floats = isinstance(zero_point, Tensor) and is_float(zero_point.dtype)
     factor = _parameter("dequantize: scale", scale, source, along, False, group)
-    shift = _parameter("dequantize: zero_point", zero_point, source, along, True, group)
+    shift = _parameter("dequantize: zero_point", zero_point, source, along, not has_floats, group)
+    wide = sum_dtype(target)
     exact = (
-        "int32"
+        wide
+        if has_floats
+        else "int32"
         if source.dtype in (*_NARROW, *_SMALL_INTEGERS) and isinstance(shift, int) and -(1 << 30) < shift < 1 << 30
         else "int64"
     )
-    wide = sum_dtype(target)
 
     def element(*i: Expr) -> Expr:
         steps = source(*i).astype(exact) - _at(shift, i, along, exact, group)

@@ -109,9 +109,20 @@ def test_data_shorter_than_its_shape() -> None:
 def test_scales_that_are_not_finite() -> None:
     scales = np.ones((COLUMNS, 3), np.float32)
     scales[4, 1] = np.nan
-    given = weft.from_onnx(nbits({"w": np.zeros((COLUMNS, 3, 8), np.uint8), "s": scales}, ["w", "s"]))
-    with pytest.raises(weft.CompileError, match="the scale of column 4, group 1 must be finite, is nan"):
-        weft.build(given)
+    given = nbits({"w": np.zeros((COLUMNS, 3, 8), np.uint8), "s": scales}, ["w", "s"])
+    with pytest.raises(weft.CompileError, match=r"input 'scales'\[4\]\[1\] must be finite, is nan, at"):
+        weft.from_onnx(given)
+    for operator, data, scale, message in (
+        ("DequantizeLinear", np.ones(3, np.int8), np.inf, r"input 'x_scale' must be finite, is inf"),
+        ("QuantizeLinear", None, 0.0, r"input 'y_scale' must be finite and above 0, is 0\.0"),
+        ("QuantizeLinear", None, -1.0, r"input 'y_scale' must be finite and above 0, is -1\.0"),
+    ):
+        constants = {"s": np.array(scale, np.float32), **({} if data is None else {"q": data})}
+        nodes = [helper.make_node(operator, ["x" if data is None else "q", "s"], ["y"])]
+        if data is not None:
+            nodes = [helper.make_node(operator, ["q", "s"], ["z"]), helper.make_node("Add", ["z", "z"], ["y"])]
+        with pytest.raises(weft.CompileError, match=message):
+            weft.from_onnx(model(nodes, constants))
 
 
 @pytest.mark.parametrize("dtype", ("INT4", "UINT4", "INT8"))

@@ -1,5 +1,6 @@
 """`weft.quantize` and `weft quantize`: errors of rounding, files, and programs for C."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from weft import graph as G
 from weft.driver.weights import save_weights
 from weft.passes.graph.graph_quantize_weights import Rounding, rounded
 from weft.tools.weft_cli import execute
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
 def weights(depth: int, columns: int, seed: int = 0) -> Any:
@@ -119,6 +122,22 @@ def test_weights_file_with_another_shape(files: Path) -> None:
     (files / "wrong.mlir").write_text(text)
     with pytest.raises(weft.CompileError, match="of the weights is 48x32 of U8, but tensor<48x33xui8> is declared"):
         weft.parse_file(files / "wrong.mlir")
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of the memory is read from /proc")
+def test_resident_memory_of_a_program(tmp_path: Path) -> None:
+    """Weights of 25 million parameters are in memory once: at most 1.2 times their file, and 4 MiB of libraries and
+    data."""
+    spec = importlib.util.spec_from_file_location("quantized_weights", BENCHMARKS / "quantized_weights.py")
+    assert spec is not None and spec.loader is not None
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    size, peaks = benchmark.resident_memory(6, tmp_path, depth=2048)
+    stored = 6 * (2048 * 1024 + 2048 * 64 * 2)
+    assert stored <= size <= 1.01 * stored
+    assert max(peaks) <= 1.2 * size + (4 << 20), (size, peaks)
 
 
 MAIN = """

@@ -1,0 +1,142 @@
+"""Parameters of a function as constants that a file of weights contains: `weft.bind_weights`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+
+from weft.dialects.traversal import copy_of
+from weft.support.argument_types import checked
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.gguf import MAGIC, PLAIN, GgufTensor, array_of, blocks_of, read_gguf
+from weft.support.safetensors import StoredTensor, read_safetensors
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, BlockArgument, SSAValue
+
+_STORED: Final[Mapping[str, tuple[str, str]]] = {
+    "BOOL": ("bool", "?"), "BF16": ("bfloat16", "<u2"), "F16": ("float16", "<f2"), "F32": ("float32", "<f4"),
+    "F64": ("float64", "<f8"), **{f"I{8 * n}": (f"int{8 * n}", f"<i{n}") for n in (1, 2, 4, 8)},
+    **{f"U{8 * n}": (f"uint{8 * n}", f"<u{n}") for n in (1, 2, 4, 8)},
+}  # fmt: skip
+"""Types of the safetensors format: the element type, and the dtype of its memory."""
+
+
+@checked
+def bind_weights(
+    mod: ModuleOp,
+    file: str | os.PathLike[str],
+    names: Mapping[str, str] | None = None,
+    *,
+    function: str = "main",
+) -> ModuleOp:
+    """A copy of a module of graph functions whose parameters are constants that a GGUF or safetensors file contains.
+
+        mod = weft.from_torch(model, (x,), params="arguments")
+        mod = weft.bind_weights(mod, "model.gguf", {"p_head_weight": "output.weight"})
+        lib = weft.build(mod)  # products read the weights of 4 and 8 bits of the file
+
+    `names` are the tensors of the file by the parameters of @function; without it, parameters are bound to tensors of
+    their name, in which characters that names of values do not have are `_`. Parameters and tensors have equal shapes.
+    Floats of another type than the parameter are cast. Quantized tensors of GGUF (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay
+    integers with scales: products and gathers of rows read these, other operators dequantize them in each call.
+
+    Raises `CompileError` if the file has another format, is cut off, or has tensors outside of it; if the function or
+    the file lacks a name; if shapes differ; and, with the tensor, if weft does not read its type or a scale is not
+    finite. `OSError` if the file cannot be read.
+    """
+    from xdsl.context import Context
+    from xdsl.dialects.func import FuncOp
+
+    from weft.passes.graph.graph_bind_params import bind_values  # start-up: 56 ms
+    from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
+
+    found = copy_of(mod)
+    functions = {op.sym_name.data: op for op in found.ops if isinstance(op, FuncOp)}
+    if function not in functions:
+        raise CompileError(f"bind_weights: the module has no function @{function}{did_you_mean(function, functions)}")
+    path = Path(file)
+    with path.open("rb") as content:
+        is_gguf = content.read(len(MAGIC)) == MAGIC
+    tensors: Mapping[str, GgufTensor | StoredTensor] = read_gguf(path) if is_gguf else read_safetensors(path)
+    parameters = {a.name_hint: a for a in functions[function].args if a.name_hint is not None}
+    if names is None:
+        by_name = {_as_value(name): name for name in tensors}
+        names = {name: by_name[name] for name in parameters if name in by_name}
+        if not names:
+            raise CompileError(f"bind_weights: no parameter of @{function} has the name of a tensor of '{path}'")
+    values: dict[str, SSAValue] = {}
+    for parameter, name in names.items():
+        if parameter not in parameters:
+            raise CompileError(
+                f"bind_weights: @{function} has no parameter '{parameter}'{did_you_mean(parameter, parameters)}"
+            )
+        if name not in tensors:
+            raise CompileError(f"bind_weights: '{path}' has no tensor '{name}'{did_you_mean(name, tensors)}")
+        values[parameter] = _value(path, name, tensors[name], parameters[parameter])
+    bind_values(functions[function], values)
+    GraphInferTypesPass().apply(Context(), found)
+    return found
+
+
+def _as_value(name: str) -> str:
+    """The name of a tensor as that of a value."""
+    from weft.texpr.shapes import value_name
+
+    return value_name("".join(c if c.isalnum() else "_" for c in name))
+
+
+def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: BlockArgument) -> SSAValue:
+    """A tensor of a file as a value of the type of a parameter; the ops that compute it have no place yet."""
+    import numpy as np
+
+    from weft.dialects.element_types import TYPES, element_name
+    from weft.passes.graph.operators import made, made_constant  # start-up: 43 ms
+
+    type_ = parameter.type
+    if not isinstance(type_, TensorType) or tuple(type_.get_shape()) != tensor.shape:
+        raise CompileError(
+            f"bind_weights: tensor '{name}' of '{path}' has shape {tensor.shape}, but parameter "
+            f"'{parameter.name_hint}' is {type_}"
+        )
+    declared = str(element_name(cast("TensorType[Any]", type_).element_type))
+
+    def constant(array: Any, dtype: str, suffix: str = "") -> SSAValue:
+        result = made_constant(array, cast("Attribute", TYPES[dtype])).result
+        result.name_hint = f"{parameter.name_hint}{suffix}"
+        return result
+
+    if isinstance(tensor, StoredTensor):
+        if tensor.dtype not in _STORED:
+            raise CompileError(f"bind_weights: tensor '{name}' of '{path}' is of type {tensor.dtype}")
+        stored, memory = _STORED[tensor.dtype]
+        array = np.frombuffer(tensor.data, memory).reshape(tensor.shape)
+    elif tensor.type in PLAIN:
+        stored, array = PLAIN[tensor.type], array_of(tensor)
+    else:
+        blocks = blocks_of(tensor)
+        sign = "u" if blocks.integers.dtype == np.uint8 else ""
+        shape = (*tensor.shape[:-1], tensor.shape[-1] // blocks.group)
+        integers = constant(blocks.integers.reshape(tensor.shape), f"{sign}int{blocks.bits}")
+        scale = constant(blocks.scale.reshape(shape), str(blocks.scale.dtype), "_scale")
+        zero = (
+            None if blocks.zero_point is None else constant(blocks.zero_point.reshape(shape), "float32", "_zero_point")
+        )
+        options = {} if declared == "float32" else {"dtype": declared}
+        last = len(tensor.shape) - 1
+        return made("dequantize", [integers, scale, zero], axis=last, group_size=blocks.group, **options).results[0]
+    if stored == "bfloat16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    value = constant(array, stored)
+    if stored == declared:
+        return value
+    if "float" not in stored or "float" not in declared:
+        raise CompileError(
+            f"bind_weights: tensor '{name}' of '{path}' is {stored}, but parameter '{parameter.name_hint}' is "
+            f"{declared}"
+        )
+    return made("cast", [value], dtype=declared).results[0]

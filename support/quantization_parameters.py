@@ -1,0 +1,29 @@
+"""The check of scales and zero points that are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def parameter_error(numbers: ArrayLike, what: str, *, is_divisor: bool = False) -> str | None:
+    """Describe the first of `numbers` that is infinite or NaN, or not above 0 if other numbers are divided by it; None
+    if there is none.
+
+    Scales of 0 and below that only multiply are valid: formats of weights give groups of zeros the scale 0, and groups
+    whose largest weight is negative a negative scale.
+    """
+    import numpy as np
+
+    array: Any = np.asarray(numbers)
+    wrong: Any = ~np.isfinite(array)
+    if is_divisor:
+        wrong |= ~(array > 0)
+    if not wrong.any():
+        return None
+    at = tuple(int(index) for index in np.argwhere(wrong)[0])
+    found = array[at]
+    place = "".join(f"[{index}]" for index in at)
+    return f"{what}{place} must be finite{' and above 0' if is_divisor else ''}, is {found}"
