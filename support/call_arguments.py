@@ -217,7 +217,7 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
     outside of the range of the elements.
     """
     spec = signature.args[position]
-    if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and _is_number(spec):
+    if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and is_number(spec):
         bits = _scalar_bits(ScalarSpec(spec.name, spec.dtype), value, partial(argument_error, signature, position))
         size = spec.element.bytes
         return np.frombuffer(bits.to_bytes(8, "little")[:size], numpy_dtype(spec)).reshape(())
@@ -235,7 +235,8 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
     return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
 
 
-def _is_number(spec: ArraySpec) -> bool:
+def is_number(spec: ArraySpec) -> bool:
+    """Whether a number of Python may be given for an array."""
     return not spec.shape and spec.access == "read" and spec.element.kind != "stored"
 
 
@@ -460,7 +461,8 @@ def _source(signature: Signature, symbol: str) -> str:
     """The argument that gives a symbol its value, in words."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
-        return f"element {element} of '{signature.args[position].name}'"
+        array = cast("ArraySpec", signature.args[position])
+        return f"element {element} of '{array.name}'" if array.shape else f"'{array.name}'"
     for spec in signature.args:
         if isinstance(spec, ScalarSpec):
             if spec.symbol == symbol:
