@@ -493,7 +493,8 @@ def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
     """The element type and extents of each result that a call may omit: numbers, dimensions of arguments, or those of
-    `numbers`, the symbols that elements of arguments or preconditions define. None if there are no results, or one has other extents or no element type of NumPy."""
+    `numbers`, the symbols that elements of arguments or preconditions define. None if there are no results, or one has
+    other extents or no element type of NumPy."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []

@@ -753,8 +753,8 @@ def test_numbers_stand_for_arrays_of_rank_0(dtype: str, number: object, expected
 def element_caller(dtype: str, shape: tuple[int, ...], *facts: str) -> Caller:
     """Stores its symbol `s.1`, or `s.0` of a number, the extent of its result, into each element of that."""
     symbol = "s.1" if shape else "s.0"
-    text = f"""
-    define void @fill(ptr %s, ptr %y, i64 %n) {{
+    text = """
+    define void @fill(ptr %s, ptr %y, i64 %n) {
     entry:
       %some = icmp sgt i64 %n, 0
       br i1 %some, label %loop, label %done
@@ -767,7 +767,7 @@ def element_caller(dtype: str, shape: tuple[int, ...], *facts: str) -> Caller:
       br i1 %more, label %loop, label %done
     done:
       ret void
-    }}"""
+    }"""
     args = (ArraySpec("s", dtype, shape), ArraySpec("Y", "int64", (symbol,), "write"))
     preconditions = tuple(CallPrecondition(fact.format(symbol)) for fact in facts)
     return caller(text, Signature("fill", args, (symbol,), 1, preconditions))
