@@ -146,6 +146,11 @@ def bind_arguments(
     for symbol, (position, element) in signature.elements.items():
         if position in arrays:
             number = int(arrays[position].flat[element])
+            if number < 0 and symbol in signature.extent_symbols:
+                place = _source(signature, symbol).removesuffix(f"'{signature.args[position].name}'")
+                expected = f"an extent of at least 0 ({_uses(signature, symbol)})"
+                expected += f" as {place.removesuffix(' of ')}" if place else ""
+                raise argument_error(signature, position, ValueError, expected, number)
             value, giver = symbols.setdefault(symbol, (number, signature.args[position].name))
             if value != number:
                 expected = f"{value} as element {element} ({symbol} = {value}, from {giver})"
