@@ -39,13 +39,13 @@ from weft.support.call_arguments import (
     returned,
     stored_dtype,
 )
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import LONG_ITERATIONS, ArraySpec, ElementType, ScalarSpec, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from weft.support.call_arguments import Array
-    from weft.support.call_preconditions import CallPrecondition
     from weft.support.call_signature import Signature
 
 
@@ -135,7 +135,10 @@ def native_entry(
     if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
-    if any(name not in slots for fact in signature.facts for name in fact.names):
+    # Calls with many bytes of temporaries, or a number of bytes that overflows, go the slow way.
+    limits = [CallPrecondition(f"{limit.comparisons[0].left_text} < {_LARGE_BYTES}") for limit in signature.limits]
+    facts = (*signature.facts, *limits)
+    if any(name not in slots for fact in facts for name in fact.names):
         return None
     if any(not _is_plain_integers(signature.args[position]) for position, _ in signature.elements.values()):
         return None
@@ -155,7 +158,7 @@ def native_entry(
         ctypes.addressof(arguments),
         sum(1 << signature.symbols.index(symbol) for symbol in signature.independent_extents),
         min(signature.iterations, 1 << 62),
-        predicate_address(signature.facts, slots) if signature.facts else None,
+        predicate_address(facts, slots) if facts else None,
         len(elements),
         ctypes.addressof(elements),
     )
@@ -318,7 +321,7 @@ class Caller:
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
-            if is_long or size >= _LARGE_BYTES:
+            if is_long or size >= _LARGE_BYTES or self.signature.limits:
                 self._check_memory(bound)
             if is_long:
                 # It goes on after an interrupt: the thread holds the code and the arrays.
@@ -330,6 +333,8 @@ class Caller:
         """Raises `MemoryError` where there is none for the temporaries of a call, before code ends the process."""
         sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
         needed = max((size for size in sizes if size is not None), default=0)
+        if needed < _LARGE_BYTES:
+            return
         try:
             np.empty(needed, np.uint8)
         except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other

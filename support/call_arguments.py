@@ -155,7 +155,7 @@ def bind_arguments(
             if value != number:
                 expected = f"{value} as element {element} ({symbol} = {value}, from {giver})"
                 raise argument_error(signature, position, ValueError, expected, number)
-    if signature.facts:
+    if signature.facts or signature.limits:
         _check_facts(signature, numbers, symbols)
     known = {name: value for name, (value, _) in symbols.items()}
     results = allocate(signature, [cast("ArraySpec", signature.args[position]) for position in left_out], known)
@@ -442,7 +442,7 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
             if value is not None:
                 values[fact.defines] = value
                 symbols[fact.defines] = (value, fact.text)
-    for fact in signature.facts:
+    for fact in (*signature.facts, *signature.limits):
         if all(name in values for name in fact.names) and not fact.holds(values):
             sources = {name: _source(signature, name) for name in fact.names if name in symbols}
             raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")

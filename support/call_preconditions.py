@@ -30,6 +30,7 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 }
 _EMPTY = re.compile(r"\S+ <= 0")
 """A comparison that holds if a loop has no iterations."""
+_NUMBER = re.compile(r"-?\d+")
 _NAME = re.compile(r"[A-Za-z_$.][\w$.\-]*\Z")
 
 
@@ -55,13 +56,18 @@ class Comparison:
         return self.left(values) - self.right(values)
 
     @property
+    def left_text(self) -> str:
+        """The text of the left side."""
+        return self.text.split(f" {self.relation} ")[0]
+
+    @property
     def requirement(self) -> str:
         """The comparison in words: `n must be at least 5`."""
         left, right = self.text.split(f" {self.relation} ")
         if self.relation == "==":
             return f"expected {self.text}"
         is_strict = self.relation == "<"
-        if _NAME.match(left) and not _NAME.match(right):
+        if _NUMBER.fullmatch(right) or (_NAME.match(left) and not _NAME.match(right)):
             return f"{left} must be {'less than' if is_strict else 'at most'} {right}"
         return f"{right} must be {'greater than' if is_strict else 'at least'} {left}"
 

@@ -68,6 +68,7 @@ def test_equal_and_derived_dimensions() -> None:
         fast(x, np.ones((3, 5), np.float32))
 
 
+@pytest.mark.slow
 def test_cumulative_functions_along_symbolic_axes() -> None:
     def function(x: Any) -> Any:
         return jnp.cumsum(x, 0), lax.cummax(x, 1), lax.cumlogsumexp(x, 0), lax.cumprod(x, 0, reverse=True)
@@ -79,6 +80,7 @@ def test_cumulative_functions_along_symbolic_axes() -> None:
     assert len(fast.libraries) == 1
 
 
+@pytest.mark.slow
 def test_symbolic_windows() -> None:
     def function(x: Any, w: Any) -> Any:
         pooled = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), "SAME")

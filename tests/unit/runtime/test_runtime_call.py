@@ -790,9 +790,9 @@ def test_wrong_elements(way: Way) -> None:
         way(element_caller("int64", (3,), "0 <= {}")),
         way(element_caller("int32", (), "0 <= {}", "{} <= 9")),
     )
-    with pytest.raises(ValueError, match=r"fill: s\.1 must be at least 0, got -2 \(element 1 of 's'\)"):
+    with pytest.raises(ValueError, match=r"an extent of at least 0 \(axis 0 of 'Y'\) as element 1, got -2"):
         sizes(np.array([7, -2, 5]))
-    with pytest.raises(ValueError, match=r"fill: s\.0 must be at least 0, got -1 \('s'\)"):
+    with pytest.raises(ValueError, match=r"argument 1 \('s'\): expected an extent of at least 0 \(axis 0 of 'Y'\), got -1"):
         number(-1)
     with pytest.raises(ValueError, match=r"fill: s\.0 must be at most 9, got 10 \('s'\)"):
         number(10)
@@ -812,3 +812,26 @@ def test_unsigned_elements_go_through_python() -> None:
     signature = element_caller("uint32", (3,)).signature
     assert native_entry(signature, 0, 0, print, always_release_gil=False) is None
     assert element_caller("uint32", (3,)).call(np.array([1, 2, 3], np.uint32)).tolist() == [2, 2]
+
+
+@both_ways
+def test_bytes_of_temporaries(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes whose products overflow, and those for which there is no memory."""
+    args = (ArraySpec("s", "int64", (2,)), ArraySpec("Y", "float32", ("n",), "write"))
+    signature = Signature("f", args, ("s.0", "s.1", "n"), 0, temporaries=(CallPrecondition("bytes == 4 * s.0 * s.1"),))
+    text = "define void @f(ptr %s, ptr %y, i64 %a, i64 %b, i64 %n) {\n  ret void\n}"
+    call, y = way(caller(text, signature)), np.zeros(1, np.float32)
+    assert call(np.array([1 << 10, 1 << 14]), y) is None
+    message = (
+        r"f: 4 \* s\.0 \* s\.1 must be at most 9223372036854775807, got s\.0 = 4294967296 \(element 0 of 's'\), "
+        r"s\.1 = 4294967296 \(element 1 of 's'\): bytes of temporaries have 64 bits"
+    )
+    with pytest.raises(ValueError, match=message):
+        call(np.array([1 << 32, 1 << 32]), y)
+    with pytest.raises(
+        MemoryError, match=r"f: there is no memory for \d+ bytes of temporaries of a call on 's' \(2,\)"
+    ):
+        call(np.array([1 << 30, 1 << 28]), y)
+    native = caller(text, signature)
+    monkeypatch.setattr(Caller, "call_in_python", None)
+    assert native.call(np.array([1 << 10, 1 << 10]), y) is None
