@@ -63,7 +63,7 @@ def test_integers_are_sizes(torch: Any) -> None:
         assert found[3] == wanted[3]
         for one, other in zip(found[:3], wanted[:3], strict=True):
             torch.testing.assert_close(one, other)
-    with pytest.raises(ValueError, match=r"argument 2 \('n'\): expected an extent of at least 0 \(axis 0 of 'add'\), got -2"):
+    with pytest.raises(ValueError, match=r"argument 2 \('n'\): expected an extent of at least 0 \(axis .*\), got -2"):
         compiled(x, -2, 3)
     with pytest.raises(ValueError, match=r"got repeat_d0 = k\.0 \* s\d+ = -42 for k\.0 = -7 \('k'\)"):
         compiled.library["main"](x.numpy(), 3, -7)

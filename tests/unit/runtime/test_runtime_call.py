@@ -792,7 +792,9 @@ def test_wrong_elements(way: Way) -> None:
     )
     with pytest.raises(ValueError, match=r"an extent of at least 0 \(axis 0 of 'Y'\) as element 1, got -2"):
         sizes(np.array([7, -2, 5]))
-    with pytest.raises(ValueError, match=r"argument 1 \('s'\): expected an extent of at least 0 \(axis 0 of 'Y'\), got -1"):
+    with pytest.raises(
+        ValueError, match=r"argument 1 \('s'\): expected an extent of at least 0 \(axis 0 of 'Y'\), got -1"
+    ):
         number(-1)
     with pytest.raises(ValueError, match=r"fill: s\.0 must be at most 9, got 10 \('s'\)"):
         number(10)
