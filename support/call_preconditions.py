@@ -238,6 +238,7 @@ def _combined(combine: Callable[[Any, Any], Any], left: Number, right: Number) -
 
 _CANDIDATES: Final = (*range(1, 9), 12, 16, 24, 32, 48, 64, 96, 128, 256)
 _MOST_SEARCHED: Final = 3
+_MOST_NAMES: Final = 8
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -245,8 +246,16 @@ _Key = TypeVar("_Key", bound=Hashable)
 def near_numbers(
     start: Mapping[_Key, int], searched: Sequence[_Key], holds: Callable[[Mapping[_Key, int]], bool]
 ) -> Mapping[_Key, int]:
-    """`start`, or numbers near to it for up to three `searched` names for which `holds`; `start` where none do."""
-    if holds(start) or len(searched) > _MOST_SEARCHED:
+    """`start`, or numbers near to it for which `holds`, of up to three of the `searched` names; `start` if there are
+    none."""
+    if holds(start) or len(searched) > _MOST_NAMES:
+        return start
+    if len(searched) > _MOST_SEARCHED:
+        for count in range(1, _MOST_SEARCHED):
+            for some in itertools.combinations(searched, count):
+                found = near_numbers(start, some, holds)
+                if found is not start:
+                    return found
         return start
     choices = itertools.product(*(sorted({start[key], *_CANDIDATES}) for key in searched))
 
