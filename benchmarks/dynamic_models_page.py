@@ -23,7 +23,7 @@ _LEAST_RATIO: Final = 0.005
 
 @dataclass
 class Model:
-    """What a result tells of one model."""
+    """The rows of one model in a result."""
 
     sizes: list[str] = field(default_factory=list[str])
     results: set[str] = field(default_factory=set[str])

@@ -193,8 +193,8 @@ def _solved(extent: Expression, name: str, size: int) -> int:
 
 
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
-    """A function that raises `TypeError` unless an input is an integer, for an argument that is one, else a tensor in
-    dense memory of the CPU, of the element type of the argument."""
+    """A function that raises `TypeError` unless an input is an integer if the argument is one, else a tensor in dense
+    memory of the CPU, of the element type of the argument."""
     from weft.frontends.torch.library import torch  # needs torch
     from weft.frontends.torch.symbols import torch_dtype  # needs torch
 

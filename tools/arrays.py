@@ -126,7 +126,7 @@ def make_arguments(signature: Signature, request: Request, chosen: dict[str, int
 
 
 def sizes_note(chosen: Mapping[str, int]) -> str:
-    """The line that tells which sizes were chosen; empty if none were."""
+    """The line that shows the sizes that were chosen; empty if none were."""
     if not chosen:
         return ""
     sizes = ", ".join(f"{name} = {size}" for name, size in chosen.items())

@@ -74,7 +74,7 @@ def measured(
     options: BuildOptions,
     name: str | None,
 ) -> Roofline:
-    """The same with times: the program is built and run on random arguments, of sizes near to 1 if nothing states
+    """The kernels with times: the program is built and run on random arguments, of sizes near to 1 if nothing states
     them. Raises `CompileError`, also where the target is not this CPU.
     """
     if target.kind != "llvm" or target.obstacle:

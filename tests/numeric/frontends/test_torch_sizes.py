@@ -164,3 +164,39 @@ def test_one_build_serves_prefill_and_steps_on_caches_in_place(torch: Any) -> No
             torch.testing.assert_close(compiled(words, places), wanted)
             words, places = wanted[:, -1:].argmax(-1), places[-1:] + 1
     torch.testing.assert_close(model.keys, plain.keys)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
+def test_static_caches_of_transformers(torch: Any) -> None:
+    """One build of a Llama with a cache of fixed capacity serves the prefill and the steps, and writes it in place."""
+    transformers = pytest.importorskip("transformers")
+    executorch = pytest.importorskip("transformers.integrations.executorch")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+    )
+    model = transformers.LlamaForCausalLM(config).eval()
+    model.generation_config.cache_implementation = "static"
+    step = executorch.TorchExportableModuleWithStaticCache(model, batch_size=1, max_cache_len=16)
+    words = torch.tensor([[5, 9, 3, 60, 2, 8, 7]])
+    length = torch.export.Dim("length", min=1, max=15)
+    example = {"input_ids": words, "cache_position": torch.arange(7)}
+    axes = {"input_ids": {1: length}, "cache_position": {0: length}}
+    fast = weft.compile(torch.export.export(step, (), example, dynamic_shapes=axes, strict=True))
+    signature = str(fast.library["main"].signature)
+    assert signature.count("inout ") == 2, signature
+    with torch.no_grad():
+        found = fast(**example)
+        torch.testing.assert_close(found, model(words).logits, rtol=1e-4, atol=1e-6)
+        for place in range(7, 11):
+            token = found[:, -1:].argmax(-1)
+            words = torch.cat([words, token], 1)
+            found = fast(input_ids=token, cache_position=torch.tensor([place]))
+            torch.testing.assert_close(found, model(words).logits[:, -1:], rtol=1e-4, atol=1e-6)
