@@ -50,7 +50,7 @@ def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequen
     with builder.function(name, parameters):
         block = main.body.block
         names = {argument: parameter.ssa.name_hint for argument, parameter in zip(main.args, parameters, strict=True)}
-        sizes = {
+        sizes: dict[SSAValue, Sequence[Expression]] = {
             argument: [element_symbol(name, element) for element in range(prod(_shape(argument)))]
             for argument, name in names.items()
             if name is not None and argument in _sources_of_sizes(block) and is_element(argument.type, 0)

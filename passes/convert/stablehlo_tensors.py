@@ -764,8 +764,11 @@ class _Windows:
 def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Result:
     sizes = numbers(op.window_dimensions)
     ones, flat = (1,) * len(sizes), numbers(op.padding) or (0,) * (2 * len(sizes))
-    steps = [numbers(given) or ones for given in (op.window_strides, op.base_dilations, op.window_dilations)]
-    return _reduce_windows(values, _Windows(sizes, *steps, flat[::2], flat[1::2]), op.body.block, region)
+    strides, inner, dilation = (
+        numbers(given) or ones for given in (op.window_strides, op.base_dilations, op.window_dilations)
+    )
+    windows = _Windows(sizes, strides, inner, dilation, flat[::2], flat[1::2])
+    return _reduce_windows(values, windows, op.body.block, region)
 
 
 def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Result:

@@ -128,8 +128,10 @@ def sizes_of(value: Value) -> Sizes | None:
     """A value as extents, None where it is data."""
     if isinstance(value, Sizes):
         return value
+    if value.dtype not in ("int32", "int64") or not all(isinstance(extent, int) for extent in value.shape):
+        return None
     shape = cast("tuple[int, ...]", value.shape)
-    if value.dtype not in ("int32", "int64") or not all(isinstance(e, int) for e in shape) or prod(shape) > MOST_SIZES:
+    if prod(shape) > MOST_SIZES:
         return None
     if isinstance(value, Splat):
         return Sizes((int(value.number),) * prod(shape), shape, value.dtype)
