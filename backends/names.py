@@ -109,6 +109,12 @@ def _in_identifier(character: str) -> str:
     return "".join(f"_{byte:02X}" for byte in character.encode(errors="surrogatepass"))
 
 
+def string_literal(text: str) -> str:
+    """A string constant of C."""
+    plain = {byte for byte in range(0x20, 0x7F) if chr(byte) not in '"\\?'}
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
 def quoted(symbol: str) -> str:
     """`symbol` as the syntax of LLVM IR requires it after `@`."""
     if _PLAIN.fullmatch(symbol):

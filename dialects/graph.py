@@ -81,6 +81,9 @@ from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
     Shape,
+    element_of_name,
+    extents_in,
+    is_element,
     lone_name,
     names_in,
     shape_of,
@@ -440,6 +443,31 @@ class MatchShapeOp(IRDLOperation):
 def _names_of(type_: Attribute) -> set[str]:
     """The names in the extents of a type."""
     return {name for extent in shape_of(type_) for name in names_in(extent)} if isinstance(type_, TensorType) else set()
+
+
+def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
+    """The elements of integer parameters that the extents and the preconditions of a graph function name: each with the
+    position of the parameter and the element."""
+    parameters = {argument.name_hint: argument for argument in function.args}
+    types: list[Attribute] = [argument.type for argument in function.args]
+    attributes: list[Attribute] = []
+    for op in function.body.walk():
+        types += op.result_types
+        attributes += op.properties.values()
+    shapes = [shape_of(type_) for type_ in types if isinstance(type_, TensorType)]
+    extents = [extent for shape in shapes for extent in shape]
+    extents += [extent for attribute in attributes for extent in extents_in(attribute)]
+    tensors = [argument.type for argument in function.args if isinstance(argument.type, TensorType)]
+    bound = {lone_name(extent) for type_ in tensors for extent in shape_of(type_)}
+    used = {name for extent in set(extents) for name in names_in(extent)}
+    used.update(name for fact in preconditions_of(function) for name in fact.names)
+    names: dict[str, tuple[int, int]] = {}
+    for name in sorted(used - bound):
+        found = element_of_name(name)
+        argument = None if found is None else parameters.get(found[0])
+        if found is not None and argument is not None and is_element(argument.type, found[1]):
+            names[name] = argument.index, found[1]
+    return names
 
 
 def bound_in(function: FuncOp) -> dict[str, MatchShapeOp]:

@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region
+from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region, SSAValue
 from xdsl.ir.core import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -698,6 +698,26 @@ class ConvolutionOp(TensorOp):
         _print_end(printer, self, "dimension_numbers", *_WINDOW.values())
 
 
+@irdl_op_definition
+class DynamicConvOp(TensorsOp):
+    """A convolution whose padding is its third operand, a row for each spatial dimension."""
+
+    name = "stablehlo.dynamic_conv"
+    window_strides = opt_prop_def(_NUMBERS)
+    lhs_dilation = opt_prop_def(_NUMBERS)
+    rhs_dilation = opt_prop_def(_NUMBERS)
+    window_reversal = opt_prop_def(DenseArrayBase.constr(i1))
+    dimension_numbers = prop_def(ConvDimensionNumbersAttr)
+    feature_group_count = prop_def(IntegerAttr)
+    batch_group_count = prop_def(IntegerAttr)
+    precision_config = opt_prop_def(ArrayAttr)
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        if len(self.operands) != 3:
+            raise VerifyException(f"{self.name} takes 3 operands, got {len(self.operands)}")
+
+
 def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
     if keyword == "pad":
         pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_list(parser))
@@ -728,6 +748,49 @@ class RegionOp(TensorsOp):
     traits = traits_def(RecursiveMemoryEffect())
 
 
+def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
+    """Dividend and divisor of a quotient of integers that is rounded down, of which `op` is the last op; None for
+    other ops. JAX writes it as the truncated quotient, less one if signs differ and there is a remainder."""
+
+    def made_by(value: SSAValue, name: str) -> Sequence[SSAValue]:
+        owner = value.owner
+        return owner.operands if isinstance(owner, Operation) and owner.name == name else ()
+
+    if op.name != "stablehlo.select":
+        return None
+    condition, lower, quotient = op.operands
+    pair = tuple(made_by(quotient, "stablehlo.divide"))
+    less = made_by(lower, "stablehlo.subtract")
+    both = [made_by(side, "stablehlo.compare") for side in made_by(condition, "stablehlo.and")]
+    if not pair or not less or less[0] is not quotient or not _is_number(less[1], 1) or len(both) != 2 or not all(both):
+        return None
+    signs, rest = both
+    are_signs = all(tuple(made_by(side, "stablehlo.sign")) == (x,) for side, x in zip(signs, pair, strict=True))
+    is_rest = tuple(made_by(rest[0], "stablehlo.remainder")) == pair and _is_number(rest[1], 0)
+    compares = [
+        cast("CompareOp", cast("Operation", side.owner)) for side in cast("Operation", condition.owner).operands
+    ]
+    are_unequal = all(compare.comparison_direction.data == "NE" for compare in compares)
+    return (pair[0], pair[1]) if are_signs and is_rest and are_unequal else None
+
+
+def _is_number(value: SSAValue, number: int) -> bool:
+    """Whether all elements of a value are a number, which a constant or a broadcast of one tells."""
+    owner = value.owner
+    while isinstance(owner, Operation) and owner.name == "stablehlo.broadcast_in_dim":
+        owner = owner.operands[0].owner
+    return isinstance(owner, ConstantOp) and all(element == number for element in owner.value.get_values())
+
+
+def lone_op(block: Block) -> ElementwiseOp | None:
+    """The op that combines the two arguments of a block, if the block returns its result and has no other op."""
+    ops = list(block.ops)
+    if len(ops) != 2 or len(block.args) != 2 or not isinstance(ops[0], ElementwiseOp) or ops[0].properties:
+        return None
+    is_all = tuple(ops[0].operands) == tuple(block.args) and tuple(ops[1].operands) == tuple(ops[0].results)
+    return ops[0] if is_all and ops[1].has_trait(IsTerminator) else None
+
+
 class CombiningOp(RegionOp):
     """A `RegionOp` of one region."""
 
@@ -741,11 +804,7 @@ class CombiningOp(RegionOp):
     @property
     def lone_op(self) -> Operation | None:
         """The op that combines two elements, where the region is no more than that."""
-        ops = list(self.body.block.ops)
-        if len(ops) != 2 or not isinstance(ops[1], ReturnOp) or len(self.body.block.args) != 2:
-            return None
-        is_all = tuple(ops[0].operands) == tuple(self.body.block.args) and tuple(ops[1].values) == tuple(ops[0].results)
-        return ops[0] if is_all and isinstance(ops[0], ElementwiseOp) and not ops[0].properties else None
+        return lone_op(self.body.block)
 
 
 @irdl_op_definition
@@ -1011,6 +1070,7 @@ class CustomCallOp(TensorsOp):
     name = "stablehlo.custom_call"
     call_target_name = prop_def(StringAttr)
     has_side_effect = opt_prop_def(BoolAttr)
+    called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
 
     @classmethod
     def parse(cls, parser: Parser) -> CustomCallOp:
@@ -1079,6 +1139,7 @@ _OPS: Final[list[type[Operation]]] = [
     ConvolutionOp,
     CustomCallOp,
     DotGeneralOp,
+    DynamicConvOp,
     DynamicGatherOp,
     GatherOp,
     IfOp,

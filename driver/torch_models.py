@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from weft.dialects.graph_shapes import Expression, evaluate, lone_name, names_in
 from weft.driver.build import build
+from weft.support.call_arguments import described
 
 if TYPE_CHECKING:
     from weft.frontends.torch.importing import Argument, ImportedModel, Output, TorchCall
@@ -69,7 +70,7 @@ class CompiledModel:
         self._function = library["main"]
         self._model, self._pytree = model, pytree
         self._is_flat = model.in_spec is None or _is_flat(model.in_spec, pytree)
-        self._checks = [_check(a) for a in model.arguments if a.leaf is not None and not a.is_size]
+        self._checks = [_check(a) for a in model.arguments if a.leaf is not None]
         self._readers = [_reader(argument, model) for argument in model.arguments]
         self._places = _places(model.arguments)
         self._has_checks = bool(self._places or model.constants)
@@ -169,7 +170,7 @@ def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
         (argument, axis, extent)
         for argument in arguments
         if argument.leaf is not None
-        for axis, extent in enumerate(argument.meta.shape)
+        for axis, extent in enumerate(argument.extents)
         if isinstance(extent, Expression)
     ]
     found: list[_SizeSource] = []
@@ -192,13 +193,20 @@ def _solved(extent: Expression, name: str, size: int) -> int:
 
 
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
-    """A function that raises `TypeError` unless an input is a tensor in dense memory of the CPU, of the element type of
-    an argument."""
+    """A function that raises `TypeError` unless an input is an integer if the argument is one, else a tensor in dense
+    memory of the CPU, of the element type of the argument."""
     from weft.frontends.torch.library import torch  # needs torch
     from weft.frontends.torch.symbols import torch_dtype  # needs torch
 
     leaf, name = cast("int", argument.leaf), argument.name
     dtype, strided = torch_dtype(argument.meta.dtype), torch.strided
+
+    def check_integer(leaves: Sequence[Any]) -> None:
+        if type(leaves[leaf]) is not int:
+            raise TypeError(f"input '{name}': expected an int, got {described(leaves[leaf])}")
+
+    if argument.is_size:
+        return check_integer
 
     def check(leaves: Sequence[Any]) -> None:
         tensor = leaves[leaf]
@@ -225,13 +233,11 @@ def _word(constant: object) -> str:
 
 def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
     """A function from the inputs and the symbolic sizes to the array of an argument."""
-    import numpy as np
-
     from weft.frontends.torch.importing import array_of  # needs torch
 
     leaf, name = argument.leaf, argument.name
     if argument.is_size:
-        return lambda leaves, sizes: np.empty((sizes[str(argument.meta.shape[0])], 0), np.int8)
+        return lambda leaves, sizes: sizes[str(argument.size)] if leaf is None else leaves[leaf]
     if leaf is None:
         tensor = model.state[cast("str", argument.state)]
         return lambda leaves, sizes: array_of(tensor)

@@ -63,7 +63,7 @@ class SymbolicFunction:
             if isinstance(argument.type, MemRefType):
                 shapes.append(tuple(signature.shape_of(argument)))
             else:
-                label = signature.of_scalar.get(argument.index, signature.labels[argument.index])
+                label = signature.of_scalar.get(argument.index) or signature.labels[argument.index]
                 shapes.append(symbol(label) if isinstance(argument.type, IndexType) else None)
         return SymbolicFunction(function, shapes)
 

@@ -15,8 +15,9 @@ function. Shapes and dtypes are checked when the operator is applied.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count as counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
@@ -46,12 +47,17 @@ from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
     Extent,
+    KnownExtent,
     Shape,
+    choose,
+    is_not_negative,
     names_in,
     parse_extent,
     shape_of,
     show_extent,
     show_shape,
+    substitute,
+    subtract,
     symbol,
     tensor_type,
 )
@@ -166,6 +172,61 @@ class Value:
 
     def __neg__(self) -> Value:
         return _call("negative", self)
+
+
+@dataclass(frozen=True)
+class _Room:
+    """The extents of a result of two functions, and the axes along which these give parts of it."""
+
+    shape: Sequence[KnownExtent]
+    axes: Sequence[int]
+
+
+def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
+    """The types of each result of two functions. Raises `CompileError` for other ranks and element types."""
+    groups = [cast("Sequence[Tensor]", function.function_type.outputs.data) for function in (first, second)]
+    pairs = list(zip(*groups, strict=False))
+    fits = len(groups[0]) == len(groups[1]) and all(
+        one.element_type == other.element_type and one.get_num_dims() == other.get_num_dims() for one, other in pairs
+    )
+    if not fits:
+        one, other = (", ".join(map(str, group)) for group in groups)
+        raise CompileError(f"emit_if: one function gives ({one}), the other ({other})")
+    return pairs
+
+
+def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp], Mapping[str, MatchShapeOp]]) -> _Room:
+    """The extents that have room for results of two types, of which functions bind some names."""
+    shape, axes = list[KnownExtent](), list[int]()
+    for axis, extents in enumerate(zip(*map(shape_of, types), strict=True)):
+        rooms = [_greatest(extent, names) for extent, names in zip(extents, bound, strict=True)]
+        one, other = rooms
+        if one is None or other is None:
+            raise CompileError(f"emit_if: one function gives {types[0]}, the other {types[1]}")
+        is_ordered = is_not_negative(subtract(one, other))
+        shape.append(one if is_ordered else choose("max", one, other))
+        if extents[0] != extents[1] or extents[0] != rooms[0]:
+            axes.append(axis)
+    return _Room(shape, axes)
+
+
+def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
+    """The greatest value of an extent by the bounds of the names in it; None if it is not known."""
+    while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
+        most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
+        if None in most.values() or not _grows_with(extent, names):
+            return None
+        extent = substitute(extent, cast("Mapping[str, KnownExtent]", most))
+    return extent
+
+
+def _grows_with(extent: Expression, names: Collection[str]) -> bool:
+    """Whether terms that have some names are products of names with a positive factor."""
+    return all(
+        names_in(Expression(((monomial, 1),))).isdisjoint(names)
+        or (factor > 0 and all(isinstance(atom, str) for atom in monomial))
+        for monomial, factor in extent.terms
+    )
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
@@ -542,8 +603,10 @@ class BlockBuilder:
 
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
-        Both get values of these types, and give results of the same types. Raises `CompileError` where they do not, and
-        where a function uses values other than its own.
+        Both get values of these types. Their results have the same ranks and element types. Where extents differ, or
+        depend on data, each function gives a tensor of the greatest extents, and its own extents, which are bound after
+        the choice. Raises `CompileError` for other results, for extents that depend on data without a bound, and if a
+        function uses values other than its own.
         """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":
@@ -551,14 +614,53 @@ class BlockBuilder:
         types = [value.type for value in given[1:]]
         names = [value.ssa.name_hint for value in given[1:]]
         first, second = (
-            self._traced(label, function, types, names) for label, function in (("then", then), ("else", otherwise))
+            self._traced(label, function, types, names, has_bounds=True)
+            for label, function in (("then", then), ("else", otherwise))
         )
-        if first.function_type.outputs != second.function_type.outputs:
-            one, other = (", ".join(map(str, f.function_type.outputs)) for f in (first, second))
-            raise CompileError(f"emit_if: one function gives ({one}), the other ({other})")
+        rooms = [_room(pair, (bound_in(first), bound_in(second))) for pair in _results_of(first, second)]
+        for function in (first, second):
+            self._fill(function, rooms)
         callees = first.sym_name.data, second.sym_name.data
         operands = [value.ssa for value in given]
-        return self._call(IfOp(operands[0], callees, operands[1:], first.function_type.outputs.data))
+        found = self._call(IfOp(operands[0], callees, operands[1:], first.function_type.outputs.data))
+        results = [found] if isinstance(found, Value) else list(found)
+        sizes = iter(results[len(rooms) :])
+        kept = [self._part(value, room, sizes) for value, room in zip(results, rooms, strict=False)]
+        return kept[0] if len(kept) == 1 else tuple(kept)
+
+    def _fill(self, function: FuncOp, rooms: Sequence[_Room]) -> None:
+        """Let a function give tensors that have room for other extents, and after its results the extents that
+        differ."""
+        if not any(room.axes for room in rooms):
+            return
+        end = cast("ReturnOp", function.body.block.last_op)
+        values = [Value(operand) for operand in end.operands]
+        end.detach()
+        end.erase()
+        outer = self._function, self._block, self._outputs
+        self._function, self._block, self._outputs = function, function.body.block, None
+        try:
+            wide: list[Value] = []
+            for value, room in zip(values, rooms, strict=True):
+                more = [subtract(room.shape[axis], extent) for axis, extent in enumerate(value.shape)]
+                widths = [(0, cast("KnownExtent", extent)) for extent in more]
+                filler: Number = False if value.dtype == "bool" else 0
+                is_full = all(width == (0, 0) for width in widths)
+                wide.append(value if is_full else _call("pad", value, widths, constant_values=filler))
+            own = [[value.shape[axis] for axis in room.axes] for value, room in zip(values, rooms, strict=True)]
+            self.emit_func_output([*wide, *(_call("extents", extents) for extents in own if extents)])
+        finally:
+            self._function, self._block, self._outputs = outer
+
+    def _part(self, value: Value, room: _Room, sizes: Iterator[Value]) -> Value:
+        """The part of a result that the chosen function has filled."""
+        if not room.axes:
+            return value
+        bound = self.match_shape(next(sizes), at_most=[room.shape[axis] for axis in room.axes])
+        shape = list(room.shape)
+        for axis, extent in zip(room.axes, bound, strict=True):
+            shape[axis] = extent
+        return self.emit(_call("prefix", value, shape))
 
     def emit_loop(
         self,
@@ -633,9 +735,12 @@ class BlockBuilder:
         function: Callable[..., Value | Sequence[Value]],
         types: Sequence[Attribute],
         hints: Sequence[str | None],
+        *,
+        has_bounds: bool = False,
     ) -> FuncOp:
         """A private function of the module that does what `function` does to values of these types; it is the open one
-        while `function` runs, which may emit loops and branches in it."""
+        while `function` runs, which may emit loops and branches in it. Raises `CompileError` for a
+        result whose extent the function binds, unless the caller `has_bounds` for those."""
         names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
@@ -658,11 +763,12 @@ class BlockBuilder:
         for type_ in traced.function_type.outputs:
             names = {name for extent in shape_of(cast("Tensor", type_)) for name in names_in(extent)}
             for name in sorted(names & bound.keys()):
-                raise CompileError.at(
-                    bound[name],
-                    f"the size '{name}' of a result of @{traced.sym_name.data} depends on data: branches and loops "
-                    "give results of the same size for all data",
-                )
+                if not has_bounds or bound[name].bounds[bound[name].bound_names.index(name)] is None:
+                    raise CompileError.at(
+                        bound[name],
+                        f"the size '{name}' of a result of @{traced.sym_name.data} depends on data: loops give results "
+                        "of the same size for all data, and branches need bounds of sizes",
+                    )
         return traced
 
     def _call(self, op: CallTirOp | CallDpsOp | ControlOp) -> Value | tuple[Value, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
@@ -20,19 +21,20 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name
-from weft.dialects.graph_shapes import KnownExtent, sum_text
+from weft.dialects.graph_shapes import Expression, KnownExtent, element_symbol, is_element, sum_text
 from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
 from weft.dialects.traversal import captured_values
 from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
 from weft.frontends.stablehlo_scan import Scan, scan_of
 from weft.passes.convert.convert_stablehlo_to_te import StablehloConversion
 from weft.passes.convert.stablehlo_inlining import drop_invariants, inline_calls
-from weft.passes.convert.stablehlo_values import tensor_of
+from weft.passes.convert.stablehlo_values import MOST_SIZES, Sizes, tensor_of
+from weft.passes.convert.stablehlo_values import Value as ConvertedValue
 from weft.support.errors import CompileError
 from weft.support.names import new_name
 from weft.texpr.expr import Compare, Expr, Predicate
 from weft.texpr.ops.arguments import compute
-from weft.texpr.shapes import ExtentVariables
+from weft.texpr.shapes import Extent, ExtentVariables
 from weft.texpr.tensor import ComputeOp, Tensor
 
 
@@ -47,7 +49,14 @@ def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequen
     drop_invariants(main)
     with builder.function(name, parameters):
         block = main.body.block
-        found = _Importer(builder).results(block, _returned(block), dict(zip(main.args, parameters, strict=True)))
+        names = {argument: parameter.ssa.name_hint for argument, parameter in zip(main.args, parameters, strict=True)}
+        sizes: dict[SSAValue, Sequence[Expression]] = {
+            argument: [element_symbol(name, element) for element in range(prod(_shape(argument)))]
+            for argument, name in names.items()
+            if name is not None and argument in _sources_of_sizes(block) and is_element(argument.type, 0)
+        }
+        importer = _Importer(builder, functions, sizes)
+        found = importer.results(block, _returned(block), dict(zip(main.args, parameters, strict=True)))
         builder.emit_func_output(found)
 
 
@@ -66,6 +75,39 @@ def _returned(block: Block) -> list[SSAValue]:
     if not isinstance(end, _RETURNS):
         raise CompileError.at(cast("Operation", block.parent_op()), "a block of stablehlo ends in a return")
     return list(end.operands)
+
+
+_SIZE_OPERANDS: Mapping[str, int] = {
+    "stablehlo.dynamic_broadcast_in_dim": 1,
+    "stablehlo.dynamic_conv": 2,
+    "stablehlo.dynamic_gather": 2,
+    "stablehlo.dynamic_iota": 0,
+    "stablehlo.dynamic_pad": 2,
+    "stablehlo.dynamic_reshape": 1,
+    "stablehlo.real_dynamic_slice": 1,
+}
+"""The first of the operands of an op that are sizes; the others follow."""
+
+
+def _sources_of_sizes(block: Block) -> set[SSAValue]:
+    """The values, of which ops in a block and in their regions compute sizes by arithmetic, sizes included."""
+    found: set[SSAValue] = set()
+    pending = [
+        value for op in block.walk() if op.name in _SIZE_OPERANDS for value in op.operands[_SIZE_OPERANDS[op.name] :]
+    ]
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        owner = value.owner
+        if isinstance(owner, Operation) and (isinstance(owner, ElementwiseOp) or owner.name in _OF_SIZES):
+            pending += owner.operands
+    return found
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return tuple(cast("TensorType[Attribute]", value.type).get_shape())
 
 
 def _is_control(op: Operation) -> bool:
@@ -98,8 +140,16 @@ class _Level:
 class _Importer:
     """Emits blocks of StableHLO into the open function of a builder."""
 
-    def __init__(self, builder: BlockBuilder) -> None:
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        functions: Mapping[str, FuncOp],
+        sizes: Mapping[SSAValue, Sequence[Expression]],
+    ) -> None:
+        """`functions` are those that custom calls name, `sizes` the elements of parameters that are extents."""
         self._builder = builder
+        self._functions = functions
+        self._sizes = sizes
         self._rematerialized: dict[SSAValue, bool] = {}
 
     def results(self, block: Block, wanted: Sequence[SSAValue], env: Mapping[SSAValue, Value]) -> list[Value]:
@@ -117,6 +167,8 @@ class _Importer:
     def _is_cheap(self, value: SSAValue) -> bool:
         """Whether a value is a constant, one number everywhere, or a scalar or vector of integers that is computed from
         constants and extents alone."""
+        if value in self._sizes:
+            return True
         if value not in self._rematerialized:
             self._rematerialized[value] = isinstance(value, OpResult) and self._is_cheap_op(value.op, value.type)
         return self._rematerialized[value]
@@ -125,7 +177,7 @@ class _Importer:
         if isinstance(op, stablehlo.ConstantOp) or op.name == "stablehlo.get_dimension_size":
             return True
         tensor = cast("TensorType[Attribute]", type_)
-        is_short = isinstance(tensor.element_type, IntegerType) and tensor.get_num_dims() <= 1
+        is_short = isinstance(tensor.element_type, IntegerType) and prod(map(abs, tensor.get_shape())) <= MOST_SIZES
         is_arithmetic = isinstance(op, ElementwiseOp) or op.name in _OF_SIZES
         if op.name in _BROADCASTS:
             return all(map(self._is_cheap, op.operands))
@@ -133,7 +185,7 @@ class _Importer:
 
     def _sources(self, value: SSAValue) -> Iterable[SSAValue]:
         """A value, or those whose extents it is computed from."""
-        if not self._is_cheap(value):
+        if not self._is_cheap(value) or value in self._sizes:
             return (value,)
         return (source for operand in cast("OpResult", value).op.operands for source in self._sources(operand))
 
@@ -187,11 +239,20 @@ class _Importer:
         needed = [*before, *asserted]
         needed += [op for op in _needed(outputs, known) if op not in before]
         inputs = list(dict.fromkeys(v for op in needed for v in _taken(op) if v in known))
+        sizes = [value for value in (*inputs, *outputs) if value in self._sizes]
+        inputs = [value for value in inputs if value not in self._sizes]
+        elements = [element for value in sizes for element in self._sizes[value]]
         facts: list[str] = []
 
-        def segment(*tensors: Tensor) -> list[Tensor]:
-            conversion = StablehloConversion({}, composes=True)
-            found = conversion.evaluate(needed, dict(zip(inputs, tensors, strict=True)), outputs)
+        def segment(*given: Tensor | Extent) -> list[Tensor]:
+            tensors, extents = cast("Sequence[Tensor]", given[: len(inputs)]), iter(given[len(inputs) :])
+            conversion = StablehloConversion(self._functions, composes=True)
+            values: dict[SSAValue, ConvertedValue] = dict(zip(inputs, tensors, strict=True))
+            for value in sizes:
+                shape = _shape(value)
+                known_elements = tuple(cast("Extent", next(extents)) for _ in range(prod(shape)))
+                values[value] = Sizes(known_elements, shape, _dtype(value))
+            found = conversion.evaluate(needed, values, outputs)
             facts.extend(map(_precondition, conversion.facts))
             made: list[Tensor] = []
             taken = {tensor.name for tensor in tensors}
@@ -203,7 +264,7 @@ class _Importer:
                 made.append(tensor)
             return made
 
-        results = _several(self._builder.emit_te(segment, *(known[value] for value in inputs)))
+        results = _several(self._builder.emit_te(segment, *(known[value] for value in inputs), *elements))
         known |= zip(outputs, results, strict=True)
         self._builder.state(facts)
 

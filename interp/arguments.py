@@ -31,8 +31,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.element_types import TYPES, bytes_of
-from weft.dialects.graph import CallTirOp, preconditions_of
-from weft.dialects.graph_shapes import evaluate, names_in, shape_of
+from weft.dialects.graph import CallTirOp, elements_in, preconditions_of
+from weft.dialects.graph_shapes import evaluate, names_in, shape_of, sum_text
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
@@ -45,6 +45,7 @@ from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, nar
 from weft.support.call_preconditions import CallPrecondition, near_numbers
 from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
+from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Region
@@ -110,6 +111,9 @@ class ConcreteShapes:
     """One for each parameter that callers pass; None for scalars."""
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
     """Values of index arguments and of index arithmetic on them."""
+    elements: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int], init=False)
+    """Values of the elements of integer parameters that are extents, by the position of the parameter and the element.
+    """
     _is_guessed: bool = field(default=False, init=False)
     """Whether some extent that was asked for is not known."""
 
@@ -212,11 +216,16 @@ class ConcreteShapes:
         for extent in (e for type_ in types for e in shape_of(type_)):
             for name in sorted(names_in(extent)):
                 names.setdefault(name, next(self._next))
+        elements = elements_in(self.function)
+        for name in elements:
+            names.setdefault(name, next(self._next))
         facts = [fact for fact in preconditions_of(self.function) if all(name in names for name in fact.names)]
+        facts += _assumed(self.function, names)
         for searched in (*([name] for name in names), list({name: None for fact in facts for name in fact.names})):
             inside = [fact for fact in facts if set(fact.names) <= set(searched)]
             chosen = {name: names[name] for name in searched}
             names.update(near_numbers(chosen, searched, lambda numbers, inside=inside: _hold(inside, numbers)))
+        self.elements = {place: names[name] for name, place in elements.items()}
         for argument, shape in zip(arguments, self.shapes, strict=True):
             if shape is not None and isinstance(argument.type, TensorType):
                 for axis, extent in enumerate(shape_of(argument.type)):
@@ -497,7 +506,18 @@ def argument_recipe(
             parameters.append((parameter.dtype, shapes.numbers[function.body.block.args[position]]))
         else:
             parameters.append((parameter.dtype, None))
-    return ArgumentRecipe(tuple(parameters), needs_positive(function), indexes, max(smallest, 1))
+    elements = tuple((*place, number) for place, number in shapes.elements.items())
+    return ArgumentRecipe(tuple(parameters), needs_positive(function), indexes, max(smallest, 1), elements)
+
+
+def _assumed(function: FuncOp, names: Collection[str]) -> list[CallPrecondition]:
+    """The equations of extents of `names` that operators of a graph function require."""
+    pairs = [pair for op in function.walk() if isinstance(op, Operator) for pair in op.assumed]
+    return [
+        CallPrecondition(f"{sum_text(left)} == {sum_text(right)}")
+        for left, right in dict.fromkeys(pairs)
+        if left is not None and right is not None and (names_in(left) | names_in(right)).issubset(names)
+    ]
 
 
 @dataclass(frozen=True)
@@ -510,6 +530,8 @@ class ArgumentRecipe:
     """Whether integers are used as indices."""
     limit: int
     """One more than the largest index."""
+    elements: tuple[tuple[int, int, int], ...] = ()
+    """Elements of arrays that are extents: the position of the array, the element, and its value."""
 
     def draw(self, seed: int = 0, edges: Planting | None = None) -> list[Any]:
         """A value for each parameter, with edge values among them if `edges` are given."""
@@ -525,6 +547,9 @@ class ArgumentRecipe:
             array = np.asarray(values.array(element_type, [1] if given is None else given))
             if edges is not None:
                 edges.into(position, array, element_type, generator)
+            for at, element, number in self.elements:
+                if at == position:
+                    array.flat[element] = number
             arguments.append(array.item() if given is None else np.asarray(narrow(array, element_type)))
         return arguments
 

@@ -270,14 +270,17 @@ def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
         return _finished(op, _apply("einsum", dot_subscripts(op), x, y, out_dtype=wide))
 
 
-@evaluates(stablehlo.ConvolutionOp)
-def convolution(op: stablehlo.ConvolutionOp, x: Array, kernel: Array) -> Array:
+@evaluates(stablehlo.ConvolutionOp, stablehlo.DynamicConvOp)
+def convolution(
+    op: stablehlo.ConvolutionOp | stablehlo.DynamicConvOp, x: Array, kernel: Array, padding: Array | None = None
+) -> Array:
     left, right, output = op.dimension_numbers.data
     rank = len(output) - 2
     letters = [str(d) for d in range(rank)]
     data = x.transpose([left.index(letter) for letter in ("b", "f", *letters)]).astype(np.float64)
     weight = kernel.transpose([right.index(letter) for letter in ("o", "i", *letters)]).astype(np.float64)
-    ones, flat = (1,) * rank, numbers(op.padding) or (0,) * (2 * rank)
+    ones, stated = (1,) * rank, op.padding if isinstance(op, stablehlo.ConvolutionOp) else None
+    flat = [int(pad) for pad in padding.flat] if padding is not None else numbers(stated) or (0,) * (2 * rank)
     strides, inner, gaps = (numbers(p) or ones for p in (op.window_strides, op.lhs_dilation, op.rhs_dilation))
     mirrored = numbers(op.window_reversal) or (0,) * rank
     weight = np.flip(weight, tuple(2 + d for d in range(rank) if mirrored[d]))

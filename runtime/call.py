@@ -35,16 +35,17 @@ from weft.support.call_arguments import (
     as_array,
     bind_arguments,
     by_position,
+    is_number,
     returned,
     stored_dtype,
 )
-from weft.support.call_signature import LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
+from weft.support.call_preconditions import CallPrecondition
+from weft.support.call_signature import LONG_ITERATIONS, ArraySpec, ElementType, ScalarSpec, Signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from weft.support.call_arguments import Array
-    from weft.support.call_preconditions import CallPrecondition
     from weft.support.call_signature import Signature
 
 
@@ -81,6 +82,8 @@ class _Call(ctypes.Structure):
         ("extents", ctypes.c_uint64),
         ("iterations", ctypes.c_double),
         ("preconditions", ctypes.c_void_p),
+        ("elements", ctypes.c_int64),
+        ("element_table", ctypes.c_void_p),
     )
 
 
@@ -95,6 +98,16 @@ class _Argument(ctypes.Structure):
         ("least", ctypes.c_int64),
         ("most", ctypes.c_int64),
         ("strides", ctypes.c_void_p),
+        ("takes_number", ctypes.c_int64),
+    )
+
+
+class _Element(ctypes.Structure):
+    _fields_ = (
+        ("symbol", ctypes.c_int64),
+        ("argument", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("bytes", ctypes.c_int64),
     )
 
 
@@ -116,19 +129,25 @@ def native_entry(
 ) -> Callable[..., object] | None:
     """A callable that checks arguments natively and falls back to `slow`. It keeps `slow` (and what that
     refers to) alive, so `slow` must refer to the compiled code. None where there is no such way in: another
-    Python than CPython, a 32-bit one, a function with very many arguments, or one with preconditions on other numbers
-    than symbols and arguments.
+    Python than CPython, a 32-bit one, a function with very many arguments, one with preconditions on other numbers
+    than symbols and arguments, or one with symbols that are elements of strided or unsigned arrays.
     """
-    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS or signature.elements:
+    if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
-    if any(name not in slots for fact in signature.facts for name in fact.names):
+    # Calls with many bytes of temporaries, or a number of bytes that overflows, go the slow way.
+    limits = [CallPrecondition(f"{limit.comparisons[0].left_text} < {_LARGE_BYTES}") for limit in signature.limits]
+    facts = (*signature.facts, *limits)
+    if any(name not in slots for fact in facts for name in fact.names):
+        return None
+    if any(not _is_plain_integers(signature.args[position]) for position, _ in signature.elements.values()):
         return None
     entry = _entry_address()
     if not entry:
         return None
     arguments = (_Argument * len(signature.args))()
     shapes = [_describe(signature, spec, arguments[index]) for index, spec in enumerate(signature.args)]
+    elements = _element_table(signature)
     call = _Call(
         function,
         thunk,
@@ -139,12 +158,14 @@ def native_entry(
         ctypes.addressof(arguments),
         sum(1 << signature.symbols.index(symbol) for symbol in signature.independent_extents),
         min(signature.iterations, 1 << 62),
-        predicate_address(signature.facts, slots) if signature.facts else None,
+        predicate_address(facts, slots) if facts else None,
+        len(elements),
+        ctypes.addressof(elements),
     )
     name, text = (text.encode(errors="backslashreplace") for text in (signature.name, str(signature)))
     method = _MethodDef(name, entry, _FASTCALL_WITH_KEYWORDS, text)
     # The function object holds its "module", which is any object: this one keeps the tables alive.
-    owner = (slow, call, arguments, shapes, method)
+    owner = (slow, call, arguments, shapes, elements, method)
     python = ctypes.pythonapi
     new_capsule = python.PyCapsule_New
     new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
@@ -155,6 +176,22 @@ def native_entry(
     return cast("Callable[..., object]", new_function(ctypes.addressof(method), capsule, owner))
 
 
+def _is_plain_integers(spec: ArraySpec | ScalarSpec) -> bool:
+    is_dense = isinstance(spec, ArraySpec) and spec.strides is None
+    return is_dense and spec.element.kind == "int" and spec.element.bytes in (4, 8)
+
+
+def _element_table(signature: Signature) -> ctypes.Array[_Element]:
+    """The rows of the elements that give symbols their values."""
+    places = signature.elements
+    table = (_Element * len(places))()
+    for row, (symbol, (position, element)) in zip(table, places.items(), strict=True):
+        size = signature.args[position].element.bytes
+        row.symbol, row.argument = signature.symbols.index(symbol), position
+        row.offset, row.bytes = size * element, size
+    return table
+
+
 def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument) -> object:
     """Fill in the table's row of one argument; returns what the row points to."""
     element = spec.element
@@ -162,10 +199,13 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
     if isinstance(spec, ArraySpec):
         row.kind, row.rank, row.writes = _ARRAY, len(spec.shape), spec.writes
         row.type_class = _CLASSES.get("uint" if spec.dtype == "bfloat16" else element.kind, 0)
+        row.takes_number = is_number(spec) and element.kind in ("int", "uint")
         # A symbol is its number, complemented, so that it is negative.
         extents = [~signature.symbols.index(e) if isinstance(e, str) else e for e in spec.shape]
         shape = (ctypes.c_int64 * len(extents))(*extents)
         row.shape = ctypes.addressof(shape)
+        if row.takes_number:
+            row.least, row.most = _native_range(element)
         if spec.strides is None:
             return shape
         numbers = [_FIRST_SYMBOL + signature.symbols.index(s) if isinstance(s, str) else s for s in spec.strides]
@@ -182,11 +222,15 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
             row.kind = _BOOL
         case "int" | "uint":
             row.kind = _INTEGER
-            # An unsigned number past the signed range goes the slow way.
-            row.least, row.most = element.range[0], min(element.range[1], (1 << 63) - 1)
+            row.least, row.most = _native_range(element)
         case "stored":  # `ScalarSpec` refuses it
             row.kind = _PYTHON
     return None
+
+
+def _native_range(element: ElementType) -> tuple[int, int]:
+    """The integers of a type that the native way takes: those past the signed range go the slow way."""
+    return element.range[0], min(element.range[1], (1 << 63) - 1)
 
 
 def native_call_ir() -> str:
@@ -240,8 +284,9 @@ class Caller:
         self.thunk_address = thunk_address(signature.parameter_types())
         self._thunk = _THUNK_TYPE(self.thunk_address)
         self._sources = _number_sources(signature)
-        self._definitions = _definitions(signature, self._sources)
-        self._results = _plain_results(signature, self._sources, self._definitions)
+        self._elements = signature.elements
+        self._definitions = _definitions(signature, self._sources.keys() | self._elements.keys())
+        self._results = _plain_results(signature, self._sources, self._elements.keys() | self._definitions.keys())
         self._native = native_entry(
             signature.with_descriptors(),
             address,
@@ -276,7 +321,7 @@ class Caller:
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
-            if is_long or size >= _LARGE_BYTES:
+            if is_long or size >= _LARGE_BYTES or self.signature.limits:
                 self._check_memory(bound)
             if is_long:
                 # It goes on after an interrupt: the thread holds the code and the arrays.
@@ -288,6 +333,8 @@ class Caller:
         """Raises `MemoryError` where there is none for the temporaries of a call, before code ends the process."""
         sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
         needed = max((size for size in sizes if size is not None), default=0)
+        if needed < _LARGE_BYTES:
+            return
         try:
             np.empty(needed, np.uint8)
         except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
@@ -390,7 +437,7 @@ class Caller:
             return None
         try:
             return allocate(self.signature, self.signature.result_specs, self._numbers(values))
-        except (IndexError, TypeError):
+        except (IndexError, MemoryError, TypeError):  # also of extents that preconditions refuse
             return None
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:
@@ -403,6 +450,14 @@ class Caller:
             if type(value) is np.ndarray and dimension is not None:
                 found[name] = value.shape[dimension]
             elif type(value) is int and dimension is None:
+                found[name] = value
+            else:
+                raise TypeError
+        for name, (argument, element) in self._elements.items():
+            value = values[argument]
+            if type(value) is np.ndarray:
+                found[name] = value.item(element)
+            elif type(value) is int:
                 found[name] = value
             else:
                 raise TypeError
@@ -440,10 +495,11 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 
 
 def _plain_results(
-    signature: Signature, sources: Mapping[str, tuple[int, int | None]], definitions: Mapping[str, CallPrecondition]
+    signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """The element type and extents of each result that a call may omit: numbers, dimensions of arguments, or symbols
-    that are defined by them. None if there are no results, or one has other extents or no element type of NumPy."""
+    """The element type and extents of each result that a call may omit: numbers, dimensions of arguments, or those of
+    `numbers`, the symbols that elements of arguments or preconditions define. None if there are no results, or one has
+    other extents or no element type of NumPy."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []
@@ -451,7 +507,7 @@ def _plain_results(
             return None
         for extent in spec.shape:
             source = sources.get(extent) if isinstance(extent, str) else None
-            if isinstance(extent, int) or extent in definitions:
+            if isinstance(extent, int) or extent in numbers:
                 extents.append(extent)
             elif source is not None and source[1] is not None:
                 extents.append((source[0], source[1]))
@@ -480,7 +536,7 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
     return sources
 
 
-def _definitions(signature: Signature, sources: Mapping[str, tuple[int, int | None]]) -> dict[str, CallPrecondition]:
+def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, CallPrecondition]:
     """The preconditions that define symbols without a source by those that have one, in order."""
     found: dict[str, CallPrecondition] = {}
     for fact in signature.facts:

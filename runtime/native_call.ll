@@ -27,12 +27,16 @@ declare void @Py_IncRef(ptr)
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
 @weft_ndarray_type = external global i8
+@PyLong_Type = external global i8
 
 ; function, thunk, slow, arguments, symbols, GIL bytes, table, a bit for each symbol that is an extent, iterations,
-; a function that says whether the preconditions hold of the slots, or null
-%call = type { ptr, ptr, ptr, i64, i64, i64, ptr, i64, double, ptr }
-; kind, rank, itemsize, class, shape, writes, least, most, strides
-%arg = type { i32, i32, i64, i64, ptr, i64, i64, i64, ptr }
+; a function that says whether the preconditions hold of the slots, or null; the number of elements that give symbols
+; their values, and these
+%call = type { ptr, ptr, ptr, i64, i64, i64, ptr, i64, double, ptr, i64, ptr }
+; kind, rank, itemsize, class, shape, writes, least, most, strides; whether an integer of Python may be the array
+%arg = type { i32, i32, i64, i64, ptr, i64, i64, i64, ptr, i64 }
+; symbol, argument, offset in bytes, bytes
+%element = type { i64, i64, i64, i64 }
 ; buf, obj, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, internal
 %view = type { ptr, ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, ptr }
 
@@ -43,6 +47,8 @@ entry:
   ; Where the bytes of an array start, and how many there are up to its last one.
   %starts = alloca [$most_arguments x i64], align 16
   %spans = alloca [$most_arguments x i64], align 16
+  ; Integers that are given for arrays of rank 0.
+  %numbers = alloca [$most_arguments x i64], align 16
   %call = call ptr @PyCapsule_GetPointer(ptr %self, ptr null)
   %n.at = getelementptr %call, ptr %call, i64 0, i32 3
   %n = load i64, ptr %n.at
@@ -131,7 +137,44 @@ array:
   %type.at = getelementptr i8, ptr %object, i64 $type_offset
   %type = load ptr, ptr %type.at
   %is.ndarray = icmp eq ptr %type, @weft_ndarray_type
-  br i1 %is.ndarray, label %ndarray, label %fail
+  br i1 %is.ndarray, label %ndarray, label %no.array
+no.array:
+  %takes.number.at = getelementptr %arg, ptr %arg, i64 0, i32 9
+  %takes.number = load i64, ptr %takes.number.at
+  %is.taken = icmp ne i64 %takes.number, 0
+  %is.long = icmp eq ptr %type, @PyLong_Type
+  %is.number = and i1 %is.taken, %is.long
+  br i1 %is.number, label %number.array, label %fail
+number.array:
+  %array.number = call i64 @PyLong_AsLongLong(ptr %object)
+  %array.minus.one = icmp eq i64 %array.number, -1
+  br i1 %array.minus.one, label %number.error, label %number.ok
+number.error:
+  %number.raised = call ptr @PyErr_Occurred()
+  %number.failed = icmp ne ptr %number.raised, null
+  br i1 %number.failed, label %fail, label %number.ok
+number.ok:
+  %array.least.at = getelementptr %arg, ptr %arg, i64 0, i32 6
+  %array.least = load i64, ptr %array.least.at
+  %array.most.at = getelementptr %arg, ptr %arg, i64 0, i32 7
+  %array.most = load i64, ptr %array.most.at
+  %array.enough = icmp sge i64 %array.number, %array.least
+  %array.few = icmp sle i64 %array.number, %array.most
+  %array.in.range = and i1 %array.enough, %array.few
+  br i1 %array.in.range, label %number.stored, label %fail
+number.stored:
+  ; The first bytes of the number are those of narrower integers. A view without an object needs no release.
+  %number.at = getelementptr i64, ptr %numbers, i64 %i
+  store i64 %array.number, ptr %number.at
+  store ptr %number.at, ptr %slot
+  %view.object.at = getelementptr %view, ptr %view, i64 0, i32 1
+  store ptr null, ptr %view.object.at
+  %number.start = ptrtoint ptr %number.at to i64
+  %number.start.at = getelementptr i64, ptr %starts, i64 %i
+  store i64 %number.start, ptr %number.start.at
+  %number.span.at = getelementptr i64, ptr %spans, i64 %i
+  store i64 8, ptr %number.span.at
+  br label %done.argument
 ndarray:
   ; 28 = PyBUF_STRIDES | PyBUF_FORMAT
   %refused = call i32 @PyObject_GetBuffer(ptr %object, ptr %view, i32 28)
@@ -313,7 +356,7 @@ done.array:
 
 done.argument:
   %total.1 = phi i64 [ %total, %double ], [ %total, %single ], [ %total, %integer.ok ], [ %total, %bool ],
-                     [ %total.array, %done.array ]
+                     [ %total, %number.stored ], [ %total.array, %done.array ]
   %i.1 = add i64 %i, 1
   br label %next
 
@@ -327,7 +370,11 @@ overlap.passed:
   %extents = load i64, ptr %extents.at
   %iterations.at = getelementptr %call, ptr %call, i64 0, i32 8
   %iterations = load double, ptr %iterations.at
-  br label %unset
+  %elements.at = getelementptr %call, ptr %call, i64 0, i32 10
+  %elements = load i64, ptr %elements.at
+  %element.table.at = getelementptr %call, ptr %call, i64 0, i32 11
+  %element.table = load ptr, ptr %element.table.at
+  br label %element
 overlap.argument:
   %o.arg = getelementptr %arg, ptr %table, i64 %o
   %o.writes.at = getelementptr %arg, ptr %o.arg, i64 0, i32 5
@@ -369,10 +416,49 @@ overlap.done:
   %o.1 = add i64 %o, 1
   br label %overlap
 
+; Elements of arrays of integers, of 4 or 8 bytes, that are the values of symbols.
+element:
+  %e = phi i64 [ 0, %overlap.passed ], [ %e.1, %element.done ]
+  %e.finished = icmp eq i64 %e, %elements
+  br i1 %e.finished, label %unset, label %element.read
+element.read:
+  %e.row = getelementptr %element, ptr %element.table, i64 %e
+  %e.symbol = load i64, ptr %e.row
+  %e.argument.at = getelementptr %element, ptr %e.row, i64 0, i32 1
+  %e.argument = load i64, ptr %e.argument.at
+  %e.offset.at = getelementptr %element, ptr %e.row, i64 0, i32 2
+  %e.offset = load i64, ptr %e.offset.at
+  %e.bytes.at = getelementptr %element, ptr %e.row, i64 0, i32 3
+  %e.bytes = load i64, ptr %e.bytes.at
+  %e.slot = getelementptr i64, ptr %slots, i64 %e.argument
+  %e.array = load ptr, ptr %e.slot
+  %e.at = getelementptr i8, ptr %e.array, i64 %e.offset
+  %e.is.wide = icmp eq i64 %e.bytes, 8
+  br i1 %e.is.wide, label %element.wide, label %element.narrow
+element.wide:
+  %e.wide = load i64, ptr %e.at
+  br label %element.value
+element.narrow:
+  %e.narrow = load i32, ptr %e.at
+  %e.extended = sext i32 %e.narrow to i64
+  br label %element.value
+element.value:
+  %e.value = phi i64 [ %e.wide, %element.wide ], [ %e.extended, %element.narrow ]
+  %e.symbol.at = getelementptr i64, ptr %symbol.slots, i64 %e.symbol
+  %e.known = load i64, ptr %e.symbol.at
+  %e.is.new = icmp eq i64 %e.known, -9187201950435737472
+  %e.agrees = icmp eq i64 %e.known, %e.value
+  %e.ok = or i1 %e.is.new, %e.agrees
+  store i64 %e.value, ptr %e.symbol.at
+  br i1 %e.ok, label %element.done, label %fail
+element.done:
+  %e.1 = add i64 %e, 1
+  br label %element
+
 ; A stride that no array tells is left to Python, and so is a call that may take long.
 unset:
-  %u = phi i64 [ 0, %overlap.passed ], [ %u.1, %unset.next ]
-  %work = phi double [ %iterations, %overlap.passed ], [ %work.1, %unset.next ]
+  %u = phi i64 [ 0, %element ], [ %u.1, %unset.next ]
+  %work = phi double [ %iterations, %element ], [ %work.1, %unset.next ]
   %u.finished = icmp eq i64 %u, %symbols
   br i1 %u.finished, label %duration, label %unset.symbol
 unset.symbol:

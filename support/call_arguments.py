@@ -146,11 +146,16 @@ def bind_arguments(
     for symbol, (position, element) in signature.elements.items():
         if position in arrays:
             number = int(arrays[position].flat[element])
+            if number < 0 and symbol in signature.extent_symbols:
+                place = _source(signature, symbol).removesuffix(f"'{signature.args[position].name}'")
+                expected = f"an extent of at least 0 ({_uses(signature, symbol)})"
+                expected += f" as {place.removesuffix(' of ')}" if place else ""
+                raise argument_error(signature, position, ValueError, expected, number)
             value, giver = symbols.setdefault(symbol, (number, signature.args[position].name))
             if value != number:
                 expected = f"{value} as element {element} ({symbol} = {value}, from {giver})"
                 raise argument_error(signature, position, ValueError, expected, number)
-    if signature.facts:
+    if signature.facts or signature.limits:
         _check_facts(signature, numbers, symbols)
     known = {name: value for name, (value, _) in symbols.items()}
     results = allocate(signature, [cast("ArraySpec", signature.args[position]) for position in left_out], known)
@@ -217,7 +222,7 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
     outside of the range of the elements.
     """
     spec = signature.args[position]
-    if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and _is_number(spec):
+    if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and is_number(spec):
         bits = _scalar_bits(ScalarSpec(spec.name, spec.dtype), value, partial(argument_error, signature, position))
         size = spec.element.bytes
         return np.frombuffer(bits.to_bytes(8, "little")[:size], numpy_dtype(spec)).reshape(())
@@ -235,7 +240,8 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
     return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
 
 
-def _is_number(spec: ArraySpec) -> bool:
+def is_number(spec: ArraySpec) -> bool:
+    """Whether a number of Python may be given for an array."""
     return not spec.shape and spec.access == "read" and spec.element.kind != "stored"
 
 
@@ -436,7 +442,7 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
             if value is not None:
                 values[fact.defines] = value
                 symbols[fact.defines] = (value, fact.text)
-    for fact in signature.facts:
+    for fact in (*signature.facts, *signature.limits):
         if all(name in values for name in fact.names) and not fact.holds(values):
             sources = {name: _source(signature, name) for name in fact.names if name in symbols}
             raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
@@ -460,7 +466,8 @@ def _source(signature: Signature, symbol: str) -> str:
     """The argument that gives a symbol its value, in words."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
-        return f"element {element} of '{signature.args[position].name}'"
+        array = cast("ArraySpec", signature.args[position])
+        return f"element {element} of '{array.name}'" if array.shape else f"'{array.name}'"
     for spec in signature.args:
         if isinstance(spec, ScalarSpec):
             if spec.symbol == symbol:

@@ -30,6 +30,7 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 }
 _EMPTY = re.compile(r"\S+ <= 0")
 """A comparison that holds if a loop has no iterations."""
+_NUMBER = re.compile(r"-?\d+")
 _NAME = re.compile(r"[A-Za-z_$.][\w$.\-]*\Z")
 
 
@@ -55,13 +56,18 @@ class Comparison:
         return self.left(values) - self.right(values)
 
     @property
+    def left_text(self) -> str:
+        """The text of the left side."""
+        return self.text.split(f" {self.relation} ")[0]
+
+    @property
     def requirement(self) -> str:
         """The comparison in words: `n must be at least 5`."""
         left, right = self.text.split(f" {self.relation} ")
         if self.relation == "==":
             return f"expected {self.text}"
         is_strict = self.relation == "<"
-        if _NAME.match(left) and not _NAME.match(right):
+        if _NUMBER.fullmatch(right) or (_NAME.match(left) and not _NAME.match(right)):
             return f"{left} must be {'less than' if is_strict else 'at most'} {right}"
         return f"{right} must be {'greater than' if is_strict else 'at least'} {left}"
 
@@ -232,6 +238,7 @@ def _combined(combine: Callable[[Any, Any], Any], left: Number, right: Number) -
 
 _CANDIDATES: Final = (*range(1, 9), 12, 16, 24, 32, 48, 64, 96, 128, 256)
 _MOST_SEARCHED: Final = 3
+_MOST_NAMES: Final = 8
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -239,8 +246,16 @@ _Key = TypeVar("_Key", bound=Hashable)
 def near_numbers(
     start: Mapping[_Key, int], searched: Sequence[_Key], holds: Callable[[Mapping[_Key, int]], bool]
 ) -> Mapping[_Key, int]:
-    """`start`, or numbers near to it for up to three `searched` names for which `holds`; `start` where none do."""
-    if holds(start) or len(searched) > _MOST_SEARCHED:
+    """`start`, or numbers near to it for which `holds`, of up to three of the `searched` names; `start` if there are
+    none."""
+    if holds(start) or len(searched) > _MOST_NAMES:
+        return start
+    if len(searched) > _MOST_SEARCHED:
+        for count in range(1, _MOST_SEARCHED):
+            for some in itertools.combinations(searched, count):
+                found = near_numbers(start, some, holds)
+                if found is not start:
+                    return found
         return start
     choices = itertools.product(*(sorted({start[key], *_CANDIDATES}) for key in searched))
 

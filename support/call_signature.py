@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from weft.support.call_preconditions import CallPrecondition
@@ -155,6 +156,12 @@ def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) 
     return found
 
 
+@cache
+def _limits(temporaries: tuple[CallPrecondition, ...]) -> tuple[CallPrecondition, ...]:
+    texts = [size.relation.removeprefix("bytes == ") for size in temporaries if len(size.names) > 1]
+    return tuple(CallPrecondition(f"{text} <= {(1 << 63) - 1} # bytes of temporaries have 64 bits") for text in texts)
+
+
 @dataclass(frozen=True)
 class Signature:
     """The arguments of one function.
@@ -198,6 +205,11 @@ class Signature:
         for arg in self.args[len(self.args) - self.results :]:
             if not isinstance(arg, ArraySpec) or arg.access not in ("write", "allocated"):
                 raise CompileError(f"{self.name}: result '{arg.name}' is not an array that is only written")
+
+    @property
+    def limits(self) -> tuple[CallPrecondition, ...]:
+        """Conditions that the bytes of temporaries are 64-bit integers: code does not compute others correctly."""
+        return _limits(self.temporaries)
 
     @property
     def arrays(self) -> tuple[ArraySpec, ...]:

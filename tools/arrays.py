@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -76,17 +76,17 @@ def write_npy(path: str, array: Array) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """The options for arguments: files or numbers by name, the random seed, whether random numbers must
-    be positive (for programs that divide or take logarithms), and the extents that nothing else tells."""
+    """The options for arguments: files or numbers by name, the random seed, and whether random numbers must
+    be positive (for programs that divide or take logarithms)."""
 
     inputs: Mapping[str, str]
     seed: int
     positive: bool = False
-    default_extent: int | None = None
 
 
-def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
+def make_arguments(signature: Signature, request: Request, chosen: dict[str, int] | None = None) -> dict[str, Value]:
     """A value for each argument that the call does not allocate, in order: what the request gives, else random numbers.
+    Sizes that nothing states are 1, or numbers near to it that the preconditions allow; they are added to `chosen`.
 
     Outputs that are only written hold NaN (or the largest integer), so that an element that the function does
     not write is seen.
@@ -99,9 +99,11 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
             given[spec.name] = _given(spec, request.inputs[spec.name])
     extents = _symbol_extents(signature, given)
     _define_extents(signature, given, extents)
-    if request.default_extent is not None:
-        extents = _completed(signature, extents, request.default_extent)
-        _define_extents(signature, given, extents)
+    more = _completed(signature, extents)
+    if chosen is not None:
+        chosen.update(more)
+    extents |= more
+    _define_extents(signature, given, extents)
     strides = _stride_symbols(signature, extents)
     random = np.random.default_rng(request.seed)
     values: dict[str, Value] = {}
@@ -116,7 +118,19 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
             shape = tuple(_extent(spec, extent, extents) for extent in spec.shape)
             made = _unwritten(spec, shape) if spec.access == "write" else _random(random, spec, shape, request.positive)
             values[spec.name] = made if spec.strides is None else _strided(spec, made, {**strides, **extents})
+    for symbol, (position, element) in signature.elements.items():
+        name = signature.args[position].name
+        if name not in given:
+            cast("Array", values[name]).flat[element] = extents[symbol]
     return values
+
+
+def sizes_note(chosen: Mapping[str, int]) -> str:
+    """The line that shows the sizes that were chosen; empty if none were."""
+    if not chosen:
+        return ""
+    sizes = ", ".join(f"{name} = {size}" for name, size in chosen.items())
+    return f"sizes     {sizes} (chosen: --shape and --input state others)"
 
 
 def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
@@ -170,10 +184,11 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
     return np.asarray(narrow(np.asarray(value).astype(carrier_dtype(type_)), type_))
 
 
-def _completed(signature: Signature, extents: Mapping[str, int], default: int) -> dict[str, int]:
-    """The extents, and for unknown ones `default`, or numbers near to it that the preconditions allow."""
+def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
+    """Values for the symbols that `extents` lacks: 1, or numbers near to it that the preconditions allow."""
     defined = {fact.defines for fact in signature.facts}
-    symbols = (e for spec in signature.arrays for e in spec.shape if isinstance(e, str))
+    shapes = (spec.shape for spec in signature.arrays if not spec.is_allocated)
+    symbols = (*(e for shape in shapes for e in shape if isinstance(e, str)), *signature.elements)
     unknown = [name for name in dict.fromkeys(symbols) if name not in extents and name not in defined]
 
     def holds(numbers: Mapping[str, int]) -> bool:
@@ -181,11 +196,7 @@ def _completed(signature: Signature, extents: Mapping[str, int], default: int) -
         return all(fact.holds(known) for fact in signature.facts if all(name in known for name in fact.names))
 
     bounded = [name for name in unknown if any(name in fact.names for fact in signature.facts)]
-    return {
-        **extents,
-        **dict.fromkeys(unknown, default),
-        **near_numbers(dict.fromkeys(bounded, default), bounded, holds),
-    }
+    return {**dict.fromkeys(unknown, 1), **near_numbers(dict.fromkeys(bounded, 1), bounded, holds)}
 
 
 def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[str, int]:
@@ -204,6 +215,10 @@ def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[st
                     raise CompileError(
                         f"extent '{symbol}' is {known} in argument '{teller}', but {extent} in '{spec.name}'"
                     )
+    for symbol, (position, element) in signature.elements.items():
+        value = given.get(signature.args[position].name)
+        if isinstance(value, np.ndarray):
+            extents.setdefault(symbol, (int(value.flat[element]), signature.args[position].name))
     return {symbol: extent for symbol, (extent, _) in extents.items()}
 
 

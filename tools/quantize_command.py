@@ -105,7 +105,7 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
         function = build_module(module, Target.parse("llvm"), BuildOptions())[name]
         signature = function.signature
         given = given_inputs(arguments.input, signature)
-        values = make_arguments(signature, Request(given, arguments.seed, positive=False, default_extent=1))
+        values = make_arguments(signature, Request(given, arguments.seed))
         allocated = [spec.name for spec in signature.arrays if spec.is_allocated]
         result = function(**{name: value for name, value in values.items() if name not in allocated})
         results = cast("tuple[Array, ...]", result if isinstance(result, tuple) else (result,))

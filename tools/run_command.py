@@ -6,8 +6,8 @@
   weft run model.onnx --input x.npy --check --time      # checked with onnxruntime too, where that is installed
 
 Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. The program is
-specialised to the shapes of --shape. Extents that it names then, or that an ONNX model names, such as that of the
-batch, are 1, or the least number of their range, unless an array determines them.
+specialised to the shapes of --shape. Sizes that nothing states, extents and elements of integer arguments that are
+sizes, are 1, or numbers near to it that the preconditions allow; a line shows them.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from weft.tools.arrays import (
     compare,
     given_inputs,
     make_arguments,
+    sizes_note,
     write_npy,
 )
 from weft.tools.build_command import add_lowering_arguments, lowering_options
@@ -120,7 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3
     signature = compiled.signature
-    values = make_arguments(signature, _request(original, signature, arguments))
+    chosen: dict[str, int] = {}
+    values = make_arguments(signature, _request(original, signature, arguments), chosen)
     files = assignments(arguments.output, "--output", _output_names(signature), "output")
     before = _copied(values)
 
@@ -128,6 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"target    {target}")
     if device:
         print(f"device    {device}")
+    if chosen:
+        print(sizes_note(chosen))
     print(f"schedule  {_schedule_line(original, arguments.no_schedule, library)}")
     print(f"build     {milliseconds:.1f} ms")
     if arguments.timing:
@@ -174,13 +178,7 @@ def _request(original: ModuleOp, signature: Signature, arguments: argparse.Names
         given_inputs(arguments.input, signature),
         arguments.seed,
         positive=needs_positive(original),
-        default_extent=_default_extent(arguments),
     )
-
-
-def _default_extent(arguments: argparse.Namespace) -> int | None:
-    """The value near which extents that no array determines are chosen: 1 for ONNX models and stated shapes."""
-    return 1 if arguments.file.endswith(".onnx") or arguments.shape else None
 
 
 def _target(text: str, threads: int | None) -> Target:
@@ -344,12 +342,14 @@ class _Edges:
     def _recipe(self) -> ArgumentRecipe:
         parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
         # Numbers in preconditions bind extents of the arrays at hand.
-        bound = {name for fact in self.compiled.signature.facts for name in fact.names}
+        signature = self.compiled.signature
+        bound = {name for fact in signature.facts for name in fact.names}
+        sizes = {signature.args[position].name for position, _ in signature.elements.values()}
         for spec in self._passed:
             value = self.values[spec.name]
             if isinstance(spec, ArraySpec):
                 shape = cast("Array", value).shape
-                parameters.append((spec.dtype, 0 if spec.access == "write" else shape))
+                parameters.append((spec.dtype, 0 if spec.access == "write" or spec.name in sizes else shape))
             else:
                 parameters.append((spec.dtype, 0 if spec.symbol or spec.name in bound else None))
         operations = self.interpreter.module.walk()

@@ -78,5 +78,5 @@ def _report(arguments: argparse.Namespace) -> Report:
     with_peaks = has_page or arguments.time
     report = program_report(program, arguments.file, target, options, extent=extent, with_peaks=with_peaks)
     if arguments.time and not report.failure:
-        return replace(report, roofline=measured(report.roofline, program, target, options, arguments.func, extent))
+        return replace(report, roofline=measured(report.roofline, program, target, options, arguments.func))
     return report

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from weft.backends.names import CALL_REGISTERED
+from weft.backends.names import CALL_REGISTERED, string_literal
 from weft.dialects.low_registered import CallRegisteredOp, dlpack_type
 from weft.support.errors import CompileError
 
@@ -134,13 +134,7 @@ def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None
     table = f"(weft_array[]){{{', '.join(rows)}}}" if rows else "NULL"
     for helper in HELPERS:
         emitter.module.helper(helper)
-    emitter.line(f"{CALL_REGISTERED}({_literal(op.callee.data)}, {table}, {len(op.inputs)}, {len(op.outputs)});")
-
-
-def _literal(text: str) -> str:
-    """A string constant of C."""
-    plain = {byte for byte in range(0x20, 0x7F) if chr(byte) not in '"\\?'}
-    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+    emitter.line(f"{CALL_REGISTERED}({string_literal(op.callee.data)}, {table}, {len(op.inputs)}, {len(op.outputs)});")
 
 
 RULES: Final[Rules] = {CallRegisteredOp: emit_call_registered}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
@@ -151,7 +152,7 @@ def _inputs(request: Mapping[str, Any]) -> list[Array]:
     from weft.driver.build import build
     from weft.driver.programs import parse_file
     from weft.interp.arguments import needs_positive
-    from weft.tools.arrays import Request, assigned, assignments, make_arguments
+    from weft.tools.arrays import Request, assigned, assignments, make_arguments, sizes_note
 
     module = parse_file(Path(request["file"]), assigned(request["shapes"], "--shape"))
     signature = build(module, request["target"])["main"].signature
@@ -161,7 +162,10 @@ def _inputs(request: Mapping[str, Any]) -> list[Array]:
         request["seed"],
         positive=needs_positive(module),
     )
-    values = make_arguments(signature, given)
+    chosen: dict[str, int] = {}
+    values = make_arguments(signature, given, chosen)
+    if chosen:
+        print(sizes_note(chosen), file=sys.stderr)
     return [np.asarray(values[spec.name]) for spec in signature.arrays if spec.access != "write"]
 
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 import numpy as np
 from onnx import GraphProto
 
-from weft.dialects.graph_shapes import KnownExtent, ShapeError
+from weft.dialects.graph_shapes import KnownExtent, ShapeError, show_extent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
@@ -216,6 +216,10 @@ def _scan(node: Node) -> Sequence[Item]:
     count = rows[0].shape[0]
     if count is None:
         raise node.refuse("the extent of the scanned axis must be known")
+    for at, row in enumerate(rows):
+        if not node.equal(count, row.shape[0]):
+            raise node.refuse(f"scanned tensors have {count} and {show_extent(row.shape[0])} elements along their axes")
+        rows[at] = row if row.shape[0] == count else ops.broadcast_to(row, [count, *row.shape[1:]])
     captured = _captured(node, body)
 
     def step(place: Value, *given: Value) -> list[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from weft.dialects.graph_shapes import Extent, KnownExtent
+from weft.dialects.graph_shapes import Extent, KnownExtent, multiply, show_extent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
@@ -105,10 +105,19 @@ def _aligned(
     node: Node, extents: Sequence[Extent], scales: Sequence[float]
 ) -> tuple[str, list[KnownExtent], list[float]]:
     """`align_corners` by scales: ONNX takes extent * scale for the new extent, also where it is no integer."""
+    products = [
+        multiply(extent, int(scale)) if scale == int(scale) else None
+        for extent, scale in zip(extents, scales, strict=True)
+    ]
+    if None not in products:
+        return "align_corners", cast("list[KnownExtent]", products), []
     sizes, distances = list[KnownExtent](), list[float]()
     for extent, scale in zip(extents, scales, strict=True):
         if scale != 1 and not isinstance(extent, int):
-            raise node.refuse("attribute 'coordinate_transformation_mode' = align_corners needs axes of known extent")
+            raise node.refuse(
+                "attribute 'coordinate_transformation_mode' = align_corners needs axes of known extent, or scales that "
+                f"are integers, got {scale} for an axis of {show_extent(extent)}"
+            )
         length = 1.0 if not isinstance(extent, int) else extent * scale
         sizes.append(int(length) if scale != 1 else extent or 0)
         distances.append((length - 1) / (extent - 1) if isinstance(extent, int) and extent > 1 and length > 1 else 1.0)

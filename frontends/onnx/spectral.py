@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
@@ -13,7 +14,7 @@ from weft.frontends.onnx.registry import converts
 
 @converts("DFT", since=17)
 def _dft(
-    node: Node, data: Value, length: int | None = None, stated: int = -2, *, inverse: bool, onesided: bool
+    node: Node, data: Value, length: KnownExtent | None = None, stated: int = -2, *, inverse: bool, onesided: bool
 ) -> Item:
     stated = node.integer("axis") if node.takes("axis") else stated
     if not -data.ndim <= stated < data.ndim - 1 or stated == -1:
@@ -29,15 +30,22 @@ def _wide(data: Value) -> Value:
 
 @converts("STFT", since=17)
 def _stft(
-    node: Node, signal: Value, step: int, window: Value | None = None, length: int | None = None, *, onesided: bool
+    node: Node,
+    signal: Value,
+    step: int,
+    window: Value | None = None,
+    length: KnownExtent | None = None,
+    *,
+    onesided: bool,
 ) -> Item:
     if window is not None and window.dtype != signal.dtype:
         raise node.refuse(f"input 'window' must hold {signal.dtype} as the signal, got {window.dtype}")
     if window is None and length is None:
-        extent = signal.shape[1] if signal.ndim > 1 else None
-        if not isinstance(extent, int):
-            raise node.refuse("without inputs 'window' and 'frame_length' the signal must have a known length")
-        length = extent
+        if signal.ndim < 2:
+            raise node.refuse(
+                f"input 'signal' has an axis of signals and one of their elements, got rank {signal.ndim}"
+            )
+        length = signal.shape[1]
     window = None if window is None else _wide(window)
     return ops.cast(ops.stft(_wide(signal), step, window, length, onesided), signal.dtype)
 

@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from itertools import chain, product
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -24,7 +25,9 @@ from weft.dialects.graph_shapes import (
     choose_size,
     floordiv,
     multiply,
+    substitute,
     sum_text,
+    symbol,
 )
 from weft.frontends.torch.library import pytree
 from weft.frontends.torch.symbols import UnsupportedError, ratio
@@ -40,6 +43,15 @@ _RELATIONS: Final[Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]
     ast.Gt: ("{3} <= {0}", operator.gt),
 }
 """The text of a relation of two sides, of which 2 and 3 are one more than 0 and 1, and its truth for numbers."""
+
+_OPPOSITES: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+}
 
 
 class _Sizes:
@@ -79,19 +91,23 @@ _FUNCTIONS: Final = {
 }
 
 
-def call_preconditions(program: Any, leaves: Sequence[Any]) -> list[str]:
+def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, KnownExtent]) -> list[str]:
     """The guards and the ranges of sizes of an exported program.
 
-    `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. Raises `CompileError` for a
+    `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. `equal` has the extents that
+    replace symbols. Raises `CompileError` for a
     guard that is no comparison of integer arithmetic.
     """
     facts: list[str] = []
     for size, bounds in program.range_constraints.items():
         # Sizes of 0 and 1 are accepted as by PyTorch, which exports for sizes of 2 and more by default.
-        if size.is_Symbol and bounds.lower > 2:
-            facts.append(f"{int(bounds.lower)} <= {size}")
-        if size.is_Symbol and bounds.upper.is_Integer:
-            facts.append(f"{size} <= {int(bounds.upper)}")
+        if not size.is_Symbol:
+            continue
+        extent = sum_text(substitute(symbol(str(size)), equal))
+        if bounds.lower > 2:
+            facts.append(f"{int(bounds.lower)} <= {extent}")
+        if bounds.upper.is_Integer:
+            facts.append(f"{extent} <= {int(bounds.upper)}")
     sources = _sources(program, leaves)
     for code in program._guards_code:
         try:
@@ -115,26 +131,47 @@ def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
 
 
 def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
-    """The comparisons of a condition that are not known to be true: all of them hold."""
-    if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
-        for part in condition.values:
-            yield from _facts(part, sources)
-    elif isinstance(condition, ast.BoolOp):
-        alternatives = [list(_facts(part, sources)) for part in condition.values]
-        if any(len(facts) > 1 for facts in alternatives):
-            raise ValueError("a conjunction in a disjunction")
-        if all(alternatives):
-            yield " or ".join(facts[0] for facts in alternatives)
-    elif isinstance(condition, ast.Compare) and len(condition.ops) == 1:
-        left, right = (_extent(side, sources) for side in (condition.left, condition.comparators[0]))
-        text, holds = _RELATIONS[type(condition.ops[0])]
-        if isinstance(left, int) and isinstance(right, int):
-            if not holds(left, right):
-                raise ValueError("no size fits")
-        elif left != right or not isinstance(condition.ops[0], ast.Eq):
-            yield text.format(*map(sum_text, (left, right, add(left, 1), add(right, 1))))
-    else:
-        raise TypeError("no comparison")
+    """The disjunctions of comparisons that all hold if a condition does, without those that are always true."""
+    for clause in _clauses(condition, sources):
+        if not clause:
+            raise ValueError("no size fits")
+        yield " or ".join(clause)
+
+
+def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]:
+    """A condition in conjunctive normal form; it is true without clauses, and false if a clause is empty."""
+    match condition:
+        case ast.UnaryOp(op=ast.Not()):
+            return _clauses(_negated(condition.operand), sources)
+        case ast.BoolOp(op=ast.And()):
+            return [clause for part in condition.values for clause in _clauses(part, sources)]
+        case ast.BoolOp():
+            parts = [_clauses(part, sources) for part in condition.values]
+            return [list(dict.fromkeys(chain.from_iterable(clauses))) for clauses in product(*parts)]
+        case ast.Compare(ops=[op]):
+            left, right = (_extent(side, sources) for side in (condition.left, condition.comparators[0]))
+            text, holds = _RELATIONS[type(op)]
+            if isinstance(left, int) and isinstance(right, int):
+                return [] if holds(left, right) else [[]]
+            if left == right:
+                return [] if holds(0, 0) else [[]]
+            return [text.format(*map(sum_text, (left, right, add(left, 1), add(right, 1)))).split(" or ")]
+        case _:
+            raise TypeError("no comparison")
+
+
+def _negated(condition: ast.expr) -> ast.expr:
+    """The negation of a condition. Raises `TypeError` unless it is made of comparisons."""
+    match condition:
+        case ast.UnaryOp(op=ast.Not()):
+            return condition.operand
+        case ast.BoolOp():
+            op = ast.Or() if isinstance(condition.op, ast.And) else ast.And()
+            return ast.BoolOp(op, [_negated(part) for part in condition.values])
+        case ast.Compare(ops=[op]):
+            return ast.Compare(condition.left, [_OPPOSITES[type(op)]()], condition.comparators)
+        case _:
+            raise TypeError("no comparison")
 
 
 def _extent(side: ast.expr, sources: Mapping[str, Any]) -> KnownExtent:

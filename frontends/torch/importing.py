@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from itertools import count
+from itertools import chain, count
 from os.path import dirname
 from time import perf_counter
 from typing import Any, Final, TypeAlias, cast
@@ -20,10 +20,14 @@ from weft.dialects.graph_shapes import (
     Expression,
     Extent,
     KnownExtent,
+    Shape,
+    element_of_name,
+    element_symbol,
     lone_name,
     names_in,
     show_extent,
     solutions,
+    sum_text,
     symbol,
 )
 from weft.frontends.equal_extents import assumed_equal, unified
@@ -85,14 +89,24 @@ _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_bl
 @dataclass(frozen=True)
 class Argument:
     """Where an argument of the function comes from: `leaf` counts the inputs of the model, flattened; else `state`
-    names a parameter or buffer. `is_size`: a number, passed as the extent of an array without elements."""
+    names a parameter or buffer. An argument that is an integer has a `size`, its value as an extent."""
 
     name: str
     node: str
     meta: TensorMeta
     leaf: int | None = None
     state: str | None = None
-    is_size: bool = False
+    size: Extent = None
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is an integer of the model or of its sizes."""
+        return self.size is not None
+
+    @property
+    def extents(self) -> Shape:
+        """The extents that the argument gives: those of its axes, or its value."""
+        return self.meta.shape if self.size is None else (self.size,)
 
 
 @dataclass(frozen=True)
@@ -164,14 +178,18 @@ class Importer:
         self,
         builder: BlockBuilder,
         equal: Mapping[str, KnownExtent],
+        placeholders: Sequence[Any] = (),
         *,
         fallback: bool = False,
         ranges: Mapping[str, tuple[int, int | None]] | None = None,
     ) -> None:
-        """`ranges` are the least and greatest values of symbolic sizes that a model states."""
+        """`placeholders` are the nodes of the inputs, and `ranges` the least and greatest values of symbolic sizes that
+        a model states."""
         self.builder = builder
-        self.equal = equal
-        """The extents that stand for symbols, because operators require them to be equal."""
+        self.names = _names(placeholders)
+        """The name of each input."""
+        self.equal = {**_elements(self.names), **equal}
+        """The extents that stand for symbols: integers of the inputs, or extents that operators require to be equal."""
         self._fallback = fallback
         self.problems: list[Problem] = []
         self.in_torch: list[TorchCall] = []
@@ -198,6 +216,18 @@ class Importer:
             attribute = shared_attribute(array_of(tensor), type_of(dtype_name(tensor.dtype)))
             self._constants[key] = self.builder.emit(Value(ConstantOp(attribute).result), name)
         return Value(self._constants[key].ssa)
+
+    def size_facts(self, argument: Argument) -> list[str]:
+        """The preconditions of an argument that is an integer: it is the value that extents use, and no symbol of
+        PyTorch has negative values unless its range says so."""
+        if argument.size is None:
+            return []
+        element = element_symbol(argument.name, 0)
+        if argument.size != element:
+            return [f"{element} == {sum_text(argument.size)}"]
+        symbols = [name for name, extent in self.equal.items() if extent == element]
+        least = min((self._ranges.get(name, (0, None))[0] for name in symbols), default=0)
+        return [f"0 <= {element} # PyTorch exported the model for such sizes"] if least >= 0 else []
 
     def as_result(self, item: Item) -> Item:
         """An output; a size that data decide as a tensor, since callers cannot compute it. Raises `CompileError` for a
@@ -629,7 +659,7 @@ def _unified(write: Callable[[Sizes], tuple[Importer, ImportedModel, Sizes]]) ->
     equal: Sizes = {}
     while True:
         importer, model, found = write(equal)
-        if found == equal:
+        if found == importer.equal:
             return importer.builder, model
         equal = found
 
@@ -638,11 +668,9 @@ def _import_program(
     exported: Any, program: Any, name: str, params: str, fallback: bool, equal: Sizes
 ) -> tuple[Importer, ImportedModel, Sizes]:
     """Write an exported program, decomposed as `program`."""
-    signature, importer = (
-        program.graph_signature,
-        Importer(BlockBuilder(), equal, fallback=fallback, ranges=_ranges(program)),
-    )
+    signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    importer = Importer(BlockBuilder(), equal, [*nodes.values()], fallback=fallback, ranges=_ranges(program))
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
     model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
     items: dict[Any, Item] = {}
@@ -661,13 +689,14 @@ def _import_program(
         tensor = program.constants[spec.target] if tensor is None else tensor
         if spec.target in written or (params == "arguments" and node.users):
             meta = importer.meta(node.meta["val"], node.name)
-            variables.append((node, Argument(_name_of(node.name, variables), node.name, meta, state=spec.target)))
+            variables.append((node, Argument(importer.names[node], node.name, meta, state=spec.target)))
             model.state[spec.target] = tensor
         elif node.users:
             items[node] = model.fixed[spec.target] = tensor
     variables.sort(key=lambda pair: pair[1].leaf is None)
-    inputs = {a.leaf: a.meta.shape[0] if a.is_size else a.meta.shape for _, a in variables if a.leaf is not None}
-    facts = call_preconditions(exported, [(inputs | model.constants).get(leaf) for leaf in range(model.leaves)])
+    inputs = {a.leaf: a.size if a.is_size else a.meta.shape for _, a in variables if a.leaf is not None}
+    leaves = [(inputs | model.constants).get(leaf) for leaf in range(model.leaves)]
+    facts = call_preconditions(exported, leaves, importer.equal)
     sort_results = partial(_sorted_results, signature, model)
     found = _write_function(importer, name, program.graph_module, variables, items, model, sort_results, facts)
     if model.mutations:
@@ -699,23 +728,53 @@ def _take_input(
     """An input of the model: a parameter of the function, a size, or a number that stays as it is."""
     value, leaf = node.meta.get("val"), model.leaves
     model.leaves += 1
-    name = _name_of(node.name, variables)
+    name = importer.names[node]
     if isinstance(value, torch.Tensor):
         variables.append((node, Argument(name, node.name, importer.meta(value, node.name), leaf=leaf)))
     elif isinstance(value, torch.SymInt):
         items[node] = extent_of(value, importer.equal)
-        meta = TensorMeta((items[node], 0), "int8")
-        variables.append((node, Argument(name, node.name, meta, leaf=leaf, is_size=True)))
+        variables.append((node, Argument(name, node.name, _INTEGER, leaf=leaf, size=items[node])))
     else:
         items[node] = value
         model.constants[leaf] = value
 
 
-def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
-    """A name for a parameter, which no other has. Numbers at the end of names are no part of them in IR."""
-    found, taken = value_name(name), [argument.name for _, argument in others]
+_INTEGER: Final = TensorMeta((), "int64")
+"""The type of arguments that are sizes."""
+
+
+def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
+    """The names of inputs as parameters, all different without the numbers at their ends, which IR drops."""
+    found: dict[Any, str] = {}
+    for node in placeholders:
+        found[node] = _free_name(node.name, found.values())
+    return found
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    found = value_name(name)
     while found in taken:
         found += "_"
+    return found
+
+
+def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
+    """Extents for the symbols that no axis of an input gives: the integer of the model that has the symbol as its
+    value, or a parameter with the name of the symbol."""
+    values = {node: node.meta.get("val") for node in names}
+    tensors = [value for value in values.values() if isinstance(value, torch.Tensor)]
+    extents = [extent_of(size, {}) for tensor in tensors for size in tensor.shape]
+    bound = {solution.name for solution in solutions(extents)}
+    found: dict[str, KnownExtent] = {}
+    for node, value in values.items():
+        size = extent_of(value, {}) if isinstance(value, torch.SymInt) else None
+        extents.append(size)
+        symbol_name = lone_name(size)
+        if symbol_name is not None and symbol_name not in bound:
+            found.setdefault(symbol_name, element_symbol(names[node], 0))
+    others = {name for extent in extents for name in names_in(extent)} - bound - found.keys()
+    for name in sorted(others):
+        found[name] = element_symbol(_free_name(name, names.values()), 0)
     return found
 
 
@@ -742,10 +801,11 @@ def import_graph(
 def _import_graph(
     module: Any, constants: Mapping[int, Any], fallback: bool, equal: Sizes
 ) -> tuple[Importer, ImportedModel, Sizes]:
-    importer, model = Importer(BlockBuilder(), equal, fallback=fallback), ImportedModel()
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    importer, model = Importer(BlockBuilder(), equal, placeholders, fallback=fallback), ImportedModel()
     items: dict[Any, Item] = {}
     variables: list[tuple[Any, Argument]] = []
-    for node in (node for node in module.graph.nodes if node.op == "placeholder"):
+    for node in placeholders:
         if model.leaves in constants:
             items[node] = constants[model.leaves]
             model.leaves += 1
@@ -775,14 +835,15 @@ def _write_function(
     check the `preconditions` on its extents. Returns the symbols that are equal to other extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
-    variables = [pair for pair in variables if not pair[1].is_size or pair[1].meta.shape[0] not in shown]
+    variables = [pair for pair in variables if not pair[1].is_size or pair[1].size not in shown]
     values = {node: var(argument.name, known_text(argument.meta), argument.meta.dtype) for node, argument in variables}
     model.arguments = [argument for _, argument in variables]
     sizes = _unbound_sizes(model.arguments)
-    parameters = [*values.values(), *(var(a.name, known_text(a.meta), "int8") for a in sizes)]
+    parameters = [*values.values(), *(var(a.name, (), a.meta.dtype) for a in sizes)]
     model.arguments += sizes
-    bound = {name for argument in model.arguments for extent in argument.meta.shape for name in names_in(extent)}
+    bound = {name for argument in model.arguments for extent in argument.extents for name in names_in(extent)}
     facts = [fact for fact in preconditions if bound.issuperset(CallPrecondition(fact).names)]
+    facts = list(dict.fromkeys((*facts, *chain.from_iterable(map(importer.size_facts, model.arguments)))))
     with builder.function(name, parameters, {PRECONDITIONS: facts} if facts else None):
         with builder.dataflow():
             for node, value in values.items():
@@ -835,13 +896,14 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments for the names in extents that no axis determines: they are computed by the caller."""
-    extents = [extent for argument in arguments for extent in argument.meta.shape]
-    bound = {solution.name for solution in solutions(extents)}
-    names = sorted({name for extent in extents for name in names_in(extent)} - bound)
-    others = [(None, argument) for argument in arguments]
+    """Arguments for the names in extents that are elements of no other argument: the caller computes them."""
+    names = {name for argument in arguments for extent in argument.extents for name in names_in(extent)}
+    elements = {name: element_of_name(name) for name in sorted(names)}
+    given = {argument.name for argument in arguments}
     return [
-        Argument(_name_of(name, others), name, TensorMeta((symbol(name), 0), "int8"), is_size=True) for name in names
+        Argument(found[0], found[0], _INTEGER, size=symbol(name))
+        for name, found in elements.items()
+        if found is not None and found[0] not in given
     ]
 
 

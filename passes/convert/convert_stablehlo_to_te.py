@@ -19,10 +19,12 @@ from xdsl.rewriter import Rewriter
 
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name, joined_attributes
+from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
 from weft.passes.convert.stablehlo_tensors import (
     COMBINING_RULES,
     RULES,
+    dynamic_reduce_window,
     label,
     result_dtype,
     result_shape,
@@ -358,7 +360,7 @@ class StablehloConversion:
     # Elements
 
     def _elementwise(self, op: ElementwiseOp | stablehlo.CompositeOp, values: list[Value]) -> Value:
-        known = _chosen(op, values) or self._of_sizes(op, values)
+        known = _chosen(op, values) or self._floor_division(op) or self._of_sizes(op, values)
         if known is not None:
             return known
         if op.name == "stablehlo.convert" and isinstance(values[0], Splat):
@@ -381,6 +383,17 @@ class StablehloConversion:
             return Composed(lambda indices: element(*map(as_expr, indices)), tuple(shape), result_dtype(op))
         return compute(shape, element, label(op))
 
+    def _floor_division(self, op: Operation) -> Value | None:
+        """The quotient of sizes, rounded down, that a choice between truncated quotients is; None for other ops."""
+        pair = stablehlo.floor_division(op)
+        sizes = [] if pair is None else [sizes_of(self._values[operand]) for operand in pair]
+        dividend, divisor = sizes if len(sizes) == 2 else (None, None)
+        if dividend is None or divisor is None or any((integer_of(e) or 0) <= 0 for e in divisor.elements):
+            return None
+        pairs = zip(dividend.elements, divisor.elements, strict=True)
+        quotients = tuple(simplified(binary(BinaryKind.FLOORDIV, x, y)) for x, y in pairs)
+        return Sizes(quotients, dividend.shape, dividend.dtype)
+
     def _of_sizes(self, op: Operation, values: Sequence[Value]) -> Value | None:
         """The result of an op on extents, None for an op on data."""
         if not any(isinstance(value, Sizes) for value in values):
@@ -388,7 +401,7 @@ class StablehloConversion:
         sizes = [found for value in values if (found := sizes_of(value)) is not None]
         if len(sizes) != len(values):
             return None
-        if isinstance(op, CompareOp) and sizes[0].rank == 0:
+        if isinstance(op, CompareOp) and not sizes[0].shape:
             left, right = (one.elements[0] for one in sizes)
             direction = op.comparison_direction.data
             known = self._compared(direction, left, right)
@@ -396,14 +409,18 @@ class StablehloConversion:
                 return Splat(known, (), "bool")
             return Fact(cast("Compare", compare(Predicate(direction.lower()), left, right)))
         if op.name == "stablehlo.sign" and all(map(self._is_positive, sizes[0].elements)):
-            return Sizes((1,) * len(sizes[0].elements), sizes[0].rank, sizes[0].dtype)
+            return Sizes((1,) * len(sizes[0].elements), sizes[0].shape, sizes[0].dtype)
         if op.name == "stablehlo.convert" and result_dtype(op) in ("int32", "int64"):
-            return Sizes(sizes[0].elements, sizes[0].rank, result_dtype(op))
+            return Sizes(sizes[0].elements, sizes[0].shape, result_dtype(op))
         if op.name not in _SIZES:
             return None
         kind = _SIZES[op.name]
+        if kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD):  # those of StableHLO are truncated
+            dividends, divisors = (one.elements for one in sizes)
+            if not all(self._is_positive(x, 0) for x in dividends) or not all(map(self._is_positive, divisors)):
+                return None
         combined = [simplified(binary(kind, x, y)) for x, y in zip(sizes[0].elements, sizes[1].elements, strict=True)]
-        return Sizes(tuple(combined), sizes[0].rank, sizes[0].dtype)
+        return Sizes(tuple(combined), sizes[0].shape, sizes[0].dtype)
 
     def _compared(self, direction: str, left: Extent, right: Extent) -> bool | None:
         """The result of a comparison of extents, None if it depends on them."""
@@ -429,7 +446,7 @@ class StablehloConversion:
                     fact.predicate is Predicate.GE and fact.left is extent and integer_of(fact.right) == 1
                     for fact in self._facts
                 )
-                return least == 0 or stated
+                return (least == 0 and not is_signed(extent.name)) or stated
             case Binary(kind=BinaryKind.ADD):
                 lows = ((least, 0), (0, least))
                 sides = (extent.left, extent.right)
@@ -471,7 +488,7 @@ class StablehloConversion:
             return element_of(outer, ())
 
         for op in block.ops:
-            if isinstance(op, stablehlo.ReturnOp):
+            if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 return [value_of(operand) for operand in op.operands]
             if isinstance(op, stablehlo.ConstantOp):
                 known[op.output] = element_of(dense_value(op.value, "constant"), ())
@@ -506,8 +523,16 @@ class StablehloConversion:
         return found
 
     def _custom_call(self, op: stablehlo.CustomCallOp, values: Sequence[Value]) -> list[Value]:
-        """Shape assertions become assumptions, which calls check; annotations of shardings say nothing here."""
+        """Shape assertions become assumptions, which calls check; annotations of shardings say nothing here. Windows
+        are combined by the function that is called."""
         target = op.call_target_name.data
+        if target == "stablehlo.dynamic_reduce_window":
+            (name,) = (called.string_value() for called in op.called_computations or ())
+            callee = self._functions.get(name)
+            if callee is None:
+                raise CompileError(f"there is no function @{name} with a body{did_you_mean(name, self._functions)}")
+            found = dynamic_reduce_window(values, callee.body.block, partial(self._elements, callee.body.block))
+            return list(found) if isinstance(found, list | tuple) else [cast("Value", found)]
         if target == "shape_assertion" and isinstance(values[0], Fact | Splat):
             fact = values[0].comparison if isinstance(values[0], Fact) else bool(values[0].number)
             if isinstance(fact, bool):
@@ -594,7 +619,7 @@ _SIZES = {
     "stablehlo.divide": BinaryKind.FLOORDIV,
     "stablehlo.remainder": BinaryKind.FLOORMOD,
 }
-"""Arithmetic of extents, which are not negative: division of them rounds down."""
+"""Arithmetic of extents."""
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     name: getattr(operator, name.lower()) for name in ("EQ", "NE", "GE", "GT", "LE", "LT")
 }

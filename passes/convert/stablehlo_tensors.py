@@ -9,6 +9,7 @@ Source: the StableHLO specification, "Ops".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import inf, prod
 from typing import Any, Final, TypeAlias, cast
@@ -19,7 +20,6 @@ from xdsl.ir import Attribute, Block, Operation
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name
 from weft.dialects.stablehlo import (
-    CombiningOp,
     ConvolutionOp,
     DotGeneralOp,
     GatherOp,
@@ -35,6 +35,7 @@ from weft.dialects.stablehlo import (
 )
 from weft.dialects.te import Combiner, identity_of
 from weft.passes.convert.stablehlo_values import (
+    MOST_SIZES,
     Result,
     Sizes,
     Splat,
@@ -51,6 +52,7 @@ from weft.texpr import ops, reductions
 from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, greatest, is_float, least, type_of
 from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
+from weft.texpr.ops.cumulative import accumulated
 from weft.texpr.ops.sorting import order_by
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
@@ -138,15 +140,15 @@ def _broadcast(op: TensorOp, source: Value, shape: Sequence[Extent]) -> Value:
         if not is_one(extent) and not is_same(extent, shape[axis]):
             raise CompileError(f"extent {extent} does not broadcast to {shape[axis]}")
     if isinstance(source, Sizes) and tuple(shape) == (1,):
-        return Sizes(source.elements, 1, source.dtype)
+        return Sizes(source.elements, (1,), source.dtype)
     places = tuple(None if is_one(extent) else axis for axis, extent in zip(dims, source.shape, strict=True))
     return View(source, tuple(shape), places)
 
 
 def _reshape(op: TensorOp, source: Value) -> Value:
     shape = _static_shape(op)
-    if isinstance(source, Sizes) and len(shape) < 2:
-        return Sizes(source.elements, len(shape), source.dtype)
+    if isinstance(source, Sizes):
+        return Sizes(source.elements, shape, source.dtype)
     return _reshaped(source, shape, op)
 
 
@@ -161,7 +163,7 @@ def _reshaped(source: Value, shape: Sequence[Extent], op: TensorOp) -> Value:
 
 
 def _get_dimension_size(op: TensorOp, source: Value) -> Value:
-    return Sizes((source.shape[op.keyword("dim")[0]],), 0, result_dtype(op))
+    return Sizes((source.shape[op.keyword("dim")[0]],), (), result_dtype(op))
 
 
 # Moves
@@ -181,8 +183,10 @@ def _reverse(op: TensorOp, source: Value) -> Value:
 
 def _concatenate(op: TensorOp, *sources: Value) -> Value:
     sizes = [found for source in sources if (found := sizes_of(source)) is not None]
-    if len(sizes) == len(sources) and any(isinstance(source, Sizes) for source in sources):
-        return Sizes(tuple(extent for one in sizes for extent in one.elements), 1, sizes[0].dtype)
+    is_first = op.keyword("dim") == (0,)
+    shape = result_shape(op)
+    if is_first and len(sizes) == len(sources) and prod(shape) <= MOST_SIZES:
+        return Sizes(tuple(extent for one in sizes for extent in one.elements), shape, sizes[0].dtype)
     tensors = [tensor_of(source, f"{label(op)}_part") for source in sources]
     return ops.concatenate(tensors, op.keyword("dim")[0], name=label(op))
 
@@ -205,8 +209,9 @@ def _strided(
 ) -> Value:
     if isinstance(source, Splat):
         return Splat(source.number, tuple(counts), source.dtype)
-    if isinstance(source, Sizes) and isinstance(starts[0], int) and isinstance(counts[0], int):
-        return Sizes(tuple(source.elements[starts[0] + k * steps[0]] for k in range(counts[0])), 1, source.dtype)
+    first, count = integer_of(starts[0]) if starts else None, integer_of(counts[0]) if counts else None
+    if isinstance(source, Sizes) and len(starts) == 1 and first is not None and count is not None:
+        return Sizes(tuple(source.elements[first + k * steps[0]] for k in range(count)), (count,), source.dtype)
 
     def element(*indices: Expr) -> Expr:
         moved = [i * t if t != 1 else i for i, t in zip(indices, steps, strict=True)]
@@ -262,15 +267,15 @@ def _pad(op: TensorOp, source: Value, value: Value) -> Value:
 
 
 def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Value, interior: Value) -> Value:
-    before, after = _integers(low, "edge_padding_low"), _integers(high, "edge_padding_high")
+    before, after = _extents(low, "edge_padding_low"), _extents(high, "edge_padding_high")
     return padded(source, value, before, after, _integers(interior, "interior_padding"), label(op))
 
 
 def padded(
-    source: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int], name: str
+    source: Value, value: Value, low: Sequence[Extent], high: Sequence[Extent], interior: Sequence[int], name: str
 ) -> Value:
     """`pad`: `interior` values between neighbours, then `low` and `high` ones around, or as many elements less."""
-    if not any((*low, *high, *interior)):
+    if all(integer_of(count) == 0 for count in (*low, *high, *interior)):
         return source
     steps = [count + 1 for count in interior]
     spans = [
@@ -283,10 +288,10 @@ def padded(
         places: list[Expr] = []
         inside: list[Expr] = []
         for i, before, after, step, span in zip(indices, low, high, steps, spans, strict=True):
-            place = i - before if before else i
-            if before > 0:
+            place = i if integer_of(before) == 0 else i - before
+            if _may_be_positive(before):
                 inside.append(place >= 0)
-            if after > 0:
+            if _may_be_positive(after):
                 inside.append(place < span)
             if step != 1:
                 inside.append(place % step == 0)
@@ -295,6 +300,11 @@ def padded(
         return te.if_then_else(all_of(*inside), found, element_of(value, ())) if inside else found
 
     return compute(shape, element, name)
+
+
+def _may_be_positive(extent: Extent) -> bool:
+    number = integer_of(extent)
+    return number is None or number > 0
 
 
 # Gather and scatter
@@ -412,7 +422,7 @@ def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
         raise CompileError(f"{len(values) // 2} operands scattered together are not supported")
     source, name = values[0], label(op)
     updates = _Scatter(op, *values)
-    kind = _lone_kind(op)
+    kind = _lone_kind(op.body.block)
     if kind is None and not _returns_update(op):
         raise CompileError("a region that neither is one op nor returns the update is not supported")
 
@@ -539,6 +549,17 @@ def _dot_general(op: DotGeneralOp, left: Value, right: Value) -> Value:
 
 
 def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
+    flat = numbers(op.padding) or (0,) * (2 * (len(op.dimension_numbers.data[2]) - 2))
+    return _convolved(op, data, kernel, flat)
+
+
+def _dynamic_conv(op: stablehlo.DynamicConvOp, data: Value, kernel: Value, padding: Value) -> Value:
+    return _convolved(op, data, kernel, _extents(padding, "padding"))
+
+
+def _convolved(
+    op: ConvolutionOp | stablehlo.DynamicConvOp, data: Value, kernel: Value, flat: Sequence[Extent]
+) -> Value:
     """A convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
 
     The input is padded first where elements are inserted between others or removed, the kernel mirrored where its
@@ -556,9 +577,8 @@ def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
     strides, inner, dilation = (
         numbers(given) or (1,) * rank for given in (op.window_strides, op.lhs_dilation, op.rhs_dilation)
     )
-    flat = numbers(op.padding) or (0,) * (2 * rank)
-    pads = list(zip(flat[::2], flat[1::2], strict=True))
-    if any(step != 1 for step in inner) or min(flat) < 0:
+    pads: list[tuple[Extent, Extent]] = list(zip(flat[::2], flat[1::2], strict=True))
+    if any(step != 1 for step in inner) or any((integer_of(pad) or 0) < 0 or integer_of(pad) is None for pad in flat):
         around = {axis: pads[int(letter)] for axis, letter in enumerate(left) if letter.isdigit()}
         between = {axis: inner[int(letter)] - 1 for axis, letter in enumerate(left) if letter.isdigit()}
         axes = range(len(left))
@@ -606,7 +626,7 @@ def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int
     return compute(shape, element, f"{name}_groups")
 
 
-def _is_mirrored(op: ConvolutionOp, axis: int) -> bool:
+def _is_mirrored(op: ConvolutionOp | stablehlo.DynamicConvOp, axis: int) -> bool:
     return op.window_reversal is not None and bool(numbers(op.window_reversal)[axis])
 
 
@@ -631,19 +651,23 @@ def _reduction(combiner: Combiner) -> Callable[..., Expr]:
     return getattr(reductions, str(combiner.value))
 
 
-def _lone_kind(op: CombiningOp) -> str | None:
+def _lone_kind(block: Block) -> str | None:
     """The name of the op that a region consists of, of two arguments."""
-    lone = op.lone_op
+    lone = stablehlo.lone_op(block)
     return None if lone is None or label(lone) not in _COMBINERS else label(lone)
 
 
 def _combined(
-    op: CombiningOp, values: Sequence[Expr], initial: Sequence[Value], over: Sequence[IterVar], region: Region
+    kind: str | None,
+    name: str,
+    values: Sequence[Expr],
+    initial: Sequence[Value],
+    over: Sequence[IterVar],
+    region: Region,
 ) -> list[Expr]:
     """The values combined over axes, from the initial values on, which the specification wants to be neutral."""
     if not over:
         return region([*(element_of(value, ()) for value in initial), *values])
-    kind = _lone_kind(op)
     dtype = values[0].dtype
     combiner = None if kind is None else _COMBINERS[kind][dtype == "bool"]
     if combiner is not None:
@@ -660,7 +684,7 @@ def _combined(
         return tuple(region([*left, *right]))
 
     reducer = reductions.comm_reducer(
-        combine, lambda *_: tuple(constant(s, d) for s, d in zip(starts, dtypes, strict=True)), label(op)
+        combine, lambda *_: tuple(constant(s, d) for s, d in zip(starts, dtypes, strict=True)), name
     )
     return list(cast("Sequence[Expr]", reducer(tuple(values), axis=list(over))))
 
@@ -673,7 +697,8 @@ def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
     def element(*indices: Expr) -> list[Expr]:
         rest = iter(indices)
         at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
-        return _combined(op, [element_of(source, at) for source in sources], initial, list(over.values()), region)
+        inner = [element_of(source, at) for source in sources]
+        return _combined(_lone_kind(op.body.block), label(op), inner, initial, list(over.values()), region)
 
     return _several([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
 
@@ -687,19 +712,6 @@ def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: 
 
     found: Any = compute(shape, one_or_more, name)
     return found
-
-
-def _is_cumulative_sum(op: ReduceWindowOp, source: Value, start: Value) -> bool:
-    """Whether each window holds an element and all that stand before it along one axis, and they are added."""
-    sizes, pads = numbers(op.window_dimensions), numbers(op.padding)
-    steps = (*numbers(op.window_strides), *numbers(op.base_dilations), *numbers(op.window_dilations))
-    along = [axis for axis, size in enumerate(sizes) if size > 1]
-    if len(along) != 1 or any(step != 1 for step in steps) or _lone_kind(op) != "add" or source.dtype == "bool":
-        return False
-    (axis,) = along
-    before = [sizes[axis] - 1 if position == 2 * axis else 0 for position in range(2 * len(sizes))]
-    is_all = list(pads) == before and is_same(source.shape[axis], sizes[axis])
-    return is_all and isinstance(start, Splat) and start.number == 0
 
 
 def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
@@ -719,29 +731,79 @@ def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
     return _several(shape, element, label(op))
 
 
+@dataclass(frozen=True)
+class _Windows:
+    """The windows of tensors; each has a number for each dimension. Elements are inserted by `inner`, then around."""
+
+    sizes: Sequence[Extent]
+    strides: Sequence[int]
+    inner: Sequence[int]
+    dilation: Sequence[int]
+    low: Sequence[Extent]
+    high: Sequence[Extent]
+
+    def cumulative(self, shape: Sequence[Extent]) -> tuple[int, bool] | None:
+        """The axis along which each window holds an element and all before it, or all after it, which is the second
+        value; None for other windows."""
+        along = [axis for axis, size in enumerate(self.sizes) if not is_one(size)]
+        if len(along) != 1 or any(step != 1 for step in (*self.strides, *self.inner, *self.dilation)):
+            return None
+        (axis,) = along
+        if not is_same(self.sizes[axis], shape[axis]):
+            return None
+        others = [pad for pads in (self.low, self.high) for at, pad in enumerate(pads) if at != axis]
+        if any(integer_of(pad) != 0 for pad in others):
+            return None
+        last = simplified(shape[axis] - 1)
+        for pads, opposite, is_reversed in ((self.low, self.high, False), (self.high, self.low, True)):
+            if is_same(pads[axis], last) and integer_of(opposite[axis]) == 0:
+                return axis, is_reversed
+        return None
+
+
 def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Result:
-    sources, initial = values[: op.operand_count], values[op.operand_count :]
     sizes = numbers(op.window_dimensions)
-    rank = len(sizes)
-    if _is_cumulative_sum(op, sources[0], initial[0]):
-        (axis,) = (axis for axis in range(rank) if sizes[axis] > 1)
-        return ops.cumsum(tensor_of(sources[0], "x"), axis, name=label(op))
+    ones, flat = (1,) * len(sizes), numbers(op.padding) or (0,) * (2 * len(sizes))
     strides, inner, dilation = (
-        numbers(given) or (1,) * rank for given in (op.window_strides, op.base_dilations, op.window_dilations)
+        numbers(given) or ones for given in (op.window_strides, op.base_dilations, op.window_dilations)
     )
-    flat = numbers(op.padding) or (0,) * (2 * rank)
-    low, high = flat[::2], flat[1::2]
-    along = [axis for axis in range(rank) if sizes[axis] > 1]
+    windows = _Windows(sizes, strides, inner, dilation, flat[::2], flat[1::2])
+    return _reduce_windows(values, windows, op.body.block, region)
+
+
+def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Result:
+    """`stablehlo.reduce_window` whose last five operands are its windows, which JAX writes as a custom call."""
+    *values, sizes, strides, inner, dilation, padding = values
+    flat = _extents(padding, "padding")
+    windows = _Windows(
+        _extents(sizes, "window_dimensions"),
+        _integers(strides, "window_strides"),
+        _integers(inner, "base_dilations"),
+        _integers(dilation, "window_dilations"),
+        flat[::2],
+        flat[1::2],
+    )
+    return _reduce_windows(values, windows, block, region)
+
+
+def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, region: Region) -> Result:
+    count, name = len(values) // 2, "reduce_window"
+    sources, initial = values[:count], values[count:]
+    kind = _lone_kind(block)
+    along = windows.cumulative(sources[0].shape)
+    if along is not None and (kind is None or _is_neutral(kind, initial[0])):
+        return _cumulative(sources, kind, *along, region)
+    strides, dilation = windows.strides, windows.dilation
     around = [
-        padded(source, start, low, high, [step - 1 for step in inner], f"{label(op)}_pad")
+        padded(source, start, windows.low, windows.high, [step - 1 for step in windows.inner], f"{name}_pad")
         for source, start in zip(sources, initial, strict=True)
     ]
-    spans = [(size - 1) * gap + 1 for size, gap in zip(sizes, dilation, strict=True)]
+    spans = [(size - 1) * gap + 1 for size, gap in zip(windows.sizes, dilation, strict=True)]
     shape = [
         simplified((extent - span) // step + 1)
         for extent, span, step in zip(around[0].shape, spans, strides, strict=True)
     ]
-    over = {axis: reduce_axis((0, sizes[axis]), f"k{axis}") for axis in along}
+    over = {axis: reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(windows.sizes) if not is_one(size)}
 
     def element(*indices: Expr) -> list[Expr]:
         at: list[Expr] = []
@@ -750,9 +812,30 @@ def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) 
             if axis in over:
                 place = place + (over[axis] * dilation[axis] if dilation[axis] != 1 else over[axis])
             at.append(place)
-        return _combined(op, [element_of(source, at) for source in around], initial, list(over.values()), region)
+        inner = [element_of(source, at) for source in around]
+        return _combined(kind, name, inner, initial, list(over.values()), region)
 
-    return _several(shape, element, label(op))
+    return _several(shape, element, name)
+
+
+def _is_neutral(kind: str, start: Value) -> bool:
+    combiner = _COMBINERS[kind][start.dtype == "bool"]
+    return combiner is not None and isinstance(start, Splat) and start.number == _neutral(combiner, start.dtype)
+
+
+_CUMULATIVE: Final = {"add": ops.cumsum, "multiply": ops.cumprod, "maximum": ops.cummax, "minimum": ops.cummin}
+
+
+def _cumulative(sources: Sequence[Value], kind: str | None, axis: int, is_reversed: bool, region: Region) -> Result:
+    """Elements combined with all before them along an axis, or after them, one after the other."""
+    tensors = [tensor_of(source, f"x{at}") for at, source in enumerate(sources)]
+    if kind in _CUMULATIVE and tensors[0].dtype != "bool":
+        return _CUMULATIVE[kind](tensors[0], axis, reverse=is_reversed, name="reduce_window")
+
+    def combine(before: Sequence[Expr], here: Sequence[Expr]) -> list[Expr]:
+        return region([*before, *here])
+
+    return accumulated(combine, tensors, axis, reverse=is_reversed, name="reduce_window")
 
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -761,6 +844,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.convolution": _convolution,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.dynamic_broadcast_in_dim": _dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_conv": _dynamic_conv,
     "stablehlo.dynamic_gather": _dynamic_gather,
     "stablehlo.dynamic_iota": _dynamic_iota,
     "stablehlo.dynamic_pad": _dynamic_pad,

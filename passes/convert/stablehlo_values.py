@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute
@@ -29,17 +30,17 @@ class Splat:
     dtype: str
 
 
+MOST_SIZES: Final = 16
+"""The greatest number of elements of an operand that lists sizes: two for each of eight dimensions."""
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """Integers that are known from extents, as a scalar or a vector: what ops with dynamic shapes take."""
+    """Integers that are known from extents, in row-major order: what ops with dynamic shapes take."""
 
     elements: tuple[Extent, ...]
-    rank: int
+    shape: tuple[int, ...]
     dtype: str
-
-    @property
-    def shape(self) -> tuple[Extent, ...]:
-        return (len(self.elements),) if self.rank else ()
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,11 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
             return constant(value.number, value.dtype)
         case Sizes():
             found = as_expr(value.elements[-1]).astype(value.dtype)
-            for position in range(len(value.elements) - 1 if value.rank else 0):
-                chosen = as_expr(value.elements[position]).astype(value.dtype)
-                found = if_then_else(as_expr(indices[0]) == position, chosen, found)
+            place = reduce(
+                lambda total, pair: total * pair[1] + pair[0], zip(indices, value.shape, strict=True), as_expr(0)
+            )
+            for position, element in enumerate(value.elements[:-1]):
+                found = if_then_else(place == position, as_expr(element).astype(value.dtype), found)
             return found
         case View():
             return element_of(value.source, [0 if place is None else indices[place] for place in value.places])
@@ -125,13 +128,15 @@ def sizes_of(value: Value) -> Sizes | None:
     """A value as extents, None where it is data."""
     if isinstance(value, Sizes):
         return value
-    if len(value.shape) > 1 or value.dtype not in ("int32", "int64"):
+    if value.dtype not in ("int32", "int64") or not all(isinstance(extent, int) for extent in value.shape):
         return None
-    if isinstance(value, Splat) and all(isinstance(extent, int) for extent in value.shape):
-        return Sizes((int(value.number),) * prod(cast("tuple[int, ...]", value.shape)), len(value.shape), value.dtype)
+    shape = cast("tuple[int, ...]", value.shape)
+    if prod(shape) > MOST_SIZES:
+        return None
+    if isinstance(value, Splat):
+        return Sizes((int(value.number),) * prod(shape), shape, value.dtype)
     if isinstance(value, Tensor) and isinstance(value.op, ConstantOp):
-        elements = tuple(int(number) for number in value.op.elements.get_values())
-        return Sizes(elements, len(value.shape), value.dtype)
+        return Sizes(tuple(int(number) for number in value.op.elements.get_values()), shape, value.dtype)
     return None
 
 

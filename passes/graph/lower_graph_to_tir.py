@@ -47,6 +47,7 @@ from weft.dialects.graph import (
     bound_in,
     callee_of,
     dense_value,
+    elements_in,
     function_of,
     preconditions_of,
 )
@@ -54,10 +55,6 @@ from weft.dialects.graph_control import CONDITION, STEP, IfOp, LoopOp, WhileOp
 from weft.dialects.graph_shapes import (
     EXTENTS,
     KnownExtent,
-    element_of_name,
-    extents_in,
-    is_element,
-    lone_name,
     names_in,
     shape_of,
     show_extent,
@@ -309,24 +306,7 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 def _add_elements(function: FuncOp) -> list[str]:
     """Append an index parameter to a graph function for each element of its parameters that extents name
     (`tir.element_of`). Returns the names."""
-    names: dict[str, tuple[int, int]] = {}
-    parameters = {argument.name_hint: argument for argument in function.args}
-    types = [argument.type for argument in function.args]
-    attributes: list[Attribute] = []
-    for op in function.body.walk():
-        types += op.result_types
-        attributes += op.properties.values()
-    shapes = [shape_of(type_) for type_ in types if isinstance(type_, TensorType)]
-    extents = [*chain.from_iterable(shapes), *chain.from_iterable(map(extents_in, attributes))]
-    tensors = [argument.type for argument in function.args if isinstance(argument.type, TensorType)]
-    bound = {lone_name(extent) for type_ in tensors for extent in shape_of(type_)}
-    used = {name for extent in set(extents) for name in names_in(extent)}
-    used.update(name for fact in preconditions_of(function) for name in fact.names)
-    for name in sorted(used - bound):
-        found = element_of_name(name)
-        argument = None if found is None else parameters.get(found[0])
-        if found is not None and argument is not None and is_element(argument.type, found[1]):
-            names[name] = argument.index, found[1]
+    names = elements_in(function)
     entries = argument_attributes(function)
     for name, place in names.items():
         index = function.body.block.insert_arg(IndexType(), len(function.args))

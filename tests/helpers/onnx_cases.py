@@ -5,6 +5,7 @@
     python tests/helpers/onnx_cases.py --table --target interpreter        # without compiling: a minute
     python tests/helpers/onnx_cases.py --kind simple --kind light          # the models of the package, see KINDS
     python tests/helpers/onnx_cases.py --symbolic                          # a symbol for each axis of each input
+    python tests/helpers/onnx_cases.py --symbolic --write                  # all, into the other table of docs/models.md
 
 A case that needs the values of inputs at import (shapes, axes, ...), which the node tests pass as arguments, is
 imported again with these bound by `constants`.
@@ -300,8 +301,8 @@ def differs(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], rtol: flo
     return f"at {tuple(map(int, at))} is {wide[at]}, expected {wanted[at]}"
 
 
-def table(verdicts: Iterable[Verdict]) -> str:
-    """The table of docs/models.md."""
+def table(verdicts: Iterable[Verdict], *, is_short: bool = False) -> str:
+    """A table of docs/models.md, which has only the operators with cases that are not passed if it `is_short`."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     reasons: dict[str, dict[str, None]] = defaultdict(dict)
     total: Counter[str] = Counter()
@@ -314,22 +315,25 @@ def table(verdicts: Iterable[Verdict]) -> str:
         "| operator | passed | with inputs bound | refused | wrong | refused because |",
         "|---|---|---|---|---|---|",
     ]
-    for name, row in (*sorted(counts.items()), ("all", total)):
+    shown = [(name, row) for name, row in sorted(counts.items()) if not is_short or row["refused"] or row["wrong"]]
+    for name, row in (*shown, ("all", total)):
         why = "; ".join(reasons[name])
         lines.append(f"| {name} | {' | '.join(str(row[kind] or '') for kind in VERDICTS)} | {why} |")
     return "\n".join(lines)
 
 
-def write_page(text: str) -> None:
-    """Put a table into docs/models.md, with the versions that it was made with."""
-    made = f"onnx {onnx.__version__}, target `llvm` on {host_cpu()}, {date.today()}:"
+def write_page(text: str, begin: str, target: str) -> None:
+    """Put a table into docs/models.md after a comment, with the versions that it was made with."""
+    where = "the interpreter" if target == "interpreter" else f"target `{target}` on {host_cpu()}"
+    made = f"onnx {onnx.__version__}, {where}, {date.today()}:"
     page = PAGE.read_text()
-    head, rest = page.split(BEGIN)
-    PAGE.write_text(f"{head}{BEGIN}\n{made}\n\n{text}\n{END}{rest.partition(END)[2]}")
+    head, rest = page.split(begin)
+    PAGE.write_text(f"{head}{begin}\n{made}\n\n{text}\n{END}{rest.partition(END)[2]}")
 
 
 PAGE = Path(__file__).parents[2] / "docs/models.md"
 BEGIN, END = "<!-- table of node tests -->", "<!-- end of the table -->"
+BEGIN_SYMBOLIC = "<!-- table of node tests with a symbol for each axis -->"
 
 
 def main() -> None:
@@ -352,9 +356,10 @@ def main() -> None:
         verdicts.append(judge(with_symbols(case) if arguments.symbolic else case, arguments.target))
         if verdicts[-1].kind in ("refused", "wrong") and not (arguments.table or arguments.write):
             print(f"{verdicts[-1].kind:8} {case.name}: {verdicts[-1].message}", flush=True)
-    print(table(verdicts))
+    text = table(verdicts, is_short=arguments.symbolic)
+    print(text)
     if arguments.write:
-        write_page(table(verdicts))
+        write_page(text, BEGIN_SYMBOLIC if arguments.symbolic else BEGIN, arguments.target)
 
 
 if __name__ == "__main__":

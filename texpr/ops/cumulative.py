@@ -73,22 +73,51 @@ def _in_order(
     kind: BinaryKind, source: Tensor, along: int, dtype: str, exclusive: bool, reverse: bool, name: str
 ) -> Tensor:
     """Each element combined with the result before it, in one loop along the axis around those over inner axes."""
-    extent, inner = source.shape[along], source.shape[along + 1 :]
     (neutral,) = identity_of(_COMBINERS[kind], [type_of(dtype)])
 
-    def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
+    def combine(before: Sequence[Expr], here: Sequence[Expr]) -> list[Expr]:
+        return [binary(kind, before[0], here[0].astype(dtype))]
+
+    first = [const(neutral, dtype)] if exclusive else None
+    return accumulated(combine, [source], along, dtypes=[dtype], first=first, reverse=reverse, name=name)[0]
+
+
+def accumulated(
+    combine: Callable[[Sequence[Expr], Sequence[Expr]], Sequence[Expr]],
+    sources: Sequence[Tensor],
+    along: int,
+    *,
+    name: str,
+    reverse: bool = False,
+    dtypes: Sequence[str] | None = None,
+    first: Sequence[Expr] | None = None,
+) -> tuple[Tensor, ...]:
+    """The elements of tensors of one shape, combined with the results before them along an axis, or after them if
+    `reverse`. With `first`, results start with it, and each combines the element before.
+
+    `combine` takes the results before and the elements; its results have the `dtypes`, those of the sources by
+    default. One loop along the axis is around those over inner axes.
+    """
+    shape = sources[0].shape
+    extent, inner = shape[along], shape[along + 1 :]
+    kinds = [source.dtype for source in sources] if dtypes is None else dtypes
+
+    def write(code: Statements, outer: Sequence[Expr], *results: Written) -> None:
         names = [f"d{d}" for d in range(len(inner))]
 
         def put(at: Expr, last: Expr | None, rest: Sequence[Expr]) -> None:
             """The element `at` in the order, behind `last`."""
             place = extent - 1 - at if reverse else at
             before = place if last is None else extent - 1 - last if reverse else last
-            if last is None:
-                value = const(neutral, dtype) if exclusive else source(*outer, place, *rest).astype(dtype)
+            if last is not None:
+                elements = [source(*outer, place if first is None else before, *rest) for source in sources]
+                values = combine([result.load(*outer, before, *rest) for result in results], elements)
+            elif first is not None:
+                values = first
             else:
-                term = source(*outer, before if exclusive else place, *rest).astype(dtype)
-                value = binary(kind, result.load(*outer, before, *rest), term)
-            result.store(value, *outer, place, *rest)
+                values = [source(*outer, place, *rest).astype(d) for source, d in zip(sources, kinds, strict=True)]
+            for result, value in zip(results, values, strict=True):
+                result.store(value, *outer, place, *rest)
 
         with code.loop(extent, "k") as k:
             with code.when(k == 0), code.loops(inner, names) as rest:
@@ -96,7 +125,9 @@ def _in_order(
             with code.when(k > 0), code.loops(inner, names) as rest:
                 put(k, k - 1, rest)
 
-    return extern(source.shape[:along], [Result(source.shape, dtype, name)], [source], write, name)[0]
+    labels = [name] if len(sources) == 1 else [f"{name}{at}" for at in range(len(sources))]
+    made = [Result(shape, dtype, label) for dtype, label in zip(kinds, labels, strict=True)]
+    return extern(shape[:along], made, sources, write, name)
 
 
 _COMBINERS = {

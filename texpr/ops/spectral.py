@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import math
 
-from weft.texpr.expr import Expr, error
+from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.math import cast, cos, select, sin
-from weft.texpr.ops.arguments import checked_axis, compute, floating, integers, one_dtype, ranked, shaped, sum_dtype
+from weft.texpr.ops.arguments import (
+    checked_axis,
+    compute,
+    counts,
+    floating,
+    integers,
+    one_dtype,
+    ranked,
+    shaped,
+    sum_dtype,
+)
 from weft.texpr.ops.reductions import float_of
+from weft.texpr.reductions import min as less
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, shape_text, simplified
@@ -27,6 +38,14 @@ def _parts(what: str, source: Tensor) -> int:
     return last
 
 
+def _length(value: object, what: str) -> Extent:
+    """The extent that a length is. Raises CompileError for a number below 1."""
+    (found,) = counts(value, what, 1)
+    if isinstance(found, int) and found < 1:
+        raise error(f"{what} must be at least 1, got {found}")
+    return found
+
+
 def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str, name: str) -> Tensor:
     """What part p of tap n adds to part q of frequency k, at [k, n, p, q]: exp(-2 pi i k n / length), and for the
     inverse its conjugate."""
@@ -44,7 +63,7 @@ def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str
 def dft(
     data: Tensor,
     axis: int = -2,
-    length: int | None = None,
+    length: object = None,
     inverse: bool = False,
     onesided: bool = False,
     *,
@@ -70,12 +89,10 @@ def dft(
     extent = source.shape[along]
     is_real = inverse and onesided
     whole = simplified((extent - 1) * 2) if is_real else extent
-    (period,) = (whole,) if length is None else integers(length, "dft: length", 1, least=1)
+    period = whole if length is None else _length(length, "dft: length")
     taps = extent
     if length is not None:
-        if not isinstance(extent, int):
-            raise error(f"dft: an axis of symbolic extent {extent} takes no length")
-        taps = min(extent, length // 2 + 1 if is_real else length)
+        taps = simplified(less(as_expr(extent), simplified(period // 2 + 1) if is_real else period))
     wide = sum_dtype(source.dtype)
     rows = simplified(period // 2 + 1) if onesided and not inverse else period
     roots = _roots(rows, period, taps, inverse, wide, f"{name}_roots")
@@ -96,7 +113,7 @@ def stft(
     signal: Tensor,
     frame_step: int,
     window: Tensor | None = None,
-    frame_length: int | None = None,
+    frame_length: object = None,
     onesided: bool = True,
     *,
     name: str = "stft",
@@ -123,7 +140,7 @@ def stft(
     if frame_length is None and window is not None:
         size = ranked(window, f"{what}: window", 1).shape[0]
     else:
-        (size,) = integers(frame_length, f"{what}: frame_length", 1, least=1)
+        size = _length(frame_length, f"{what}: frame_length")
         if window is not None:
             shaped(window, f"{what}: window", (size,))
     extent = source.shape[1]

@@ -73,12 +73,9 @@ def measured(
     target: Target,
     options: BuildOptions,
     name: str | None,
-    extent: int | None,
 ) -> Roofline:
-    """The same with times: the program is built and run on random arguments.
-
-    `extent` is that of dimensions which nothing else tells. Raises `CompileError`, also where the target is not
-    this CPU.
+    """The kernels with times: the program is built and run on random arguments, of sizes near to 1 if nothing states
+    them. Raises `CompileError`, also where the target is not this CPU.
     """
     if target.kind != "llvm" or target.obstacle:
         raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
@@ -86,7 +83,7 @@ def measured(
     symbol = function.sym_name.data
     library = build_module(program, target, options)
     signature = library[symbol].signature
-    values = make_arguments(signature, Request({}, 0, needs_positive(program), extent))
+    values = make_arguments(signature, Request({}, 0, needs_positive(program)))
     if library.has_report:
         rows = library.profile(symbol, *values.values()).rows
     else:

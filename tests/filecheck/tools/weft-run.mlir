@@ -4,7 +4,7 @@
 // RUN: weft run %s --func sum --check --threads 1 | filecheck %s --check-prefix=TENSOR
 // RUN: not weft run %s 2>&1 | filecheck %s --check-prefix=SEVERAL
 // RUN: not weft run %s --func scle 2>&1 | filecheck %s --check-prefix=FUNC
-// RUN: not weft run %s --func scale --input factor=2.5 2>&1 | filecheck %s --check-prefix=EXTENT
+// RUN: weft run %s --func scale --input factor=2.5 | filecheck %s --check-prefix=EXTENT
 // RUN: not weft run %s --func scale --input alpha=2.5 2>&1 | filecheck %s --check-prefix=NAME
 // RUN: not weft run %s --func scale --output A=a.npy --shape A=3x5 --input factor=1 2>&1 | filecheck %s --check-prefix=OUTPUT
 // RUN: not weft run %s --func scale --input A=%t.none.npy 2>&1 | filecheck %s --check-prefix=FILE
@@ -31,7 +31,7 @@
 // TENSOR-NEXT: check     agrees with the interpreter on saturating values, extreme integers
 // SEVERAL: error: the file has several functions ('scale', 'sum'): name one with --func
 // FUNC: error: the file has no function 'scle', did you mean 'scale'
-// EXTENT: error: nothing tells the extent 'm' of argument 'A: float32[m, 5]': give --shape A=mx5 with numbers, or --input A=FILE.npy
+// EXTENT: sizes     m = 1 (chosen: --shape and --input state others)
 // NAME: error: --input alpha=2.5: there is no argument 'alpha'
 // OUTPUT: error: --output A=a.npy: there is no output 'A' (known: 'B')
 // FILE: error: cannot open '{{.*}}none.npy': no such file or directory

@@ -68,6 +68,31 @@ def test_equal_and_derived_dimensions() -> None:
         fast(x, np.ones((3, 5), np.float32))
 
 
+@pytest.mark.slow
+def test_cumulative_functions_along_symbolic_axes() -> None:
+    def function(x: Any) -> Any:
+        return jnp.cumsum(x, 0), lax.cummax(x, 1), lax.cumlogsumexp(x, 0), lax.cumprod(x, 0, reverse=True)
+
+    fast = weft.jax_jit(function, shapes=("n, m",))
+    for shape in ((3, 4), (1, 7), (33, 17)):
+        x = np.random.default_rng(1).standard_normal(shape, np.float32)
+        check(fast(x), jax.jit(function)(x))
+    assert len(fast.libraries) == 1
+
+
+@pytest.mark.slow
+def test_symbolic_windows() -> None:
+    def function(x: Any, w: Any) -> Any:
+        pooled = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), "SAME")
+        return lax.conv_general_dilated(x, w, (2, 2), "SAME"), pooled
+
+    fast = weft.jax_jit(function, shapes=("1, 2, h, w", None))
+    w = np.random.default_rng(0).standard_normal((3, 2, 3, 3), np.float32)
+    for rows, columns in ((7, 8), (1, 5)):
+        x = np.random.default_rng(rows).standard_normal((1, 2, rows, columns), np.float32)
+        check(fast(x, w), jax.jit(function)(x, w))
+
+
 def test_element_types_and_keys() -> None:
     for dtype in (jnp.bfloat16, jnp.int8, jnp.bool_, jnp.uint32):
         x = jnp.asarray(np.arange(6).reshape(2, 3) % 3).astype(dtype)

@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx_models import BOOL, FLOAT, INT64, model, node
 
 import weft
+from weft.interp.interpreter import Interpreter
 from weft.support.errors import CompileError
 
 random = np.random.default_rng(5)
@@ -86,7 +87,7 @@ def test_rows_of_data() -> None:
 
 
 def test_steps_that_data_decide() -> None:
-    """A loop as often as an input says; a branch that returns a size is refused, with its place."""
+    """A loop as often as an input says."""
     body = helper.make_graph(
         [node("Identity", "more", "again"), node("Add", "sum x", "next")],
         "body",
@@ -103,14 +104,131 @@ def test_steps_that_data_decide() -> None:
     function = weft.build(weft.from_onnx(proto))["main"]
     for steps in (0, 1, 7):
         np.testing.assert_array_equal(function(x, np.array(steps)), x * (steps + 1))
-    branch = [
-        helper.make_graph([node(*parts)], "branch", [], [helper.make_tensor_value_info(name, INT64, [1, None])])
-        for *parts, name in (("NonZero", "x", "some", "some"), ("Identity", "none", "same", "same"))
+
+
+def branch(output: str, *nodes: Any, kind: int = FLOAT) -> Any:
+    return helper.make_graph(list(nodes), "branch", [], [helper.make_tensor_value_info(output, kind, None)])
+
+
+def interpreted(proto: Any, *calls: dict[str, Any]) -> None:
+    """The graph computes what the reference does."""
+    module, reference = weft.from_onnx(proto), ReferenceEvaluator(proto)
+    for inputs in calls:
+        found = Interpreter(module).call("main", *inputs.values())
+        results = found if isinstance(found, tuple | list) else (found,)
+        for one, other in zip(results, reference.run(None, inputs), strict=True):
+            assert one.shape == other.shape, (one, other)
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_branches_of_other_sizes() -> None:
+    """Extents that are symbols, and that data decide in a branch."""
+    some = branch("some", node("NonZero", "x", "some"), kind=INT64)
+    none = branch("same", node("Identity", "none", "same"), kind=INT64)
+    both = branch("both", node("Concat", "x z", "both", axis=0))
+    one = branch("one", node("Relu", "z", "one"))
+    nodes = [
+        node("If", "flag", "places", then_branch=some, else_branch=none),
+        node("If", "flag", "part", then_branch=both, else_branch=one),
+        node("Neg", "part", "y"),
+        node("Shape", "part", "shape"),
     ]
-    nodes = [node("If", "flag", "y", then_branch=branch[0], else_branch=branch[1])]
-    types = {"flag": BOOL, "y": INT64}
-    proto = model(nodes, {"flag": [], "x": ["n"]}, "y", {"none": np.zeros((1, 2), np.int64)}, types=types)
-    with pytest.raises(CompileError, match="depends on data: branches and loops give results of the same size"):
+    types = {"flag": BOOL, "places": INT64, "shape": INT64}
+    weights = {"none": np.zeros((1, 2), np.int64)}
+    proto = model(nodes, {"flag": [], "x": ["n"], "z": ["m"]}, "places y shape", weights, types=types)
+    assert "at_most <max(n, 2)>" in str(weft.from_onnx(proto))
+    assert "at_most <m + n>" in str(weft.from_onnx(proto))
+    z = np.array([-1, 2], np.float32)
+    calls = [
+        {"flag": np.array(flag), "x": np.array(x, np.float32), "z": z}
+        for flag in (True, False)
+        for x in ([0, 2, 0, 5], [0, 0, 0], [1])
+    ]
+    check(proto, *calls)
+
+
+def test_branches_that_do_not_fit_are_refused() -> None:
+    compress = branch("kept", node("Compress", "x mask", "kept", axis=0))
+    types = {"flag": BOOL, "mask": BOOL}
+    for other, message in (
+        (
+            node("ReduceSum", "x", "other", keepdims=0),
+            r"emit_if: one function gives \(.*dims<u0>.*\), the other \(.*f32",
+        ),
+        (node("Cast", "x", "other", to=INT64), r"emit_if: one function gives \(.*xf32, .*\), the other \(.*xi64"),
+    ):
+        nodes = [node("If", "flag", "y", then_branch=compress, else_branch=branch("other", other))]
+        with pytest.raises(CompileError, match=message):
+            weft.from_onnx(model(nodes, {"flag": [], "x": ["n", 3], "mask": ["n"]}, types=types))
+    body = helper.make_graph(
+        [node("Identity", "more", "again"), node("Compress", "x mask", "next", axis=0)],
+        "body",
+        [
+            helper.make_tensor_value_info("step", INT64, []),
+            helper.make_tensor_value_info("more", BOOL, []),
+            helper.make_tensor_value_info("last", FLOAT, ["n"]),
+        ],
+        [helper.make_tensor_value_info("again", BOOL, []), helper.make_tensor_value_info("next", FLOAT, None)],
+    )
+    nodes = [node("Loop", "steps on x", "y", body=body)]
+    proto = model(
+        nodes, {"x": ["n"], "steps": [], "mask": ["n"]}, "y", {"on": np.array(True)}, types=types | {"steps": INT64}
+    )
+    with pytest.raises(CompileError, match="loops give results of the same size for all data"):
+        weft.from_onnx(proto)
+
+
+def test_fourier_transforms_of_symbolic_length() -> None:
+    nodes = [
+        node("Shape", "z", "length", start=0, end=1),
+        node("Squeeze", "length", "k"),
+        node("DFT", "x k axis", "y"),
+        node("DFT", "x - axis", "part", onesided=1),
+        node("STFT", "x step - k", "frames"),
+        node("STFT", "x step", "whole"),
+    ]
+    weights = {"axis": np.array(1), "step": np.array(2)}
+    proto = model(nodes, {"x": ["b", "n", 1], "z": ["k"]}, "y part frames whole", weights, opset=20)
+    for n, k in ((8, 5), (7, 7)):
+        x, z = random.standard_normal((2, n, 1), np.float32), np.zeros(k, np.float32)
+        interpreted(proto, {"x": x, "z": z})
+    # Longer than the axis, which is filled with zeros.
+    proto = model(nodes[:3], {"x": ["b", "n", 1], "z": ["k"]}, "y", weights, opset=20)
+    check(proto, *({"x": random.standard_normal((1, n, 1), np.float32), "z": np.zeros(6, np.float32)} for n in (4, 9)))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_aligned_corners_of_symbolic_images(mode: str) -> None:
+    options = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
+    shapes = {"x": [1, 2, "h", "w"]}
+    proto = model(
+        [node("Resize", "x - scales", "y", **options)], shapes, "y", {"scales": np.array([1, 1, 2, 3], np.float32)}
+    )
+    interpreted(proto, *({"x": random.standard_normal((1, 2, h, w), np.float32)} for h, w in ((3, 5), (1, 4))))
+    proto = model(
+        [node("Resize", "x - scales", "y", **options)], shapes, "y", {"scales": np.array([1, 1, 1, 1.5], np.float32)}
+    )
+    with pytest.raises(CompileError, match=r"known extent, or scales that are integers, got 1.5 for an axis of w"):
+        weft.from_onnx(proto)
+
+
+def test_scanned_tensors_of_other_names() -> None:
+    def values(*names: str) -> list[Any]:
+        return [helper.make_tensor_value_info(name, FLOAT, [3]) for name in names]
+
+    body = helper.make_graph(
+        [node("Add", "s a", "t"), node("Mul", "a b", "o")], "body", values("s", "a", "b"), values("t", "o")
+    )
+    nodes = [node("Scan", "first x z", "last y", num_scan_inputs=2, body=body)]
+    proto = model(nodes, {"first": [3], "x": ["n", 3], "z": ["m", 3]}, "last y")
+    first, x, z = (random.standard_normal(shape, np.float32) for shape in ((3,), (4, 3), (4, 3)))
+    interpreted(proto, {"first": first, "x": x, "z": z})
+    with pytest.raises(
+        ValueError, match=r"argument 3 \('z'\): expected shape \(n, 3\) with n = 4 \(from axis 0 of 'x'\)"
+    ):
+        weft.build(weft.from_onnx(proto))["main"](first, x, z[:2])
+    proto = model(nodes, {"first": [3], "x": [4, 3], "z": [5, 3]}, "last y")
+    with pytest.raises(CompileError, match="scanned tensors have 4 and 5 elements along their axes"):
         weft.from_onnx(proto)
 
 

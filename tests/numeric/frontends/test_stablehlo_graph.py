@@ -20,6 +20,10 @@ SCAN = (FOLDER / "rows.mlir").read_text()
 
 DATA = (FOLDER / "choices.mlir").read_text()
 
+SIZES = (FOLDER / "sizes.mlir").read_text()
+
+WINDOWS = (FOLDER / "windows.mlir").read_text()
+
 
 def graph_of(text: str, *parameters: Any) -> Any:
     builder = BlockBuilder()
@@ -46,6 +50,46 @@ def test_loops_and_branches_of_data() -> None:
     x, w = R.randn(3).astype(np.float32) + 1, R.randn(3, 3).astype(np.float32)
     for which in (0, 1, 2, -1):
         check(DATA, module, x * (2 + which), w, np.array(which, np.int32))
+
+
+def test_sizes_are_integer_arguments() -> None:
+    parameters = ("x", ("m", 3)), ("n", (), "int64"), ("s", (2,), "int32"), ("y", (1, 2, 5, 4)), ("w", (3, 2, 3, 3))
+    module = graph_of(SIZES, *parameters)
+    function, expected = weft.build(module)["main"], Interpreter(weft.parse(SIZES))
+    x, y, w = (R.randn(*shape).astype(np.float32) for shape in ((5, 3), (1, 2, 5, 4), (3, 2, 3, 3)))
+    for n, s in ((2, (3, 4)), (0, (1, 0)), (5, (2, 2))):
+        sizes = np.array(s, np.int32)
+        wanted = expected.call("main", x, np.array(n), sizes, y, w)
+        for one, other in zip(function(x, n, sizes, y, w), wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    for n, s, message in (
+        (-1, (3, 4), r"argument 2 \('n'\): expected an extent of at least 0 \(axis 0 of 'real_dynamic_slice'.*got -1"),
+        (2, (-3, 4), r"argument 3 \('s'\): expected an extent of at least 0 \(axis 0 of 'out'\) as element 0, got -3"),
+        (
+            6,
+            (3, 4),
+            r"m must be at least n\.0, got n\.0 = 6 \('n'\), m = 5 \(axis 0 of 'x'\): block \"real_dynamic_slice\"",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(x, n, np.array(s, np.int32), y, w)
+
+
+def test_sizes_that_depend_on_data_are_refused() -> None:
+    text = SIZES.replace(
+        "%v = stablehlo.reshape %n", "%k = stablehlo.clamp %n, %n, %n : tensor<i64>\n%v = stablehlo.reshape %k"
+    )
+    with pytest.raises(CompileError, match="the shape is computed from data, not from extents"):
+        graph_of(
+            text, ("x", ("m", 3)), ("n", (), "int64"), ("s", (2,), "int32"), ("y", (1, 2, 5, 4)), ("w", (3, 2, 3, 3))
+        )
+
+
+def test_windows_of_all_elements_before_are_scans() -> None:
+    module = graph_of(WINDOWS, ("x", (6, 5)))
+    assert str(module).count("te.extern") == 1  # the region of several ops; the others are operators
+    assert str(module).count("te.reduce") == 1
+    check(WINDOWS, module, R.randn(6, 5).astype(np.float32))
 
 
 def test_refusals() -> None:

@@ -354,7 +354,7 @@ def test_sizes_as_extents_bounds_and_factors(torch: Any, models: Any) -> None:
         compiled(torch.randn(6, 4), y, scale=2.0)
     with pytest.raises(ValueError, match=r"input 'x', dimension 0, is 7, .* exported for 2 \* \w+, which is 6"):
         compiled(torch.randn(7, 4), y, scale=3.0)
-    with pytest.raises(ValueError, match=r"32 must be at least n // 2, got 66 \(axis 0 of 'x'\): PyTorch exported"):
+    with pytest.raises(ValueError, match=r"n // 2 must be at most 32, got 66 \(axis 0 of 'x'\): PyTorch exported"):
         compiled(torch.randn(66, 4), y, scale=3.0)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 from typing import Any
 
 import pytest
 
 import weft
+from weft.dialects.graph_shapes import symbol
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,63 @@ def test_conditions_of_the_trace_are_checked(torch: Any) -> None:
     built = weft.build(weft.from_torch(program))["main"]
     with pytest.raises(ValueError, match="must be at least 5, got 4"):
         built(torch.randn(4, 8), torch.randn(2, 8))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_integers_are_sizes(torch: Any) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, n: int, k: int = 1) -> Any:
+            return x[:, :n].repeat(k, 1), torch.full((n, x.shape[1]), 0.5) + x.sum(), x * n, n + k
+
+    free = torch.export.Dim.DYNAMIC
+    x = torch.randn(6, 8)
+    program = torch.export.export(Model(), (x, 5, 3), dynamic_shapes={"x": {0: free, 1: free}, "n": free, "k": free})
+    compiled = weft.compile(program)
+    signature = compiled.library["main"].signature
+    assert [str(argument) for argument in signature.args[1:3]] == ["n: int64[]", "k: int64[]"]
+    assert {"k.0", "n.0"} <= {*signature.symbols}
+    for n, k in ((5, 3), (3, 2), (7, 4)):
+        found, wanted = compiled(x, n, k), Model()(x, n, k)
+        assert found[3] == wanted[3]
+        for one, other in zip(found[:3], wanted[:3], strict=True):
+            torch.testing.assert_close(one, other)
+    with pytest.raises(ValueError, match=r"argument 2 \('n'\): expected an extent of at least 0 \(axis .*\), got -2"):
+        compiled(x, -2, 3)
+    with pytest.raises(ValueError, match=r"got repeat_d0 = k\.0 \* s\d+ = -42 for k\.0 = -7 \('k'\)"):
+        compiled.library["main"](x.numpy(), 3, -7)
+    with pytest.raises(TypeError, match="input 'n': expected an int, got Tensor"):
+        compiled(x, torch.tensor(3), 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_integers_of_graphs_that_pytorch_traces(torch: Any) -> None:
+    def function(x: Any, n: int) -> Any:
+        return torch.arange(n) + x.sum(), x[:, :1].expand(3, n) * 2
+
+    compiled = torch.compile(function, backend=weft.torch.backend, dynamic=True)
+    x = torch.randn(3, 4)
+    for n in (3, 5, 7):
+        for one, other in zip(compiled(x, n), function(x, n), strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_conditions_in_conjunctive_normal_form(torch: Any) -> None:
+    guards = pytest.importorskip("weft.frontends.torch.guards")
+    n, m = symbol("n"), symbol("m")
+
+    def facts(code: str) -> list[str]:
+        return list(guards._facts(ast.parse(code, mode="eval").body, {"n": n, "m": m}))
+
+    assert facts("not (L['n'] >= 2 and L['m'] == 3)") == ["n + 1 <= 2 or m + 1 <= 3 or 4 <= m"]
+    assert facts("not (L['n'] >= 2 or L['m'] == 3)") == ["n + 1 <= 2", "m + 1 <= 3 or 4 <= m"]
+    assert facts("(L['n'] > 1 and L['m'] > 1) or L['n'] == L['m']") == ["2 <= n or n == m", "2 <= m or n == m"]
+    assert facts("1 > 2 or L['n'] <= 5") == ["n <= 5"]
+    assert facts("1 < 2 or L['n'] <= 5") == []
+    assert facts("not not (L['n'] <= L['n'])") == []
+    with pytest.raises(ValueError, match="no size fits"):
+        facts("L['n'] < L['n']")
+    with pytest.raises(TypeError, match="no comparison"):
+        facts("not L['n']")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -105,3 +164,39 @@ def test_one_build_serves_prefill_and_steps_on_caches_in_place(torch: Any) -> No
             torch.testing.assert_close(compiled(words, places), wanted)
             words, places = wanted[:, -1:].argmax(-1), places[-1:] + 1
     torch.testing.assert_close(model.keys, plain.keys)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
+def test_static_caches_of_transformers(torch: Any) -> None:
+    """One build of a Llama with a cache of fixed capacity serves the prefill and the steps, and writes it in place."""
+    transformers = pytest.importorskip("transformers")
+    executorch = pytest.importorskip("transformers.integrations.executorch")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+    )
+    model = transformers.LlamaForCausalLM(config).eval()
+    model.generation_config.cache_implementation = "static"
+    step = executorch.TorchExportableModuleWithStaticCache(model, batch_size=1, max_cache_len=16)
+    words = torch.tensor([[5, 9, 3, 60, 2, 8, 7]])
+    length = torch.export.Dim("length", min=1, max=15)
+    example = {"input_ids": words, "cache_position": torch.arange(7)}
+    axes = {"input_ids": {1: length}, "cache_position": {0: length}}
+    fast = weft.compile(torch.export.export(step, (), example, dynamic_shapes=axes, strict=True))
+    signature = str(fast.library["main"].signature)
+    assert signature.count("inout ") == 2, signature
+    with torch.no_grad():
+        found = fast(**example)
+        torch.testing.assert_close(found, model(words).logits, rtol=1e-4, atol=1e-6)
+        for place in range(7, 11):
+            token = found[:, -1:].argmax(-1)
+            words = torch.cat([words, token], 1)
+            found = fast(input_ids=token, cache_position=torch.tensor([place]))
+            torch.testing.assert_close(found, model(words).logits[:, -1:], rtol=1e-4, atol=1e-6)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,45 @@ def test_headers_say_what_callers_must_see_to() -> None:
     ):
         assert line in text
     assert "weft_set_num_threads" not in c_header([SIGNATURE], Target(), "f.h", parallel=False)
+
+
+@needs_compiler
+def test_headers_check_requirements(tmp_path: Path) -> None:
+    arguments = (ArraySpec("x", "float32", ("n", "m")), ArraySpec("s", "int64", (2,)), ScalarSpec("k", "int32"))
+    facts = ("n % 4 == 0", 's.0 - k <= 100 or s.1 < min(m, 7) # block "b" requires it', "-7 <= k // 2")
+    signature = Signature("f", arguments, ("n", "m", "s.0", "s.1"), 0, tuple(map(CallPrecondition, facts)))
+    signature = replace(signature, temporaries=(CallPrecondition("bytes == 4 * n * m"),))
+    (tmp_path / "f.h").write_text(c_header([signature], Target(), "f.h", parallel=False))
+    calls = {
+        (0, 4, 5, 100, 9): None,
+        (0, 5, 5, 100, 9): "f requires n % 4 == 0; n is the extent n of x",
+        (
+            0,
+            4,
+            5,
+            101,
+            5,
+        ): 'f requires s.0 - k <= 100 or s.1 < min(m, 7) # block "b" requires it; s.0 is element 0 of s; '
+        "s.1 is element 1 of s; m is the extent m of x",
+        (1, 4, 5, 101, 4): None,
+        (-13, 4, 5, 0, 0): None,
+        (-15, 4, 5, 0, 0): "f requires -7 <= k // 2",
+        (0, 1 << 31, 1 << 29, 0, 0): None,
+        (0, 1 << 31, 1 << 30, 0, 0): "f requires 4 * n * m <= 9223372036854775807 # bytes of temporaries have 64 bits; "
+        "n is the extent n of x; m is the extent m of x",
+    }
+    tried = "".join(f"  try({', '.join(f'INT64_C({number})' for number in call)});\n" for call in calls)
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "f.h"\n'
+        "static void try(int64_t k, int64_t n, int64_t m, int64_t a, int64_t b) {\n"
+        '  const char *problem = weft_check_f(k, n, m, a, b);\n  puts(problem ? problem : "None");\n}\n'
+        f"int main(void) {{\n{tried}  return 0;\n}}\n"
+    )
+    flags = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsanitize=undefined")
+    program = str(tmp_path / "main")
+    subprocess.run([str(COMPILER), *flags, str(tmp_path / "main.c"), "-o", program], check=True)
+    found = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    assert found.splitlines() == [str(text) for text in calls.values()]
 
 
 def test_signatures_as_text() -> None:

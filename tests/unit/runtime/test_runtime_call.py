@@ -748,3 +748,92 @@ def test_numbers_stand_for_arrays_of_rank_0(dtype: str, number: object, expected
     else:
         (array,) = bind_arguments(signature, [number], {}).arrays.values()
         assert (array.shape, array.dtype, array[()]) == ((), np.dtype(dtype), expected)
+
+
+def element_caller(dtype: str, shape: tuple[int, ...], *facts: str) -> Caller:
+    """Stores its symbol `s.1`, or `s.0` of a number, the extent of its result, into each element of that."""
+    symbol = "s.1" if shape else "s.0"
+    text = """
+    define void @fill(ptr %s, ptr %y, i64 %n) {
+    entry:
+      %some = icmp sgt i64 %n, 0
+      br i1 %some, label %loop, label %done
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+      %at = getelementptr i64, ptr %y, i64 %i
+      store i64 %n, ptr %at
+      %next = add i64 %i, 1
+      %more = icmp slt i64 %next, %n
+      br i1 %more, label %loop, label %done
+    done:
+      ret void
+    }"""
+    args = (ArraySpec("s", dtype, shape), ArraySpec("Y", "int64", (symbol,), "write"))
+    preconditions = tuple(CallPrecondition(fact.format(symbol)) for fact in facts)
+    return caller(text, Signature("fill", args, (symbol,), 1, preconditions))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_elements_take_the_native_way(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    sizes, number = element_caller(dtype, (3,), "0 <= {}"), element_caller(dtype, (), "0 <= {}")
+    monkeypatch.setattr(Caller, "call_in_python", None)
+    assert sizes.call(np.array([7, 2, -5], dtype)).tolist() == [2, 2]
+    assert number.call(3).tolist() == number.call(np.array(3, dtype)).tolist() == [3, 3, 3]
+    y = np.zeros(1, np.int64)
+    assert number.call(1, y) is None
+    assert y.tolist() == [1]
+
+
+@both_ways
+def test_wrong_elements(way: Way) -> None:
+    sizes, number = (
+        way(element_caller("int64", (3,), "0 <= {}")),
+        way(element_caller("int32", (), "0 <= {}", "{} <= 9")),
+    )
+    with pytest.raises(ValueError, match=r"an extent of at least 0 \(axis 0 of 'Y'\) as element 1, got -2"):
+        sizes(np.array([7, -2, 5]))
+    with pytest.raises(
+        ValueError, match=r"argument 1 \('s'\): expected an extent of at least 0 \(axis 0 of 'Y'\), got -1"
+    ):
+        number(-1)
+    with pytest.raises(ValueError, match=r"fill: s\.0 must be at most 9, got 10 \('s'\)"):
+        number(10)
+    with pytest.raises(
+        ValueError, match=r"argument 1 \('s'\): expected 4 as element 1 \(s\.1 = 4, from axis 0 of 'Y'\)"
+    ):
+        sizes(np.array([7, 3, 5]), np.zeros(4, np.int64))
+    with pytest.raises(
+        ValueError, match=r"expected an integer from -2147483648 to 2147483647 \(int32\), got 4294967296"
+    ):
+        number(1 << 32)
+    with pytest.raises(TypeError, match=r"argument 1 \('s'\): expected an integer \(int32\), got float 2.0"):
+        number(2.0)
+
+
+def test_unsigned_elements_go_through_python() -> None:
+    signature = element_caller("uint32", (3,)).signature
+    assert native_entry(signature, 0, 0, print, always_release_gil=False) is None
+    assert element_caller("uint32", (3,)).call(np.array([1, 2, 3], np.uint32)).tolist() == [2, 2]
+
+
+@both_ways
+def test_bytes_of_temporaries(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes whose products overflow, and those for which there is no memory."""
+    args = (ArraySpec("s", "int64", (2,)), ArraySpec("Y", "float32", ("n",), "write"))
+    signature = Signature("f", args, ("s.0", "s.1", "n"), 0, temporaries=(CallPrecondition("bytes == 4 * s.0 * s.1"),))
+    text = "define void @f(ptr %s, ptr %y, i64 %a, i64 %b, i64 %n) {\n  ret void\n}"
+    call, y = way(caller(text, signature)), np.zeros(1, np.float32)
+    assert call(np.array([1 << 10, 1 << 14]), y) is None
+    message = (
+        r"f: 4 \* s\.0 \* s\.1 must be at most 9223372036854775807, got s\.0 = 4294967296 \(element 0 of 's'\), "
+        r"s\.1 = 4294967296 \(element 1 of 's'\): bytes of temporaries have 64 bits"
+    )
+    with pytest.raises(ValueError, match=message):
+        call(np.array([1 << 32, 1 << 32]), y)
+    with pytest.raises(
+        MemoryError, match=r"f: there is no memory for \d+ bytes of temporaries of a call on 's' \(2,\)"
+    ):
+        call(np.array([1 << 30, 1 << 28]), y)
+    native = caller(text, signature)
+    monkeypatch.setattr(Caller, "call_in_python", None)
+    assert native.call(np.array([1 << 10, 1 << 10]), y) is None

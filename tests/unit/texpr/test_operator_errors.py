@@ -50,7 +50,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.dropout(T(3), ratio=1.0), "dropout: the ratio is from 0 to 1 \\(exclusive\\), got 1.0"),
     (lambda: ops.dft(T(3, 3)), r"real parts, or real and imaginary ones: A has the shape \(3, 3\)"),
     (lambda: ops.dft(T(3, 2), 1), "dft: axis 1 of A is that of real and imaginary parts"),
-    (lambda: ops.dft(T(N, 2), 0, 4), "dft: an axis of symbolic extent n takes no length"),
+    (lambda: ops.dft(T(N, 2), 0, 0), "dft: length must be at least 1, got 0"),
     (lambda: ops.stft(T(1, 3, 1), 1, frame_length=4), "stft: a frame of 4 elements does not fit into A of 3"),
     (lambda: ops.stft(T(1, 3, 1), 1), "stft needs window= or frame_length="),
     (

@@ -126,7 +126,6 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
         (["PYTHON:absent", "--threads", "1"], "has no function 'absent'"),
         (["PYTHON:number", "--threads", "1"], "returns int, expected a torch.nn.Module and a tuple of inputs"),
         (["model", "TEXT"], "is no model: expected a file .onnx or .mlir, or FILE.py:FUNCTION"),
-        (["FILE", "--threads", "1"], "nothing tells the extent 'n'"),
         (["FILE", "--plot", "x.png"], "--plot needs matplotlib"),
     ],
 )

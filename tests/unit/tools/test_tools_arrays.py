@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
-from weft.tools.arrays import Request, assignments, make_arguments, read_npy, write_npy
+from weft.tools.arrays import Request, assignments, make_arguments, read_npy, sizes_note, write_npy
 
 MATMUL = Signature(
     "mm",
@@ -39,8 +40,34 @@ def test_shapes_reach_every_array_through_the_symbols(tmp_path: Path) -> None:
 
 def test_extents_that_nothing_tells_meet_the_preconditions() -> None:
     facts = (CallPrecondition("3 <= m"), CallPrecondition("m <= 5"))
-    values = make_arguments(replace(MATMUL, facts=facts), Request({"alpha": "2"}, 0, default_extent=1))
+    values = make_arguments(replace(MATMUL, facts=facts), Request({"alpha": "2"}, 0))
     assert [getattr(v, "shape", v) for v in values.values()] == [(3, 1), (1, 128), 2.0, (3, 128)]
+
+
+def test_chosen_sizes_are_told() -> None:
+    """Sizes that nothing states meet the preconditions, elements of integer arguments among them."""
+    args = (
+        ArraySpec("x", "float32", ("n", 6)),
+        ArraySpec("s", "int64", (3,)),
+        ArraySpec("y", "float32", ("s.2",), "write"),
+    )
+    facts = (CallPrecondition("6 * n == s.0 * s.1 * s.2"), CallPrecondition("2 <= s.1"))
+    signature, chosen = Signature("f", args, ("s.0", "s.1", "n", "s.2"), 1, facts), dict[str, int]()
+    values = make_arguments(signature, Request({}, 0), chosen)
+    sizes = cast("np.ndarray[Any, Any]", values["s"]).tolist()
+    assert {**chosen} == {"n": chosen["n"], **{f"s.{at}": size for at, size in enumerate(sizes)}}
+    assert 6 * chosen["n"] == sizes[0] * sizes[1] * sizes[2]
+    assert sizes[1] >= 2
+    assert sizes_note({"n": 1, "s.0": 6}) == "sizes     n = 1, s.0 = 6 (chosen: --shape and --input state others)"
+    assert sizes_note({}) == ""
+
+
+def test_elements_of_given_arrays_are_sizes(tmp_path: Path) -> None:
+    np.save(tmp_path / "s.npy", np.array([2, 3]))
+    args = (ArraySpec("s", "int64", (2,)), ArraySpec("y", "float32", ("s.0", "s.1"), "write"))
+    chosen = dict[str, int]()
+    values = make_arguments(Signature("f", args, ("s.0", "s.1"), 1), Request({"s": str(tmp_path / "s.npy")}, 0), chosen)
+    assert (getattr(values["y"], "shape", None), chosen) == ((2, 3), {})
 
 
 def test_every_element_type_has_random_arrays() -> None:
@@ -68,7 +95,6 @@ def test_a_file_round_trip_keeps_rank_and_makes_rows_contiguous(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "nothing tells the extent 'm' of argument 'A: float32[m, k]': give --shape A=mxk with numbers, or"),
         ({"A": "{a35}", "B": "{b6}"}, "extent 'k' is 5 in argument 'A', but 6 in 'B'"),
         ({"A": "{double}"}, "argument 'A: float32[m, k]' takes float32, the file holds float64"),
         ({"B": "{a35}"}, "argument 'B: float32[k, 128]' does not take shape 3x5"),
@@ -93,7 +119,7 @@ def test_what_does_not_fit(inputs: dict[str, str], message: str, tmp_path: Path)
 
 def test_a_scalar_has_no_random_value() -> None:
     with pytest.raises(CompileError, match="scalar argument 'alpha: float32' needs a value: --input alpha=NUMBER"):
-        make_arguments(MATMUL, Request({}, 0, default_extent=1))
+        make_arguments(MATMUL, Request({}, 0))
 
 
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
