@@ -9,7 +9,8 @@ import pytest
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
-from weft.tools.arrays import Request, assignments, make_arguments, read_npy, write_npy
+from weft.support.array_files import read_npy
+from weft.tools.arrays import Request, assignments, make_arguments, write_npy
 
 MATMUL = Signature(
     "mm",
