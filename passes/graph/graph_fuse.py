@@ -330,11 +330,18 @@ class _Fusion:
             case ((OperatorKind.CONTRACTION | OperatorKind.REDUCTION), _):
                 return False
             case _, OperatorKind.REDUCTION:
-                return worst <= Access.REDUCED and not group.is_injective
+                # Windows that overlap dequantize an element several times.
+                most = Access.WINDOW if self._is_widening(group) else Access.REDUCED
+                return worst <= most and not group.is_injective
             case _, OperatorKind.CONTRACTION:
                 return (worst > Access.INJECTIVE or not group.is_injective) and not self._narrows(group)
             case _:
                 return True
+
+    def _is_widening(self, group: Group) -> bool:
+        """Whether a group is a dequantization."""
+        results = group.root.results
+        return len(results) == 1 and len(self._patterns.widening(results[0])) >= len(group.members)
 
     def _narrows(self, group: Group) -> bool:
         """Whether a group gathers elements and narrows them: it is computed once, to narrow memory."""

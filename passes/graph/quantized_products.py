@@ -44,10 +44,6 @@ _MOST: Final = 255
 """The largest difference of a number of such a type and its zero point."""
 _MOST_SUM: Final = (1 << 31) - 1
 """The largest sum."""
-_MOST_HALF: Final = (1 << 15) - 1
-"""The largest sum of int16."""
-_SUM_POOLS: Final = {f"avg_pool{rank}d": f"sum_pool{rank}d" for rank in (1, 2, 3)}
-"""The pools of sums for those of means."""
 _SAME_SCALE: Final = 2.0**-20
 """How far the scale of a bias may be from that of the sums that it is added to, relatively: both are products of the
 same scales, rounded by different programs."""
@@ -154,9 +150,6 @@ def _greatest_sum(sums: SSAValue) -> int | None:
     if name_of(op) == "sum":
         data, shape = type_of(op.operands[0]).get_shape(), type_of(sums).get_shape()
         return None if DYNAMIC_INDEX in (*data, *shape) else prod(data) // max(prod(shape), 1) * _MOST
-    if name_of(op) in _SUM_POOLS.values():
-        sizes = [window.size for window in windows_of(op)]
-        return prod(size for size in sizes if isinstance(size, int)) * _MOST
     axes = channel_axes(op)
     if axes is None:
         return None
@@ -257,10 +250,8 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
         return None
     sums = wide.operands[0]
     op = sums.owner
-    is_sum = isinstance(op, Operator) and (
-        name_of(op) in ("add", "sum", *_SUM_POOLS.values()) or channel_axes(op) is not None
-    )
-    return (sums, factors) if is_sum and type_of(sums).element_type in (i16, i32) else None
+    is_sum = isinstance(op, Operator) and (name_of(op) in ("add", "sum") or channel_axes(op) is not None)
+    return (sums, factors) if is_sum and type_of(sums).element_type == i32 else None
 
 
 def _bias(op: Operation) -> Replacement:
@@ -301,30 +292,6 @@ def _mean(op: Operation) -> Replacement:
     given = {name: op.properties[name] for name in ("axis", "keepdims") if name in op.properties}
     total = made("sum", [_centred(data, zero)], **given, dtype="int32")
     return _scaled_sums(total.results[0], np.float32(scale) / np.asarray(prod(extents), np.float32))
-
-
-def _average_pool(op: Operation) -> Replacement:
-    """A pool of means of dequantized numbers: sums of the integers less their zero point, which int16 holds, times the
-    scale over the number of elements of a window."""
-    import numpy as np
-
-    found = _quantization(op.operands[0])
-    if found is None or not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
-        return None
-    data, scale, zero = found
-    arguments = arguments_of(op)
-    if str(arguments["layout"]).endswith("c") or arguments["ceil_mode"]:
-        return None
-    windows = windows_of(op)
-    counts = [window.size for window in windows if isinstance(window.size, int)]
-    if len(counts) < len(windows) or prod(counts) * _MOST > _MOST_HALF:
-        return None
-    has_border = any(window.before != 0 or window.after != 0 for window in windows)
-    if has_border and not arguments["count_include_pad"]:
-        return None
-    given = properties_of(op, "count_include_pad")
-    total = made(_SUM_POOLS[name_of(op)], [_centred(data, zero)], **given)
-    return _scaled_sums(total.results[0], np.float32(scale) / np.asarray(prod(counts), np.float32))
 
 
 # Quantization of results
@@ -618,7 +585,6 @@ QUANTIZED: Final = (
     Rule(frozenset(("add",)), _bias),
     Rule(frozenset(("gru", "lstm", "rnn")), _recurrent),
     Rule(frozenset(("mean",)), _mean),
-    Rule(frozenset(_SUM_POOLS), _average_pool),
     Rule(frozenset(("quantize",)), _moved),
     Rule(frozenset(("quantize",)), _quantized_sums),
 )

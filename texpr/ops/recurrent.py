@@ -101,7 +101,8 @@ class _Network:
                 back = length - 1 - s
                 time = {"forward": s, "reverse": back}.get(self.direction)
                 time = select(d == 1, back, s) if time is None else time
-                step(code, _Step(time, d, b, output, states, buffers[len(self.states) :]))
+                memory = buffers[len(self.states) :]
+                step(code, _Step(time, d, b, output, states, memory[: len(scratch)], memory[len(scratch) :]))
             if self.lengths is not None:
                 with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
                     output.store(0.0, length + s, d, b, h)
@@ -153,7 +154,7 @@ class _Network:
         into: Extent,
     ) -> None:
         """`add_products` with sums of int32."""
-        scale, sums = at.memory[-2:]
+        scale, sums = at.rounding
         scale.store(self.state_scale, *at.outer, 0)
         if not self.state_scale:
             with code.loop(self.hidden, "k") as k:
@@ -189,6 +190,8 @@ class _Step:
     output: Written
     states: Sequence[Written]
     memory: Sequence[Written]
+    rounding: Sequence[Written]
+    """The scale of the states and the sums, with weights of integers."""
 
     @property
     def outer(self) -> tuple[Expr, Expr]:
