@@ -23,18 +23,17 @@ def numbers(*shape: int, seed: int = 0, scale: float = 1.0) -> Any:
 
 def module_of(function: Any, *params: Any) -> Any:
     bb = G.BlockBuilder()
-    with bb.function("main", list(params)), bb.dataflow():
-        found = bb.emit_output(function(*params))
-    bb.emit_func_output(found)
+    with bb.function("main", list(params)):
+        bb.emit_func_output(bb.emit(function(*params)))
     return bb.get()
 
 
-def dense() -> Any:
-    """Two products with biases and a rectifier between them, and a sigmoid of the scores."""
+def dense(name: str = "main") -> Any:
+    """Two products with biases, and a rectifier between them."""
     bb = G.BlockBuilder()
     x = G.var("x", (4, 12))
     first, second, bias = (G.const(numbers(*shape)) for shape in ((12, 8), (8, 6), (6,)))
-    with bb.function("main", [x]):
+    with bb.function(name, [x]):
         y = bb.emit(G.relu(G.add(G.matmul(x, first), G.const(numbers(8, seed=4)))))
         bb.emit_func_output(bb.emit(G.add(G.matmul(y, second), bias)))
     return bb.get()
@@ -48,9 +47,14 @@ def statically(module: Any, data: Any = None, **options: Any) -> Any:
     return weft.quantize(module, "int8", activations="int8", calibrate=samples() if data is None else data, **options)
 
 
-def test_integers_of_numpy() -> None:
+@pytest.fixture(scope="module")
+def quantized() -> Any:
+    return statically(dense())
+
+
+def test_integers_of_numpy(quantized: Any) -> None:
     """The result is that of sums of int32 in NumPy, up to the rounding of one factor."""
-    found = statically(dense())
+    found = quantized
     x, h = found.activations
     x_scale, x_zero = activation_parameters(x.low, x.high)
     h_scale, h_zero = activation_parameters(h.low, h.high)
@@ -67,8 +71,8 @@ def test_integers_of_numpy() -> None:
     np.testing.assert_allclose(Interpreter(found.mod).call("main", data), expected, rtol=1e-4, atol=h_scale)
 
 
-def test_report() -> None:
-    found = statically(dense())
+def test_report(quantized: Any) -> None:
+    found = quantized
     first, second = found.layers
     assert (first.depth, first.columns, second.depth, second.columns) == (12, 8, 8, 6)
     assert 0.0 < first.error < 0.01 and 0.0 < first.output_error < 0.02
@@ -78,10 +82,11 @@ def test_report() -> None:
     assert str(found.mod).count("graph.quantize") == 2
 
 
-def test_layers_that_stay_floats() -> None:
+@pytest.mark.slow
+def test_layers_that_stay_floats(quantized: Any) -> None:
     """By name, and by error."""
     module = dense()
-    name = statically(module).layers[1].name
+    name = quantized.layers[1].name
     found = statically(module, skip=[name])
     assert [bool(layer.kept_float) for layer in found.layers] == [False, True]
     assert 'kept_float = "skipped by name"' in str(found.mod) and len(found.activations) == 1
@@ -92,7 +97,6 @@ def test_layers_that_stay_floats() -> None:
     np.testing.assert_allclose(
         weft.build(found.mod)["main"](data), weft.build(module)["main"](data), rtol=1e-5, atol=1e-6
     )
-    assert not any(layer.kept_float for layer in statically(module, max_error=0.5).layers)
 
 
 def test_skipped_activations() -> None:
@@ -201,11 +205,11 @@ def test_calibration_data_that_is_refused() -> None:
     refused(r"calibration data sample 0: .*'x'.*float64", [{"x": good.astype(float)}])
     broken = good.copy()
     broken[0, :2] = np.nan, np.inf
-    refused("calibration data sample 0: 2 of 48 numbers of 'x' are NaN or infinite", [{"x": broken}])
-    refused("calibration data sample 0: 2 of 48 numbers of argument 0 are NaN or infinite", [(broken,)])
+    refused("calibration data sample 0: 'x' holds 2 of 48 numbers that are NaN or infinite", [{"x": broken}])
+    refused("calibration data sample 0: argument 0 holds 2 of 48 numbers that are NaN or infinite", [(broken,)])
     refused("activation 'x' is 0 everywhere in the calibration data", [{"x": np.zeros_like(good)}])
     refused("activation 'x' is 3 everywhere in the calibration data", [np.full_like(good, 3.0)])
-    refused("activation 'x' holds numbers that are NaN or infinite|are NaN", [{"x": np.full_like(good, np.inf)}])
+    refused("activation '.*' holds numbers that are NaN or infinite", [{"x": good * np.float32(1e38)}])
     refused("percentile is above 50 and at most 100, got 100.5", None, method="percentile", percentile=100.5)
     refused("percentile is above 50 and at most 100, got 50", None, percentile=50.0)
     refused("method is one of minmax, percentile, mse, got 'entropy'", None, method="entropy")
@@ -272,7 +276,7 @@ MAIN = """
 int main(void) {
   static float x[48], y[24];
   for (int i = 0; i < 48; i++) x[i] = (float)(i % 13) / 6.0f - 1.0f;
-  weft_function_main(x, y);
+  net(x, y);
   for (int i = 0; i < 24; i++) printf("%.9g ", y[i]);
   return 0;
 }
@@ -280,11 +284,12 @@ int main(void) {
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_program_in_c(tmp_path: Path) -> None:
-    library = weft.build(statically(dense()).mod, target="c")
+    library = weft.build(statically(dense("net")).mod, target="c")
     library.export(tmp_path / "net.h")
     library.export(tmp_path / "net.c")
     program = compile_c(MAIN, [tmp_path / "net.c"], tmp_path)
     given = ((np.arange(48) % 13).astype("float32") / np.float32(6) - 1).reshape(4, 12).astype("float32")
     found = np.array(run_program(program).split(), float).reshape(4, 6)
-    np.testing.assert_allclose(found, library["main"](given), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found, library["net"](given), rtol=1e-5, atol=1e-5)

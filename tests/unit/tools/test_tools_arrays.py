@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from weft.support.array_files import read_npy
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
-from weft.support.array_files import read_npy
 from weft.tools.arrays import Request, assignments, make_arguments, write_npy
 
 MATMUL = Signature(
