@@ -27,7 +27,7 @@ class Quantized:
     mod: ModuleOp
     layers: Sequence[QuantizedLayer]
     activations: Sequence[QuantizedActivation] = ()
-    """Those of static quantization."""
+    """The activations that static quantization considered."""
 
     def __str__(self) -> str:
         """Tables of the layers and of the activations."""

@@ -35,7 +35,7 @@ class Layer:
 
     op: Operator
     name: str
-    """That of its weights; `weights 3` if they have none."""
+    """The name of the weights; `weights 3` if they have none."""
     axis: int
     """The axis of the weights that has a scale for each element."""
 
@@ -47,7 +47,7 @@ class Layer:
 
 
 def layers_of(function: FuncOp) -> list[Layer]:
-    """The products of a graph function that static quantization may round, in order, each with a name of its own."""
+    """The products of a graph function that static quantization may round, in order, with distinct names."""
     found: list[Layer] = []
     taken: set[str] = set()
     for op in function.walk():
@@ -85,7 +85,7 @@ def _axis_of_scales(op: Operation) -> int | None:
 def insert_observers(function: FuncOp, skip: Sequence[str] = ()) -> list[str]:
     """Insert `graph.observe` for the activations of a graph function that static quantization rounds, in place.
 
-    Returns the names of the layers and activations. Raises `CompileError` for names to `skip` that none has.
+    Returns the names of the layers and activations. Raises `CompileError` for unknown names in `skip`.
     """
     inline_dataflow(function)
     layers = layers_of(function)
@@ -210,9 +210,9 @@ class GraphInsertObserversPass(ModulePass):
     """Insert `graph.observe` for the activations that static quantization rounds to 8 bits.
 
     These are the data of layers, products and recurrent networks with constant weights, and the float32 results of
-    kernels (`graph-fuse`) that depend on a layer and that a layer depends on. What one kernel computes between two
-    layers is not rounded, and what moves an observed tensor has no observer unless a layer reads it. Dataflow regions
-    become part of their function.
+    kernels (`graph-fuse`) that depend on a layer and that a layer depends on. Values inside of one kernel are not
+    rounded, and copies of an observed tensor in another order have no observer unless a layer reads them. Dataflow
+    regions become part of their function.
 
     Requires: graph functions whose types are known (`graph-infer-types`), with constants folded
     (`graph-fold-constants`); norms folded into weights (`graph-rewrite`) before.

@@ -60,7 +60,7 @@ class _Network:
     scales: Tensor | None
     """[direction, gate * hidden + element] of a recurrence of integers."""
     state_scale: float
-    """That of states as integers of 8 bits; 0 is the scale that the greatest of them has at each step."""
+    """The scale of states as integers of 8 bits; 0: a 127th of the greatest absolute state at each step."""
 
     @property
     def wide(self) -> str:
@@ -217,8 +217,8 @@ def _network(
     *,
     apart: bool = False,
 ) -> _Network:
-    """Checks the operands. The recurrent bias of the last gate is left out where it stays `apart`. `scales` are those
-    of weights of integers, and that of states."""
+    """Checks the operands. With `apart`, the recurrent bias of the last gate is not added. `scales` are the
+    scales of weights of integers and of states."""
     x, w, r = (
         ranked(tensor, f"{what}: {label}", 3)
         for tensor, label in ((data, "data"), (weight, "weight"), (recurrence, "recurrence"))
