@@ -54,11 +54,11 @@ class CalibrationMethod:
 
     def _between(self, numbers: Distribution) -> tuple[float, float]:
         total, outside = np.cumsum(numbers.counts), (100.0 - self.percentile) / 200.0
-        first, last = np.searchsorted(total, np.array([outside, 1.0 - outside]) * total[-1], side="left")
+        first, last = (int(np.searchsorted(total, share * int(total[-1]))) for share in (outside, 1.0 - outside))
         if outside == 0.0:
             return numbers.least, numbers.greatest
         edges = numbers.edges
-        return float(edges[first]), float(edges[min(int(last), _BINS - 1) + 1])
+        return float(edges[first]), float(edges[min(last, _BINS - 1) + 1])
 
     @staticmethod
     def _of_least_error(numbers: Distribution) -> tuple[float, float]:
@@ -149,7 +149,7 @@ class CalibrationData:
         """The results of a compiled function on each sample. Raises `CompileError`, which names the sample, for
         arguments that the function does not take and for floats that are NaN or infinite."""
         for where, sample in self.samples:
-            by_name = dict(cast("Mapping[str, Any]", sample)) if isinstance(sample, Mapping) else {}
+            by_name = dict(sample) if isinstance(sample, Mapping) else {}
             in_order = () if isinstance(sample, Mapping) else sample if isinstance(sample, tuple | list) else (sample,)
             for name, value in (*by_name.items(), *enumerate(in_order)):
                 _check_finite(where, name, value)
@@ -157,8 +157,8 @@ class CalibrationData:
                 found = function(*in_order, **by_name)
             except (TypeError, ValueError) as error:
                 raise CompileError(f"calibration data {where}: {error}") from None
-            results = found if isinstance(found, tuple) else (found,)
-            yield where, tuple(np.asarray(result) for result in cast("tuple[Any, ...]", results))
+            results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
+            yield where, tuple(np.asarray(result) for result in results)
 
 
 def _check_finite(where: str, name: str | int, value: Any) -> None:

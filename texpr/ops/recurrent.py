@@ -232,8 +232,6 @@ def _network(
             raise error(f"{what}: with scales the {label} must hold {', '.join(_INTEGERS)}, got {tensor.dtype}")
     if is_integer and (weight_scale is None or recurrence_scale is None):
         raise error(f"{what} takes weight_scale and recurrence_scale together")
-    if isinstance(state_scale, bool) or not isinstance(state_scale, int | float) or not 0.0 <= state_scale < inf:
-        raise error(f"{what}: state_scale must be a number from 0 on, got {shown(state_scale)}")
     if not is_one_of(direction, _DIRECTIONS):
         raise error(f"{what}: the direction is one of {', '.join(_DIRECTIONS)}, got {shown(direction)}")
     words = tuple(usual if activations is None else activations)
@@ -304,8 +302,14 @@ def _network(
         float(clip),
         dtype,
         recurrence_scale,
-        float(state_scale),
+        _state_scale(what, state_scale),
     )
+
+
+def _state_scale(what: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < inf:
+        raise error(f"{what}: state_scale must be a number from 0 on, got {shown(value)}")
+    return float(value)
 
 
 def rnn(
