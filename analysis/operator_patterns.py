@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
 from math import prod
-from typing import cast
+from typing import Final, cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.tensor import ExtractOp
@@ -82,6 +82,8 @@ class OperatorPattern:
     """Each result is an element of an operand, or the greatest of several."""
     rounds_once: bool = False
     """Results of 16 bits are computed in wider floats, and rounded at the end."""
+    is_cheap: bool = True
+    """No elementary function (exp, tanh) is evaluated: an element costs a few instructions."""
 
 
 def operator_pattern(function: FuncOp) -> OperatorPattern:
@@ -123,7 +125,8 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
         kind = OperatorKind.CONTRACTION if contractions else OperatorKind.REDUCTION
     accesses = tuple(on_the_way.get(tensor, Access.ELEMENTWISE) for tensor in tensors)
     moves = all(_is_moved(value) for stage in stages for value in _elements(stage))
-    return OperatorPattern(kind, accesses, _channels(stages, tensors, returned), moves, _rounds_once(stages))
+    is_cheap = not any(_is_elementary(op) for stage in stages for op in stage.walk())
+    return OperatorPattern(kind, accesses, _channels(stages, tensors, returned), moves, _rounds_once(stages), is_cheap)
 
 
 def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, Access]]:
@@ -271,3 +274,13 @@ def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | 
 
 
 _ADDITIONS = (arith.AddfOp, arith.AddiOp)
+
+_INSTRUCTIONS: Final = (
+    *(math.AbsFOp, math.AbsIOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.FmaOp, math.RoundEvenOp),
+    *(math.RoundOp, math.SqrtOp, math.TruncOp),
+)
+"""Operations of dialect math that are an instruction or a few."""
+
+
+def _is_elementary(op: Operation) -> bool:
+    return op.dialect_name() == "math" and not isinstance(op, _INSTRUCTIONS)

@@ -136,6 +136,12 @@ def accuracy(steps: int) -> None:
         size, error = sum(layer.bytes_after for layer in found.layers), max(layer.error for layer in found.layers)
         shown = f"{bits} | {group or 'column'} | {'no' if symmetric else 'yes'} | {size}"
         print(f"| {shown} | {error:.2%} | {perplexity(found.mod):.3f} |", flush=True)
+    calibration = windows(text, np.random.default_rng(2).integers(CONTEXT, split, len(data)))
+    for method in ("minmax", "percentile", "mse"):
+        found = weft.quantize(module, "int8", activations="int8", calibrate=[(calibration,)], method=method)
+        size, error = sum(layer.bytes_after for layer in found.layers), max(layer.error for layer in found.layers)
+        shown = f"int8, activations int8 ({method}) | column | no | {size}"
+        print(f"| {shown} | {error:.2%} | {perplexity(found.mod):.3f} |", flush=True)
 
 
 # Speed

@@ -21,8 +21,8 @@ func.func @main(%x: tensor<?x784xf32, #graph.dims<n>>) -> tensor<?x128xf32, #gra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Final, TypeAlias, cast
+from math import inf, prod
+from typing import ClassVar, Final, TypeAlias, cast
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
@@ -35,6 +35,7 @@ from xdsl.dialects.builtin import (
     DenseResourceAttr,
     FixedBitwidthType,
     FlatSymbolRefAttrConstr,
+    FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -43,6 +44,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
     TupleType,
+    f64,
     i1,
     i32,
     i64,
@@ -51,6 +53,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
+    VarConstraint,
+    base,
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
@@ -660,5 +664,62 @@ DIALECT = "graph"
 FUSED = "graph.fused"
 """Marks a function over tensors that holds the operators of a fused group: one kernel computes it."""
 
-STRUCTURE = (ConstantOp, CallTirOp, CallDpsOp, DataflowOp, MatchShapeOp, OutputOp, MakeTupleOp, TupleGetOp)
+
+@irdl_op_definition
+class ObserveOp(IRDLOperation):
+    """An activation that static quantization rounds to 8 bits: its result is its operand.
+
+    ```mlir
+    %o = graph.observe %x as "conv1" : tensor<4xf32>
+    %o = graph.observe %x as "conv1" in [-0.5, 2.0] : tensor<4xf32>
+    ```
+    `range` holds the least and the greatest number that the integers represent, once calibration has found them.
+    """
+
+    name = "graph.observe"
+
+    T: ClassVar = VarConstraint("T", base(TensorType))
+
+    value = operand_def(T)
+    label = prop_def(StringAttr)
+    range = opt_prop_def(ArrayAttr)
+    result = result_def(T)
+
+    traits = traits_def(Pure())
+    assembly_format = "$value `as` $label (`in` $range^)? attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue, label: str) -> None:
+        super().__init__(operands=[value], result_types=[value.type], properties={"label": StringAttr(label)})
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the greatest number, None before calibration."""
+        if self.range is None:
+            return None
+        low, high = cast("ArrayAttr[FloatAttr]", self.range).data
+        return low.value.data, high.value.data
+
+    @limits.setter
+    def limits(self, limits: tuple[float, float]) -> None:
+        self.range = ArrayAttr([FloatAttr(limit, f64) for limit in limits])
+
+    def verify_(self) -> None:
+        if self.range is None:
+            return
+        numbers = [item.value.data for item in self.range.data if isinstance(item, FloatAttr) and item.type == f64]
+        if len(numbers) != 2 or len(self.range.data) != 2 or not -inf < numbers[0] < numbers[1] < inf:
+            raise VerifyException(f"{self.name}: a range is two numbers of f64, the lesser first, got {self.range}")
+
+
+STRUCTURE = (
+    ConstantOp,
+    CallTirOp,
+    CallDpsOp,
+    DataflowOp,
+    MatchShapeOp,
+    ObserveOp,
+    OutputOp,
+    MakeTupleOp,
+    TupleGetOp,
+)
 """The ops that hold a graph together; `weft.texpr.graph_operators` adds the operators and defines the dialect."""

@@ -1,11 +1,12 @@
-"""Models with quantized weights: `weft.quantize`."""
+"""Quantized models: `weft.quantize`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -14,74 +15,144 @@ from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
+    from weft.driver.calibration import Sample
+    from weft.driver.static_quantization import QuantizedActivation
     from weft.passes.graph.graph_quantize_weights import QuantizedLayer  # start-up: 66 ms
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """A model whose weights are quantized, and how well they are."""
+    """A quantized model, and the errors of rounding."""
 
     mod: ModuleOp
     layers: Sequence[QuantizedLayer]
+    activations: Sequence[QuantizedActivation] = ()
+    """The activations that static quantization considered."""
 
     def __str__(self) -> str:
-        """A table of the layers."""
+        """Tables of the layers and of the activations."""
         if not self.layers:
-            return "no weights were quantized: no product of matrices has constant weights in floats"
-        width = max((len(layer.name) for layer in self.layers), default=0)
+            return "no weights were quantized: no product has constant weights in floats"
+        width = max(len("activations"), *(len(row.name) for row in (*self.layers, *self.activations)))
+        has_outputs = any(layer.output_error is not None for layer in self.layers)
         header = f"{'rows x columns':>15}  {'error':>8}  {'largest':>9}  {'KiB':>9} -> KiB"
-        lines = [f"{'weights':{width}}  {header}"]
+        lines = [f"{'weights':{width}}  {header}{'    output error' * has_outputs}"]
         for layer in self.layers:
             shape = f"{layer.depth} x {layer.columns}"
-            sizes = f"{layer.bytes_before / 1024:9.1f} -> {layer.bytes_after / 1024:.1f}"
-            lines.append(f"{layer.name:{width}}  {shape:>15}  {layer.error:8.2%}  {layer.largest:9.3g}  {sizes}")
+            sizes = f"{layer.bytes_before / 1024:9.1f} -> {layer.bytes_after / 1024:<7.1f}"
+            output = "" if layer.output_error is None else f"{layer.output_error:12.2%}"
+            kept = f"  float: {layer.kept_float}" if layer.kept_float else ""
+            row = f"{layer.name:{width}}  {shape:>15}  {layer.error:8.2%}  {layer.largest:9.3g}  {sizes}{output}{kept}"
+            lines.append(row.rstrip())
         before, after = (sum(map(attrgetter(name), self.layers)) for name in ("bytes_before", "bytes_after"))
-        return "\n".join([*lines, f"{len(self.layers)} weights, {before / 1024:.1f} -> {after / 1024:.1f} KiB"])
+        count = sum(not layer.kept_float for layer in self.layers)
+        lines.append(f"{count} weights, {before / 1024:.1f} -> {after / 1024:.1f} KiB")
+        if self.activations:
+            lines += [f"{'activations':{width}}  {'from':>10}  {'to':>10}  {'scale':>10}  zero point     error"]
+        for one in self.activations:
+            kept = f"  float: {one.kept_float}" if one.kept_float else ""
+            numbers = f"{one.low:10.4g}  {one.high:10.4g}  {one.scale:10.4g}  {one.zero_point:10}  {one.error:8.2%}"
+            lines.append(f"{one.name:{width}}  {numbers}{kept}")
+        return "\n".join(lines)
+
+
+_STATIC: Final = "static quantization (activations='int8')"
 
 
 @checked
 def quantize(
     mod: ModuleOp,
     weights: str = "int4",
-    group: int = 32,
+    group: int | None = None,
     symmetric: bool = True,
     *,
     scales: str = "float32",
     skip: Sequence[str] = (),
     data: str = "float",
+    activations: str = "float",
+    calibrate: Iterable[Sample] | str | os.PathLike[str] | None = None,
+    method: str = "minmax",
+    percentile: float = 99.99,
+    max_error: float | None = None,
 ) -> Quantized:
-    """A copy of a module of graph functions with constant weights of products rounded to integers of 4 or 8 bits.
+    """A copy of a module of graph functions with weights, and activations on request, rounded to integers.
 
         quantized = weft.quantize(mod, weights="int4", group=32, symmetric=True)
         print(quantized)  # the rounding errors of each layer
         lib = weft.build(quantized.mod)
 
-    `group` consecutive weights of a column, 16 to 256, share a scale of type `scales`, and a zero point unless the
-    rounding is `symmetric`; `group=0` are whole columns. Weights named in `skip` stay floats. Data stay floats, or are
-    rounded in calls to integers of 8 bits in the same groups (`data="int8"`), also those of products that had quantized
-    weights before. The passes are `graph-simplify`, `graph-fold-constants`, `graph-quantize-weights` and
-    `graph-rewrite{rules=dequantized}`.
+    `group` consecutive weights of a column, 16 to 256 (32 by default), share a scale of type `scales`, and a zero point
+    unless the rounding is `symmetric`; `group=0` are whole columns. Weights named in `skip` stay floats. Data stay
+    floats, or are rounded in calls to integers of 8 bits in the same groups (`data="int8"`), also those of products
+    that had quantized weights before. The passes are `graph-simplify`, `graph-fold-constants`, `graph-quantize-weights`
+    and `graph-rewrite{rules=dequantized}`.
+
+    Static quantization rounds activations, too: products, convolutions and recurrent networks with constant weights are
+    computed in integers of 8 bits.
+
+        quantized = weft.quantize(mod, "int8", activations="int8", calibrate=[{"x": image} for image in images])
+
+    `calibrate` has the arguments of calls, each a dict by name or a tuple in order, or is a folder of .npz files with
+    an array for each input, or .npy files of the only input. Their activations decide the ranges: by `method` "minmax"
+    all numbers, "percentile" the inner `percentile` of them, "mse" the range with the least squared error. Layers, and
+    activations, whose relative error exceeds `max_error` stay floats, as do those named in `skip`. Weights have a scale
+    for each output channel. The passes are `graph-insert-observers` and `graph-quantize-observed`, after
+    `graph-rewrite`.
 
     Raises `CompileError`, which names the weights, for groups that do not divide their rows, for weights that are not
-    finite, for scales that their type does not hold, and for a module without graph functions.
+    finite, for scales that their type does not hold, and for a module without graph functions; for calibration data
+    that are missing, not finite, or that the function does not take, and for activations that they leave constant.
     """
+    from weft.passes.graph.functions import graph_functions  # start-up: 56 ms
+    from weft.passes.module_functions import entry_function  # start-up: 56 ms
+
+    if data not in ("float", "int8"):
+        raise CompileError(f"data are float or int8, got '{data}'{did_you_mean(data, ('float', 'int8'))}")
+    if activations not in ("float", "int8"):
+        listed = did_you_mean(activations, ("float", "int8"))
+        raise CompileError(f"activations are float or int8, got '{activations}'{listed}")
+    if not any(graph_functions(mod)):
+        raise CompileError(
+            "quantize: weights of products of graphs are quantized: the program has no function of operators"
+        )
+    if activations == "float":
+        if calibrate is not None or max_error is not None:
+            raise CompileError(f"calibrate and max_error are about {_STATIC}")
+        return _with_weights(mod, weights, 32 if group is None else group, symmetric, scales, tuple(skip), data)
+    if weights != "int8":
+        raise CompileError(f"{_STATIC} takes weights of int8, got '{weights}'")
+    if group is not None or not symmetric or scales != "float32" or data != "float":
+        raise CompileError(f"{_STATIC} has symmetric weights with a float32 scale for each channel: no groups or data")
+    if calibrate is None:
+        raise CompileError(f"{_STATIC} takes the ranges of activations from calibration data: give calibrate")
+    if max_error is not None and not max_error > 0.0:
+        raise CompileError(f"max_error is a relative error above 0, got {max_error:g}")
+    from weft.driver.calibration import CalibrationData, CalibrationMethod  # start-up: 60 ms
+    from weft.driver.static_quantization import StaticRounding, quantize_statically  # start-up: 900 ms
+
+    rounding = StaticRounding(CalibrationMethod(method, percentile), tuple(skip), max_error)
+    if isinstance(calibrate, str | os.PathLike):
+        inputs = [argument.name_hint or "" for argument in entry_function(mod, None).args]
+        samples = CalibrationData.read(os.fspath(calibrate), inputs)
+    else:
+        samples = CalibrationData.of(calibrate)
+    return Quantized(*quantize_statically(mod, samples, rounding))
+
+
+def _with_weights(
+    mod: ModuleOp, weights: str, group: int, symmetric: bool, scales: str, skip: tuple[str, ...], data: str
+) -> Quantized:
+    """The module with weights in groups."""
     from xdsl.context import Context
     from xdsl.dialects.builtin import StringAttr
 
-    from weft.passes.graph.functions import graph_functions  # start-up: 56 ms
     from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass  # start-up: 899 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
     from weft.passes.graph.graph_quantize_weights import Rounding, quantize_module  # start-up: 66 ms
     from weft.passes.graph.graph_rewrite import GraphRewritePass  # start-up: 43 ms
     from weft.passes.graph.graph_simplify import GraphSimplifyPass  # start-up: 1 ms
 
-    if data not in ("float", "int8"):
-        raise CompileError(f"data are float or int8, got '{data}'{did_you_mean(data, ('float', 'int8'))}")
-    if not any(graph_functions(mod)):
-        raise CompileError(
-            "quantize: weights of products of graphs are quantized: the program has no function of operators"
-        )
-    rounding = Rounding(weights, group, symmetric, scales, tuple(skip))
+    rounding = Rounding(weights, group, symmetric, scales, skip)
     found = copy_of(mod)
     context = Context()
     for each in (GraphInferTypesPass(), GraphSimplifyPass(), GraphFoldConstantsPass()):

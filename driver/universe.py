@@ -63,6 +63,8 @@ PASSES: Mapping[str, str] = {
     "graph-fold-constants": "weft.passes.graph.graph_fold_constants:GraphFoldConstantsPass",
     "graph-fuse": "weft.passes.graph.graph_fuse:GraphFusePass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
+    "graph-insert-observers": "weft.passes.graph.graph_insert_observers:GraphInsertObserversPass",
+    "graph-quantize-observed": "weft.passes.graph.graph_quantize_observed:GraphQuantizeObservedPass",
     "graph-quantize-weights": "weft.passes.graph.graph_quantize_weights:GraphQuantizeWeightsPass",
     "graph-rewrite": "weft.passes.graph.graph_rewrite:GraphRewritePass",
     "graph-simplify": "weft.passes.graph.graph_simplify:GraphSimplifyPass",

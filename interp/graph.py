@@ -107,6 +107,11 @@ def emit_dataflow(emitter: Emitter, op: graph.DataflowOp) -> None:
 emits(graph.OutputOp)(emit_nothing)
 
 
+@emits(graph.ObserveOp)
+def emit_observe(emitter: Emitter, op: graph.ObserveOp) -> None:
+    emitter.alias(op.result, op.value)
+
+
 @evaluates(graph.MakeTupleOp)
 def make_tuple(op: graph.MakeTupleOp, *values: Any) -> tuple[Any, ...]:
     return values

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias, cast
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from weft.dialects.element_types import TYPES
 from weft.interp.compare import tolerance
 from weft.interp.values import carrier_dtype, narrow, widen
+from weft.support.array_files import read_npy
 from weft.support.call_arguments import choose_strides, empty_array, numpy_dtype
 from weft.support.call_preconditions import near_numbers
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
@@ -54,17 +54,6 @@ def assigned(words: Sequence[str], option: str) -> dict[str, str]:
             raise CompileError(f"{option} gives '{name}' twice: {found[name]} and {value}")
         found[name] = value
     return found
-
-
-def read_npy(path: str) -> Array:
-    """The array in a .npy file. Raises `CompileError` when it holds something else, `OSError`."""
-    try:
-        loaded: Any = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, BadZipFile, MemoryError, OverflowError) as error:
-        raise CompileError(f"'{path}' is not a .npy file with an array of numbers: {error}") from error
-    if not isinstance(loaded, np.ndarray):
-        raise CompileError(f"'{path}' holds several arrays (.npz): give a .npy file with one")
-    return np.ascontiguousarray(loaded).reshape(loaded.shape)
 
 
 def write_npy(path: str, array: Array) -> None:

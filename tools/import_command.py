@@ -19,9 +19,10 @@ from xdsl.context import Context
 
 from weft.driver.programs import onnx_module, onnx_operators
 from weft.driver.weights import save_weights
+from weft.support.array_files import read_npy
 from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
-from weft.tools.arrays import assigned, read_npy
+from weft.tools.arrays import assigned
 from weft.tools.printing import ScopedMLIRTarget
 from weft.tools.shapes import add_shape_argument, stated_shapes
 

@@ -1,11 +1,14 @@
-"""Write a model with weights of 4 or 8 bits as graph IR and a file of weights.
+"""Write a model with weights, or weights and activations, of 4 or 8 bits as graph IR and a file of weights.
 
   weft quantize model.onnx --weights int4 --group 32 -o model-int4.mlir   # weights in model-int4.safetensors
   weft quantize model.onnx --weights int8 --group 0 --zero-points -o model-int8.mlir --check
+  weft quantize model.onnx --weights int8 --activations int8 --calibrate FOLDER -o model-int8.mlir --check
   weft build model-int4.mlir -o libmodel.so
 
-Only constant weights of matrix products are quantized; data stay floats. The rounding errors of each layer are
-printed, and with --check those of the results, on random inputs.
+Constant weights of matrix products are quantized, and data stay floats. With --activations int8 products, convolutions
+and recurrent networks are computed in integers, whose ranges follow from calls with the data in a folder: .npz files
+with an array for each input, or .npy files of the only input. The rounding errors of each layer are printed, and with
+--check those of the results, on the calibration data or on random inputs.
 """
 
 from __future__ import annotations
@@ -19,11 +22,13 @@ import numpy as np
 from xdsl.context import Context
 
 from weft.driver.build import build_module
+from weft.driver.calibration import METHODS, CalibrationData
 from weft.driver.programs import parse_file
 from weft.driver.quantize import quantize
 from weft.driver.weights import save_weights
 from weft.passes.module_functions import entry_function
 from weft.support.build_options import BuildOptions
+from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
 from weft.support.target import Target
@@ -32,8 +37,11 @@ from weft.tools.printing import ScopedMLIRTarget
 from weft.tools.shapes import add_shape_argument, stated_shapes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xdsl.dialects.builtin import ModuleOp
 
+    from weft.runtime.library import Function
     from weft.tools.arrays import Array, Value
 
 _LEAST = 1 << 10
@@ -51,16 +59,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group",
         type=int,
-        default=32,
         metavar="N",
-        help="weights that share a scale, 16 to 256; 0: a column",
+        help="weights that share a scale, 16 to 256 (default 32); 0: a column",
     )
     zero = parser.add_mutually_exclusive_group()
     zero.add_argument("--symmetric", action="store_true", help="without zero points (default)")
     zero.add_argument("--zero-points", action="store_true", help="with a zero point for each group")
     parser.add_argument("--scales", choices=("float32", "float16", "bfloat16"), default="float32", help="their type")
-    parser.add_argument("--skip", metavar="NAME", action="append", default=[], help="weights that stay floats")
+    parser.add_argument(
+        "--skip", metavar="NAME", action="append", default=[], help="weights and activations that stay floats"
+    )
     parser.add_argument("--data", choices=("float", "int8"), default="float", help="how products read data")
+    static = parser.add_argument_group("static quantization")
+    static.add_argument("--activations", choices=("float", "int8"), default="float", help="their type (default float)")
+    static.add_argument("--calibrate", metavar="FOLDER", help=".npz or .npy files with the inputs of calls")
+    static.add_argument("--method", choices=METHODS, default="minmax", help="of choosing ranges (default minmax)")
+    static.add_argument(
+        "--percentile", type=float, default=99.99, metavar="P", help="numbers in a range (default 99.99)"
+    )
+    static.add_argument(
+        "--max-error", type=float, metavar="E", help="relative error above which a layer or activation stays float"
+    )
     add_shape_argument(parser)
     parser.add_argument("--check", action="store_true", help="compare the results with those of the float model")
     parser.add_argument("--input", metavar="NAME=FILE", action="append", default=[], help="an input of --check, a .npy")
@@ -84,6 +103,11 @@ def run(arguments: argparse.Namespace) -> int:
         scales=arguments.scales,
         skip=arguments.skip,
         data=arguments.data,
+        activations=arguments.activations,
+        calibrate=arguments.calibrate,
+        method=arguments.method,
+        percentile=arguments.percentile,
+        max_error=arguments.max_error,
     )
     print(quantized)
     if arguments.check:
@@ -98,22 +122,42 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespace) -> None:
-    """Print how far the results of two models are apart, on the same inputs."""
-    found: list[dict[str, Value]] = []
+    """Print the distance of the results of two models, on the same inputs."""
+    functions: list[Function] = []
     for module in (original, quantized):
         name = entry_function(module, None).sym_name.data
-        function = build_module(module, Target.parse("llvm"), BuildOptions())[name]
-        signature = function.signature
-        given = given_inputs(arguments.input, signature)
-        values = make_arguments(signature, Request(given, arguments.seed))
-        allocated = [spec.name for spec in signature.arrays if spec.is_allocated]
-        result = function(**{name: value for name, value in values.items() if name not in allocated})
-        results = cast("tuple[Array, ...]", result if isinstance(result, tuple) else (result,))
-        values.update(zip(allocated, results, strict=False))
-        found.append({spec.name: values[spec.name] for spec in signature.arrays if spec.writes})
-    for name, exact in found[0].items():
-        wanted = np.asarray(cast("Array", exact), np.float64)
-        difference = np.asarray(cast("Array", found[1][name]), np.float64) - wanted
-        norm, largest = float(np.linalg.norm(wanted)), float(np.abs(difference).max(initial=0.0))
-        relative = float(np.linalg.norm(difference)) / norm if norm else 0.0
+        functions.append(build_module(module, Target.parse("llvm"), BuildOptions())[name])
+    sums: dict[str, Array] = {}
+    for inputs in _inputs(functions[0], arguments):
+        exact, found = (_results(function, inputs) for function in functions)
+        for name, wanted in exact.items():
+            difference = found[name] - wanted
+            norms = np.array([np.sum(difference**2), np.sum(wanted**2), np.abs(difference).max(initial=0.0)])
+            known = sums.get(name, np.zeros(3))
+            sums[name] = np.array([*(known + norms)[:2], max(known[2], norms[2])])
+    for name, (error, norm, largest) in sums.items():
+        relative = float(np.sqrt(error / norm)) if norm else 0.0
         print(f"check     {name}: {relative:.2%} of the results' norm from float weights, largest {largest:.3g}")
+
+
+def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[str, Value]]:
+    """The inputs of a check: the calibration data, unless files are given, or random numbers."""
+    signature = function.signature
+    names = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
+    if arguments.calibrate is not None and not arguments.input:
+        for _, sample in CalibrationData.read(arguments.calibrate, names).samples:
+            yield dict(cast("dict[str, Value]", sample))
+        return
+    given = given_inputs(arguments.input, signature)
+    values = make_arguments(signature, Request(given, arguments.seed))
+    yield {name: value for name, value in values.items() if name in names}
+
+
+def _results(function: Function, inputs: dict[str, Value]) -> dict[str, Array]:
+    """The results of a call by name, in float64."""
+    result = function(**inputs)
+    results = cast("tuple[Array, ...]", result if isinstance(result, tuple) else (result,))
+    return {
+        spec.name: np.asarray(array, np.float64)
+        for spec, array in zip(function.signature.result_specs, results, strict=True)
+    }

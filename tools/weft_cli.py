@@ -25,7 +25,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compile": ("weft.tools.build_command", "the same as build"),
     "import": ("weft.tools.import_command", "write a model as text of the graph dialect, its weights beside it"),
     "profile": ("weft.tools.profile_command", "measure the kernels of a model"),
-    "quantize": ("weft.tools.quantize_command", "round the weights of a model to integers of 4 or 8 bits"),
+    "quantize": (
+        "weft.tools.quantize_command",
+        "round the weights or all layers of a model to integers of 4 or 8 bits",
+    ),
     "run": ("weft.tools.run_command", "compile a function and run it on arrays"),
     "show": ("weft.tools.show_command", "show a program stage by stage, or what a search found"),
     "tune": ("weft.tools.tune_command", "search for fast schedules by measuring them"),

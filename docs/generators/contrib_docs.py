@@ -31,8 +31,8 @@ onnxruntime. The results of onnxruntime 1.32 on the CPU are the reference. Devia
 _DEVIATIONS: Final[Sequence[tuple[str, str, str]]] = (
     (
         "DynamicQuantizeLSTM",
-        "rounds data and states to 8 bits at each step",
-        "keeps them in float32: a difference of about 1 % of the largest element",
+        "rounds data, and the states at each step, to 8 bits with one scale for all sequences",
+        "rounds the states of each sequence with a scale of its own, from -127 to 127",
     ),
     (
         "QMoE",

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.tensor import DimOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.operator_patterns import Access, OperatorKind, OperatorPattern, operator_pattern
 from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, DataflowOp, Tensor, splat_value
@@ -64,9 +64,31 @@ def fuse(module: ModuleOp, target: str) -> int:
     count = 0
     for function in list(graph_functions(module)):
         for block in _blocks(function.body.block):
+            copy_widenings(block, patterns)
             for group in groups_in(block, patterns, most_buffers):
                 count += functions.replace(group)
     return count
+
+
+def copy_widenings(block: Block, patterns: Patterns) -> None:
+    """Let each reader of a dequantized tensor dequantize it by itself, so that memory holds the integers.
+
+    Several readers are in several groups, and would read the floats.
+    """
+    for op in reversed(list(block.ops)):
+        users = [use.operation for result in op.results for use in result.uses]
+        if not isinstance(op, Operator) or len(op.results) != 1 or len(set(users)) < 2:
+            continue
+        chain = patterns.widening(op.results[0])
+        if not chain or not all(isinstance(user, Member) and user.parent is block for user in users):
+            continue
+        for user in list(dict.fromkeys(users))[1:]:
+            values: dict[SSAValue, SSAValue] = {}
+            for link in chain:
+                copy = link.clone(values)
+                copy.location = link.location
+                Rewriter.insert_op(copy, InsertPoint.before(user))
+            user.operands = [values.get(operand, operand) for operand in user.operands]
 
 
 def _blocks(block: Block) -> Iterator[Block]:
@@ -105,10 +127,49 @@ class Patterns:
             self._of_function[function] = operator_pattern(function)
         return self._of_function[function]
 
+    def widening(self, value: SSAValue) -> list[Operator]:
+        """The cheap elementwise operators that compute floats from integers of 8 or 16 bits, in order; empty for other
+        values. Only the last may have several users."""
+        chain: list[Operator] = []
+        while isinstance(op := value.owner, Operator) and (not chain or value.has_one_use()):
+            at = self._widened_operand(op)
+            if at is None:
+                break
+            chain.insert(0, op)
+            value = op.operands[at]
+            if _bits(value) < _bits(chain[-1].results[0]):
+                return chain if _is_quantized(value) else []
+        return []
+
+    def _widened_operand(self, op: Operator) -> int | None:
+        """The operand of an elementwise operator whose other operands are constants of one number."""
+        pattern = self.of(op)
+        if pattern is None or len(op.results) != 1 or pattern.kind > OperatorKind.BROADCAST or not pattern.is_cheap:
+            return None
+        variable = [at for at, operand in enumerate(op.operands) if not _is_number(operand)]
+        is_elementwise = len(variable) == 1 and pattern.accesses[variable[0]] is Access.ELEMENTWISE
+        return variable[0] if is_elementwise else None
+
     def access(self, op: Operation, operand: int) -> Access:
         """How an operator reads one of its operands."""
         pattern = self.of(op)
         return Access.SHARED if pattern is None else pattern.accesses[operand]
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Whether a tensor is a constant of one number."""
+    return isinstance(value.owner, ConstantOp) and splat_value(value.owner) is not None
+
+
+def _bits(value: SSAValue) -> int:
+    """The bits of an element of a tensor; 0 for other values."""
+    element = value.type.element_type if isinstance(value.type, TensorType) else None
+    return element.bitwidth if isinstance(element, AnyFloat | IntegerType) else 0
+
+
+def _is_quantized(value: SSAValue) -> bool:
+    """Whether a tensor holds integers of 8 or 16 bits."""
+    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, IntegerType) and _bits(value) > 1
 
 
 def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
@@ -156,12 +217,15 @@ def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> lis
     """The groups of several operators in a block.
 
     Two sweeps from the last operator to the first. The first gives contractions and reductions what follows them
-    element by element, so that a value is rather part of the epilogue of what computes it than of what reads it. The
-    second joins groups: transposes and slices with their readers, producers with reductions and contractions.
+    element by element, so that a value is rather part of the epilogue of what computes it than of what reads it; and
+    transposes and slices what makes their elements narrower. A dequantization at the end is then taken from its group
+    if its reader can compute it. The second joins groups: transposes and slices with their readers, producers with
+    reductions and contractions. So memory holds the integers of quantized tensors.
     """
     fusion = _Fusion(patterns, most_buffers)
     for op in reversed(list(block.ops)):
         fusion.add(op)
+    fusion.split_widenings()
     return fusion.joined()
 
 
@@ -185,11 +249,35 @@ class _Fusion:
             reads = zip(op.operand_types, pattern.accesses, strict=True)
             single.reduces = {type_ for type_, access in reads if access >= Access.REDUCED}
         group = self._only_user(op)
-        if group is not None and not single.is_injective and self._fits(single, group, producers=False):
+        if group is not None and self._continues(single, group):
             self._join(single, group)
         else:
             self._groups.append(single)
             self._group_of[op] = single
+
+    def _continues(self, single: Group, group: Group) -> bool:
+        """Whether the group that alone uses an operator follows it element by element, or narrows its elements."""
+        if not single.is_injective:
+            return self._fits(single, group, producers=False)
+        is_narrower = _bits(group.root.results[0]) < _bits(single.root.results[0])
+        is_elementwise = group.kind <= OperatorKind.BROADCAST
+        return is_narrower and is_elementwise and self._fits(single, group, producers=True)
+
+    def split_widenings(self) -> None:
+        """Make groups of the dequantizations at the ends of groups that their only reader can compute."""
+        for group in list(self._groups):
+            chain = self._patterns.widening(group.root.results[0]) if len(group.root.results) == 1 else []
+            user = self._only_user(group.root)
+            if not chain or user is None or len(chain) >= len(group.members) or not set(chain) < set(group.members):
+                continue
+            kinds = [pattern.kind for op in chain if (pattern := self._patterns.of(op)) is not None]
+            tail = Group(list[Member](chain), max(kinds), False)
+            if not self._fits(tail, user, producers=True):
+                continue
+            group.members = [op for op in group.members if op not in chain]
+            self._groups.insert(self._groups.index(group), tail)
+            for op in chain:
+                self._group_of[op] = tail
 
     def joined(self) -> list[Group]:
         """The groups, joined where that is allowed, in the order of their roots."""
@@ -242,11 +330,24 @@ class _Fusion:
             case ((OperatorKind.CONTRACTION | OperatorKind.REDUCTION), _):
                 return False
             case _, OperatorKind.REDUCTION:
-                return worst <= Access.REDUCED and not group.is_injective
+                # Windows that overlap dequantize an element several times.
+                most = Access.WINDOW if self._is_widening(group) else Access.REDUCED
+                return worst <= most and not group.is_injective
             case _, OperatorKind.CONTRACTION:
-                return worst > Access.INJECTIVE or not group.is_injective
+                return (worst > Access.INJECTIVE or not group.is_injective) and not self._narrows(group)
             case _:
                 return True
+
+    def _is_widening(self, group: Group) -> bool:
+        """Whether a group is a dequantization."""
+        results = group.root.results
+        return len(results) == 1 and len(self._patterns.widening(results[0])) >= len(group.members)
+
+    def _narrows(self, group: Group) -> bool:
+        """Whether a group gathers elements and narrows them: it is computed once, to narrow memory."""
+        patterns = [(op, self._patterns.of(op)) for op in group.members]
+        moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
+        return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
 
     def _has_too_many_buffers(self, group: Group, user: Group) -> bool:
         if self._most_buffers is None:

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import array_of_constant
 from weft.dialects.constant_data import dense_attribute
@@ -20,7 +20,7 @@ from weft.dialects.element_types import TYPES, bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.passes.graph.dequantized_products import FLOATS, column_axis
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.operators import detached_ops, dtype_of, made, made_constant, type_of
+from weft.passes.graph.operators import dtype_of, inserted, made, made_constant, type_of
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
 
@@ -66,13 +66,20 @@ class QuantizedLayer:
 
     name: str
     depth: int
+    """Products of a sum."""
     columns: int
+    """Output channels."""
     error: float
     """The norm of the rounding errors, relative to that of the weights."""
     largest: float
     """The largest rounding error."""
     bytes_before: int
     bytes_after: int
+    output_error: float | None = None
+    """The norm of the errors of the results on calibration data, relative to that of the results, when the data, the
+    weights and the bias of this layer alone are rounded. None if it was not measured."""
+    kept_float: str = ""
+    """The reason if the layer stays in floats."""
 
 
 @dataclass(frozen=True)
@@ -207,9 +214,7 @@ def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding)
     if dtype != "float32":
         options["dtype"] = dtype
     value = made("dequantize", operands, **options).results[0]
-    for new in detached_ops(value):
-        new.location = constant.location
-        Rewriter.insert_op(new, InsertPoint.before(constant))
+    inserted(value, constant)
     before = matrix.size * bytes_of(type_of(constant.result).element_type)
     parameters = scale.size * bytes_of(factors.result.type.element_type) + zero.size * (not rounding.symmetric)
     after = matrix.size * rounding.bits // 8 + parameters

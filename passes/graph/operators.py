@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import OpTrait
 
 from weft.analysis.graph_patterns import arguments_of
@@ -121,3 +122,11 @@ def detached_ops(value: SSAValue) -> list[Operation]:
         pending.append((current, True))
         pending += [(operand, False) for operand in reversed(op.operands)]
     return list(order)
+
+
+def inserted(value: SSAValue, before: Operation, like: Operation | None = None) -> SSAValue:
+    """Insert the detached ops that compute a value before an op, with the location of `like`, by default that op."""
+    for new in detached_ops(value):
+        new.location = (like or before).location
+        Rewriter.insert_op(new, InsertPoint.before(before))
+    return value

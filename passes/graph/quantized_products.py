@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i16, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
+from weft.analysis.operator_patterns import ChannelAxes
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.operator_properties import channel_axes, pattern_of
 from weft.passes.graph.operators import (
     axes_of,
-    detached_ops,
     dtype_of,
+    inserted,
     made,
     made_constant,
     name_of,
@@ -161,15 +162,21 @@ def _greatest_sum(sums: SSAValue) -> int | None:
     return None if DYNAMIC_INDEX in shape else prod(shape[at] for at in rest) * _MOST * _MOST
 
 
+def product_channels(op: Operation) -> ChannelAxes | None:
+    """The output channels of a product of float32 that has a form of integers with sums of int32; None for other
+    operators."""
+    if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
+        return None
+    return channel_axes(op) if dtype_of(op.results[0]) == "float32" else None
+
+
 def _product(op: Operation) -> Replacement:
     """A product of dequantized numbers: that of the integers, times the scales."""
     import numpy as np
 
-    if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
-        return None
-    left = _quantization(op.operands[0]) if dtype_of(op.results[0]) == "float32" else None
-    axes = None if left is None else channel_axes(op)
-    if left is None or axes is None:
+    axes = product_channels(op)
+    left = None if axes is None else _quantization(op.operands[0])
+    if not isinstance(op, Operator) or axes is None or left is None:
         return None
     constant = _constant_integers(op.operands[1])
     if constant is not None:
@@ -193,6 +200,35 @@ def _product(op: Operation) -> Replacement:
     factors = (np.float32(left[1]) * first.astype(np.float32)).reshape([-1] + [1] * (rank - axes.result - 1))
     found = _scaled_sums(total.results[0], factors)
     return made("add", [found, op.operands[2]]) if len(op.operands) > 2 else found
+
+
+def _recurrent(op: Operation) -> Replacement:
+    """A recurrent network of dequantized data and constant weights: one of integers, whose states are rounded too."""
+    import numpy as np
+
+    if not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
+        return None
+    operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
+    given = dict(zip((role.name for role in op.ROLES), operands, strict=True))
+    if given["weight_scale"] is not None or given["recurrence_scale"] is not None:
+        return None
+    data = _quantization(op.operands[0])
+    weights = [_constant_integers(value) for value in op.operands[1:3]]
+    if data is None or any(found is None for found in weights):
+        return None
+    source, scale, zero = data
+    for name, found in zip(("weight", "recurrence"), weights, strict=True):
+        integers, scales = cast("tuple[Array, Array]", found)
+        if (scales != scales[:, :, :1]).any() or np.abs(integers).max(initial=0) > _MOST:
+            return None
+        if int(np.abs(integers).sum(axis=2).max(initial=0)) * _MOST > _MOST_SUM:
+            return None
+        is_byte = name == "recurrence" and np.abs(integers).max(initial=0) < 128
+        given[name] = made_constant(integers, i8 if is_byte else i16).result
+        factors = scales[:, :, 0] * (np.float32(scale) if name == "weight" else np.float32(1.0))
+        given[f"{name}_scale"] = made_constant(factors, f32).result
+    given["data"] = _centred(source, zero)
+    return made(name_of(op), list(given.values()), **properties_of(op))
 
 
 def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
@@ -379,15 +415,15 @@ def _centre(op: Operator) -> bool:
     integers = made("cast", inside.results, dtype="int16").results[0]
     integers.name_hint = op.results[0].name_hint
 
-    _put(integers, op, op)
+    inserted(integers, op)
     for user in centred:
         _replace(user, integers)
     for user, factor in dequantized:
-        _replace(user, _put(_scaled_sums(integers, np.asarray(factor, np.float32)), op, op))
+        _replace(user, inserted(_scaled_sums(integers, np.asarray(factor, np.float32)), op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
         narrow = made("cast", made("add", [integers, shift]).results, dtype=dtype_of(op.results[0]))
-        op.results[0].replace_all_uses_with(_put(narrow.results[0], op, op))
+        op.results[0].replace_all_uses_with(inserted(narrow.results[0], op))
     operands = list(op.operands)
     Rewriter.erase_op(op)
     _erase_unused(operands)
@@ -510,7 +546,7 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
         inside = made("add", [inside, shift]).results[0]
     data = made("cast", [inside], dtype="uint8").results[0]
     data.name_hint = centred.results[0].name_hint
-    _put(data, centred, centred)
+    inserted(data, centred)
     for op, weight in convolutions:
         given = properties_of(op, "out_dtype")
         narrow = made_constant(weight, i8).result
@@ -524,14 +560,14 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
                 term = term + bias
             sums = made("add", [sums, made_constant(term, i32).result]).results[0]
         operands = list(op.operands)
-        _replace(replaced, _put(sums, op, replaced))
+        _replace(replaced, inserted(sums, replaced, op))
         if replaced is not op:
             Rewriter.erase_op(op)
             _erase_unused(operands)
     if centred.results[0].first_use is None:
         Rewriter.erase_op(centred)
     else:
-        _replace(centred, _put(_centred(data, -least), centred, centred))
+        _replace(centred, inserted(_centred(data, -least), centred))
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
@@ -544,17 +580,10 @@ def _biased(op: Operator) -> tuple[Operator, Array] | None:
     return None if bias is None else (user, bias)
 
 
-def _put(value: SSAValue, like: Operation, before: Operation) -> SSAValue:
-    """Put what computes a value, which stands nowhere yet, before an op, with the location of `like`."""
-    for new in detached_ops(value):
-        new.location = like.location
-        Rewriter.insert_op(new, InsertPoint.before(before))
-    return value
-
-
 QUANTIZED: Final = (
     Rule(None, _product),
     Rule(frozenset(("add",)), _bias),
+    Rule(frozenset(("gru", "lstm", "rnn")), _recurrent),
     Rule(frozenset(("mean",)), _mean),
     Rule(frozenset(("quantize",)), _moved),
     Rule(frozenset(("quantize",)), _quantized_sums),

@@ -50,6 +50,7 @@ IMAGE, CHANNELS_LAST = "2x4x6x7xf32", "2x6x7x4xf32"
 QCONV: dict[str, Any] = {"groups": 2, "padding": 1, "strides": [1, 2], "low": 1, "high": 6}
 BYTES: dict[str, Any] = {"low": 0, "high": 9}
 BOTH: dict[str, Any] = {"direction": "bidirectional", "low": -1, "high": 4}
+ROUNDED: dict[str, Any] = {"state_scale": 0.01, "tolerance": 1e-2}
 LSTM = ("3x2x4xf32", "1x8x4xf32", "1x8x2xf32", "1x16xf32", "2xi32", "1x2x2xf32", "1x2x2xf32")
 ROI = [0.125, 1.25]
 FORMS = [
@@ -290,6 +291,9 @@ FORMS = [
     form("gru", *("3x2x4xf32", "1x15x4xf32", "1x15x5xf32", "1x30xf32"), direction="reverse", linear_before_reset=True),
     form("gru", *("nxmx4xf32", "2x15x4xf32", "2x15x5xf32", None, "mxi64", "2xmx5xf32"), **BOTH, clip=0.5),
     form("lstm", "3x2x4xf32", "1x8x4xf32", "1x8x2xf32"),
+    form("lstm", *("3x2x4xi16", "1x8x4xi16", "1x8x2xi8"), *[None] * 5, *["1x8xf32"] * 2, **ROUNDED),
+    form("gru", "3x2x4xi8", "1x6x4xi8", "1x6x2xi8", *[None] * 3, "1x6xf32", "1x6xf32", tolerance=1e-2),
+    form("rnn", "3x2x4xf32", "1x2x4xf32", "1x2x2xf32", **ROUNDED),
     form("lstm", *LSTM, "1x6xf32", direction="reverse", clip=0.75),
     form("lstm", *LSTM[:-1], None, input_forget=True),
     form("lstm", "2x1x3xf16", "2x8x3xf16", "2x8x2xf16", direction="bidirectional", tolerance=4e-3),

@@ -3,17 +3,23 @@
 The products of the data with the weights are one contraction for all times (`<name>_inputs`). What follows depends on
 the step before: statements (`te.extern`) run all steps of one sequence in one direction, and the sequences of a batch
 are independent.
+
+Weights may be integers with a scale for each gate element. Data are integers then, whose scale is part of that of the
+weights, and each step rounds the states to 8 bits: both products are sums of int32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Final
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
-from weft.texpr.math import const, select, sigmoid, tanh
+from weft.texpr.math import abs as absolute
+from weft.texpr.math import const, round, select, sigmoid, tanh
 from weft.texpr.ops.arguments import compute, floating, integral, is_one_of, one_dtype, ranked, shaped, sum_dtype
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.transforms import transpose
@@ -51,6 +57,10 @@ class _Network:
     activations: tuple[Callable[[Expr], Expr], ...]
     clip: float
     dtype: str
+    scales: Tensor | None
+    """[direction, gate * hidden + element] of a recurrence of integers."""
+    state_scale: float
+    """The scale of states as integers of 8 bits; 0: a 127th of the greatest absolute state at each step."""
 
     @property
     def wide(self) -> str:
@@ -72,7 +82,10 @@ class _Network:
         memory = [
             Result((directions, batch, size), self.wide, f"{self.name}_memory{d}") for d, size in enumerate(scratch)
         ]
-        reads = [self.inputs, self.recurrence, self.lengths, *self.states, *self.others]
+        if self.scales is not None:
+            memory.append(Result((directions, batch, 1), self.wide, f"{self.name}_state_scale"))
+            memory.append(Result((directions, batch, self.inputs.shape[3]), "int32", f"{self.name}_sums"))
+        reads = [self.inputs, self.recurrence, self.lengths, self.scales, *self.states, *self.others]
 
         def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
             d, b = indices
@@ -88,7 +101,8 @@ class _Network:
                 back = length - 1 - s
                 time = {"forward": s, "reverse": back}.get(self.direction)
                 time = select(d == 1, back, s) if time is None else time
-                step(code, _Step(time, d, b, output, states, buffers[len(self.states) :]))
+                memory = buffers[len(self.states) :]
+                step(code, _Step(time, d, b, output, states, memory[: len(scratch)], memory[len(scratch) :]))
             if self.lengths is not None:
                 with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
                     output.store(0.0, length + s, d, b, h)
@@ -111,13 +125,59 @@ class _Network:
     ) -> None:
         """Add `factor(k)` times row k of the recurrence, from gate element `first` on, to `target`, for all k: rows
         run in the inner loop, which needs no sum in an order."""
+        if self.scales is not None:
+            self._add_integers(code, at, target, factor, self.scales, first, count, into)
+            return
         with code.loop(self.hidden, "k") as k:
             value = factor(k)
+            if self.state_scale:
+                value = self._steps(value, const(self.state_scale, self.wide)) * self.state_scale
             with code.loop(count, "g") as g:
                 place = g if isinstance(into, int) and into == 0 else g + into
                 column = g if isinstance(first, int) and first == 0 else g + first
                 product = value * self.recurrence(at.direction, k, column).astype(self.wide)
                 target.store(target.load(*at.outer, place) + product, *at.outer, place)
+
+    def _steps(self, value: Expr, scale: Expr) -> Expr:
+        """A state in steps of a scale, a whole number of 8 bits."""
+        return less(greater(round(value / scale), -_MOST), _MOST)
+
+    def _add_integers(
+        self,
+        code: Statements,
+        at: _Step,
+        target: Written,
+        factor: Callable[[Expr], Expr],
+        scales: Tensor,
+        first: Extent,
+        count: Extent,
+        into: Extent,
+    ) -> None:
+        """`add_products` with sums of int32."""
+        scale, sums = at.rounding
+        scale.store(self.state_scale, *at.outer, 0)
+        if not self.state_scale:
+            with code.loop(self.hidden, "k") as k:
+                scale.store(greater(scale.load(*at.outer, 0), absolute(factor(k))), *at.outer, 0)
+            most = scale.load(*at.outer, 0)
+            scale.store(select(most > 0.0, most / _MOST, 1.0), *at.outer, 0)
+        with code.loop(count, "g") as g:
+            sums.store(0, *at.outer, g)
+        with code.loop(self.hidden, "k") as k:
+            steps = self._steps(factor(k), scale.load(*at.outer, 0)).astype("int32")
+            with code.loop(count, "g") as g:
+                product = steps * self.recurrence(at.direction, k, g + first).astype("int32")
+                sums.store(sums.load(*at.outer, g) + product, *at.outer, g)
+        with code.loop(count, "g") as g:
+            total = sums.load(*at.outer, g).astype(self.wide)
+            total = total * (scale.load(*at.outer, 0) * scales(at.direction, g + first).astype(self.wide))
+            target.store(target.load(*at.outer, g + into) + total, *at.outer, g + into)
+
+
+_MOST: Final = 127.0
+"""The greatest state as an integer of 8 bits."""
+_INTEGERS: Final = ("int8", "uint8", "int16")
+"""Types of data and weights that are integers."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +190,8 @@ class _Step:
     output: Written
     states: Sequence[Written]
     memory: Sequence[Written]
+    rounding: Sequence[Written]
+    """The scale of the states and the sums, with weights of integers."""
 
     @property
     def outer(self) -> tuple[Expr, Expr]:
@@ -151,13 +213,25 @@ def _network(
     usual: Sequence[str],
     clip: float,
     name: str,
+    scales: tuple[Tensor | None, Tensor | None, float],
     *,
     apart: bool = False,
 ) -> _Network:
-    """Checks the operands. The recurrent bias of the last gate is left out where it stays `apart`."""
-    x = floating(ranked(data, f"{what}: data", 3), f"{what}: data")
-    w = floating(ranked(weight, f"{what}: weight", 3), f"{what}: weight")
-    r = floating(ranked(recurrence, f"{what}: recurrence", 3), f"{what}: recurrence")
+    """Checks the operands. With `apart`, the recurrent bias of the last gate is not added. `scales` are the
+    scales of weights of integers and of states."""
+    x, w, r = (
+        ranked(tensor, f"{what}: {label}", 3)
+        for tensor, label in ((data, "data"), (weight, "weight"), (recurrence, "recurrence"))
+    )
+    weight_scale, recurrence_scale, state_scale = scales
+    is_integer = weight_scale is not None or recurrence_scale is not None
+    for tensor, label in ((x, "data"), (w, "weight"), (r, "recurrence")):
+        if not is_integer:
+            floating(tensor, f"{what}: {label}")
+        elif tensor.dtype not in _INTEGERS:
+            raise error(f"{what}: with scales the {label} must hold {', '.join(_INTEGERS)}, got {tensor.dtype}")
+    if is_integer and (weight_scale is None or recurrence_scale is None):
+        raise error(f"{what} takes weight_scale and recurrence_scale together")
     if not is_one_of(direction, _DIRECTIONS):
         raise error(f"{what}: the direction is one of {', '.join(_DIRECTIONS)}, got {shown(direction)}")
     words = tuple(usual if activations is None else activations)
@@ -178,16 +252,29 @@ def _network(
     for label, tensor, count in others:
         if tensor is not None:
             shaped(tensor, f"{what}: {label}", (directions, simplified(hidden * count)))
+    for label, tensor in (("weight_scale", weight_scale), ("recurrence_scale", recurrence_scale)):
+        if tensor is not None:
+            floating(shaped(tensor, f"{what}: {label}", (directions, simplified(hidden * gates))), f"{what}: {label}")
     tensors = [state for _, state in states] + [tensor for _, tensor, _ in others]
-    dtype = one_dtype(what, x, w, r, bias, *tensors)
+    factors = (weight_scale, recurrence_scale) if is_integer else (x, w, r)
+    dtype = one_dtype(what, *factors, bias, *tensors)
     wide = sum_dtype(dtype)
+    sums = "int32" if is_integer else wide
     i = reduce_axis((0, size), "i")
 
     def product(t: Expr, d: Expr, b: Expr, g: Expr) -> Expr:
-        return sum_over(x(t, b, i).astype(wide) * w(d, g, i).astype(wide), axis=i)
+        return sum_over(x(t, b, i).astype(sums) * w(d, g, i).astype(sums), axis=i)
 
     shape = (times, directions, batch, simplified(hidden * gates))
-    inputs = compute(shape, product, f"{name}_inputs" if bias is None else f"{name}_product", "tdbg")
+    is_last = bias is None and weight_scale is None
+    inputs = compute(shape, product, f"{name}_inputs" if is_last else f"{name}_product", "tdbg")
+    if weight_scale is not None:
+        totals, by = inputs, weight_scale
+
+        def scaled(t: Expr, d: Expr, b: Expr, g: Expr) -> Expr:
+            return totals(t, d, b, g).astype(wide) * by(d, g).astype(wide)
+
+        inputs = compute(shape, scaled, f"{name}_inputs" if bias is None else f"{name}_scaled", "tdbg")
     if bias is not None:
         products, biases = inputs, bias
 
@@ -202,7 +289,27 @@ def _network(
     given = tuple(tensor for tensor in (*(t for _, t, _ in others), bias if apart else None) if tensor is not None)
     functions = tuple(_ACTIVATIONS[word] for word in words)
     initial = tuple(state for _, state in states)
-    return _Network(what, name, inputs, turned, lengths, initial, given, direction, functions, float(clip), dtype)
+    return _Network(
+        what,
+        name,
+        inputs,
+        turned,
+        lengths,
+        initial,
+        given,
+        direction,
+        functions,
+        float(clip),
+        dtype,
+        recurrence_scale,
+        _state_scale(what, state_scale),
+    )
+
+
+def _state_scale(what: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < inf:
+        raise error(f"{what}: state_scale must be a number from 0 on, got {shown(value)}")
+    return float(value)
 
 
 def rnn(
@@ -215,6 +322,9 @@ def rnn(
     direction: str = "forward",
     activations: Sequence[str] | None = None,
     clip: float = 0.0,
+    weight_scale: Tensor | None = None,
+    recurrence_scale: Tensor | None = None,
+    state_scale: float = 0.0,
     *,
     name: str = "rnn",
 ) -> tuple[Tensor, Tensor]:
@@ -227,12 +337,32 @@ def rnn(
     (directions, batch, hidden). `activations` are those of both directions: relu, sigmoid, tanh. Where `clip` is not 0,
     what they take is cut off at -clip and clip. Floats of 16 bits are computed in float32.
 
+    With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
+    zero points: int8, uint8 or int16. x W is then the exact sum of int32 times `weight_scale`, which contains the scale
+    of the data. States are rounded before their product to whole multiples, -127 to 127, of `state_scale`, or if that
+    is 0, of a 127th of the greatest absolute one at each step; of floats they are rounded by a `state_scale` other than
+    0.
+
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
     """
     states, usual = [("initial_h", initial_h)], ("tanh",)
     network = _network(
-        "rnn", 1, data, weight, recurrence, bias, sequence_lens, states, [], direction, activations, usual, clip, name
+        "rnn",
+        1,
+        data,
+        weight,
+        recurrence,
+        bias,
+        sequence_lens,
+        states,
+        [],
+        direction,
+        activations,
+        usual,
+        clip,
+        name,
+        (weight_scale, recurrence_scale, state_scale),
     )
     (f,) = network.activations
 
@@ -261,6 +391,9 @@ def gru(
     activations: Sequence[str] | None = None,
     clip: float = 0.0,
     linear_before_reset: bool = False,
+    weight_scale: Tensor | None = None,
+    recurrence_scale: Tensor | None = None,
+    state_scale: float = 0.0,
     *,
     name: str = "gru",
 ) -> tuple[Tensor, Tensor]:
@@ -288,6 +421,7 @@ def gru(
         usual,
         clip,
         name,
+        (weight_scale, recurrence_scale, state_scale),
         apart=linear_before_reset,
     )
     f, g_of = network.activations
@@ -340,6 +474,9 @@ def lstm(
     activations: Sequence[str] | None = None,
     clip: float = 0.0,
     input_forget: bool = False,
+    weight_scale: Tensor | None = None,
+    recurrence_scale: Tensor | None = None,
+    state_scale: float = 0.0,
     *,
     name: str = "lstm",
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -368,6 +505,7 @@ def lstm(
         usual,
         clip,
         name,
+        (weight_scale, recurrence_scale, state_scale),
     )
     f, g_of, h_of = network.activations
     hidden, wide = network.hidden, network.wide

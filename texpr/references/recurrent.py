@@ -55,6 +55,24 @@ def _clipped(value: Array, clip: float) -> Array:
     return np.clip(value, -clip, clip) if clip else value
 
 
+def _scaled(
+    weight: Array, weight_scale: Array | None, recurrence: Array, recurrence_scale: Array | None, state_scale: float
+) -> tuple[Array, Array, Callable[[Array], Array]]:
+    """The weights as floats, and the rounding of states before their product."""
+    if weight_scale is not None:
+        weight = weight.astype(np.float64) * weight_scale[..., None]
+    if recurrence_scale is not None:
+        recurrence = recurrence.astype(np.float64) * recurrence_scale[..., None]
+
+    def rounded(state: Array) -> Array:
+        if recurrence_scale is None and not state_scale:
+            return state
+        scale = state_scale or np.abs(state).max(initial=0.0) / 127 or 1.0
+        return np.clip(np.rint(state / scale), -127, 127) * scale
+
+    return weight, recurrence, rounded
+
+
 def _second(bias: Array | None, d: int, count: int) -> Array:
     return np.zeros(count) if bias is None else bias[d, count:]
 
@@ -69,12 +87,16 @@ def rnn(
     direction: str = "forward",
     activations: Sequence[str] | None = None,
     clip: float = 0.0,
+    weight_scale: Array | None = None,
+    recurrence_scale: Array | None = None,
+    state_scale: float = 0.0,
 ) -> tuple[Array, ...]:
     (f,) = _functions(activations, ["tanh"])
+    weight, recurrence, q = _scaled(weight, weight_scale, recurrence, recurrence_scale, state_scale)
     hidden = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
-        return [f(_clipped(given + recurrence[d] @ states[0] + _second(bias, d, hidden), clip))]
+        return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip))]
 
     return _scan(data, weight, bias, sequence_lens, [initial_h], hidden, direction, cell)
 
@@ -90,16 +112,20 @@ def gru(
     activations: Sequence[str] | None = None,
     clip: float = 0.0,
     linear_before_reset: bool = False,
+    weight_scale: Array | None = None,
+    recurrence_scale: Array | None = None,
+    state_scale: float = 0.0,
 ) -> tuple[Array, ...]:
     f, g = _functions(activations, ["sigmoid", "tanh"])
+    weight, recurrence, q = _scaled(weight, weight_scale, recurrence, recurrence_scale, state_scale)
     n = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
         (h,), second = states, _second(bias, d, 3 * n)
-        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ h + second[: 2 * n], clip))
+        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ q(h) + second[: 2 * n], clip))
         update, reset = gates[:n], gates[n:]
         rows = recurrence[d, 2 * n :]
-        more = reset * (rows @ h + second[2 * n :]) if linear_before_reset else rows @ (reset * h) + second[2 * n :]
+        more = reset * (rows @ q(h) + second[2 * n :]) if linear_before_reset else rows @ q(reset * h) + second[2 * n :]
         return [(1 - update) * g(_clipped(given[2 * n :] + more, clip)) + update * h]
 
     return _scan(data, weight, bias, sequence_lens, [initial_h], n, direction, cell)
@@ -118,13 +144,17 @@ def lstm(
     activations: Sequence[str] | None = None,
     clip: float = 0.0,
     input_forget: bool = False,
+    weight_scale: Array | None = None,
+    recurrence_scale: Array | None = None,
+    state_scale: float = 0.0,
 ) -> tuple[Array, ...]:
     f, g, out = _functions(activations, ["sigmoid", "tanh", "tanh"])
+    weight, recurrence, q = _scaled(weight, weight_scale, recurrence, recurrence_scale, state_scale)
     n = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
         h, old = states
-        i, o, forget, c = np.split(given + recurrence[d] @ h + _second(bias, d, 4 * n), 4)
+        i, o, forget, c = np.split(given + recurrence[d] @ q(h) + _second(bias, d, 4 * n), 4)
         weights = np.zeros((3, n)) if peepholes is None else peepholes[d].reshape(3, n)
         entered = f(_clipped(i + weights[0] * old, clip))
         kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip))

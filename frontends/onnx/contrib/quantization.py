@@ -365,11 +365,16 @@ def _dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: bool = False,
 ) -> Sequence[Item]:
-    """The network of the dequantized weights. onnxruntime quantizes data and states too, step by step."""
+    """Data are rounded to 8 bits in each call, states in each step: onnxruntime with one scale for all sequences, weft
+    with one for each."""
     hidden = R.shape[1]
     if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
-    weights = [_weights(node, *operands) for operands in ((W, W_scale, W_zero_point), (R, R_scale, R_zero_point))]
+    (weight, weight_scale), (recurrence, recurrence_scale) = (
+        _weights(node, *operands) for operands in ((W, W_scale, W_zero_point), (R, R_scale, R_zero_point))
+    )
+    numbers, scale, zero = dynamically_quantized(X)
+    data = ops.subtract(ops.cast(numbers, "int16"), ops.cast(zero, "int16"))
     options: dict[str, Any] = {
         "bias": B,
         "sequence_lens": sequence_lens,
@@ -380,15 +385,18 @@ def _dynamic_quantize_lstm(
         "activations": activations_of(node),
         "clip": clip,
         "input_forget": input_forget,
+        "weight_scale": ops.multiply(weight_scale, scale),
+        "recurrence_scale": recurrence_scale,
     }
-    return ops.lstm(X, *weights, **options)
+    return ops.lstm(data, weight, recurrence, **options)
 
 
-def _weights(node: Node, data: Value, scale: Value, zero: Value) -> Value:
-    """Weights (directions, inputs, gates) as floats (directions, gates, inputs); scales and zero points are one for
-    each direction, or for each gate too."""
+def _weights(node: Node, data: Value, scale: Value, zero: Value) -> tuple[Value, Value]:
+    """Weights (directions, inputs, gates) less their zero points as int16 (directions, gates, inputs), and their scales
+    (directions, gates); scales and zero points are one for each direction, or for each gate too."""
     if data.ndim != 3:
         raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {data.ndim}")
     parts = [ops.expand_dims(value, [1, 2] if value.ndim == 1 else [1]) for value in (scale, zero)]
-    steps = ops.subtract(*(ops.cast(value, "float32") for value in (data, parts[1])))
-    return ops.swapaxes(ops.multiply(steps, parts[0]), 1, 2)
+    steps = ops.subtract(*(ops.cast(value, "int16") for value in (data, parts[1])))
+    scales = ops.broadcast_to(ops.squeeze(parts[0], [1]), (data.shape[0], data.shape[2]))
+    return ops.swapaxes(steps, 1, 2), scales

@@ -43,6 +43,22 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.lstm(T(3, 2, 4), T(1, 8, 4), T(1, 8, 2), peepholes=T(1, 8)),
         r"peepholes must have the shape \(1, 6\)",
     ),
+    (
+        lambda: ops.rnn(T(3, 2, 4), T(1, 5, 4), T(1, 5, 5), weight_scale=T(1, 5), recurrence_scale=T(1, 5)),
+        "rnn: with scales the data must hold int8, uint8, int16, got float32",
+    ),
+    (
+        lambda: ops.rnn(*[T(1, 1, 1, dtype="int8")] * 3, weight_scale=T(1, 1)),
+        "rnn takes weight_scale and recurrence_scale together",
+    ),
+    (
+        lambda: ops.rnn(*[T(1, 1, 1, dtype="int8")] * 3, weight_scale=T(1, 1), recurrence_scale=T(1)),
+        r"recurrence_scale must have the shape \(1, 1\)",
+    ),
+    (
+        lambda: ops.rnn(T(3, 2, 4), T(1, 5, 4), T(1, 5, 5), state_scale=-1.0),
+        "rnn: state_scale must be a number from 0 on, got -1.0",
+    ),
     (lambda: ops.random_uniform((3,), 1 << 63), "random_uniform: the seed has 64 bits, got 9223372036854775808"),
     (lambda: ops.random_uniform((3,), T(2)), "the seed is an integer or a tensor of one, got A of float32, rank 1"),
     (lambda: ops.random_normal((3,), dtype="int32"), "random_normal makes floats, got int32"),

@@ -7,10 +7,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from weft.support.array_files import read_npy
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
-from weft.tools.arrays import Request, assignments, make_arguments, read_npy, sizes_note, write_npy
+from weft.tools.arrays import Request, assignments, make_arguments, sizes_note, write_npy
 
 MATMUL = Signature(
     "mm",

@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 from tiers import first_tier
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 import weft
 from weft import graph as G
+from weft.dialects.graph import CallTirOp
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_rewrite import rewrite_graph
+from weft.passes.pipelines import graph_to_tir
 from weft.texpr.references import reference_of
 
 random = np.random.default_rng(5)
@@ -293,3 +298,64 @@ def test_other_users_of_a_result_read_bytes() -> None:
     before = Interpreter(module.clone()).call("main", x)
     assert rewritten(module)["quantize"] == 0
     np.testing.assert_allclose(Interpreter(module).call("main", x), before, rtol=1e-4, atol=1e-4)
+
+
+NETWORKS: dict[str, tuple[int, dict[str, Any]]] = {
+    "rnn": (1, {}),
+    "gru": (3, {"linear_before_reset": True, "state_scale": 1 / 127}),
+    "lstm": (4, {"state_scale": 1 / 127}),
+}
+
+
+@pytest.mark.parametrize("name", first_tier(NETWORKS, "lstm"))
+def test_recurrent_networks_of_integers(name: str) -> None:
+    """Both products are sums of int32; states have a scale for all steps, or one for each."""
+    gates, options = NETWORKS[name]
+    extents = (1, gates * 6)
+
+    def constant(*inner: int) -> Any:
+        integers = random.integers(-127, 128, (*extents, *inner)).astype("int8")
+        scales = (random.random(extents[1]) * 0.004 + 0.001).astype("float32")
+        return G.dequantize(G.const(integers), G.const(scales), axis=1)
+
+    bias = G.const(random.standard_normal((1, 2 * gates * 6)).astype("float32"))
+    module = module_of(
+        lambda x: getattr(G, name)(through(x, 0.03, 121), constant(5), constant(6), bias, **options)[0],
+        G.var("x", (4, 2, 5)),
+    )
+    x = random.standard_normal((4, 2, 5)).astype("float32")
+    before = Interpreter(module.clone()).call("main", x)
+    found = rewritten(module)
+    assert found["dequantize"] == 0
+    assert "xi16>" in str(module) and "xi8>" in str(module)
+    # Without a scale of the states the float form does not round them.
+    allowed = 1e-5 if options else 0.03
+    np.testing.assert_allclose(Interpreter(module).call("main", x), before, atol=allowed)
+    np.testing.assert_allclose(weft.build(module)["main"](x), before, atol=allowed)
+
+
+def test_memory_holds_integers() -> None:
+    """Several readers, a pool of windows that overlap, a linear resize and a concatenation: no kernel between quantized
+    operators writes floats."""
+
+    def net(x: Any) -> Any:
+        x = through(G.conv2d(through(x, 0.03, 121), weights(8, 4, 1, 1)[0]), 0.05, 100)
+        y = through(G.avg_pool2d(x, 3, strides=2, padding=1), 0.04, 99)
+        y = through(G.sigmoid(G.conv2d(y, weights(8, 8, 1, 1)[0])), 0.004, 0)
+        z = through(G.concatenate([G.resize2d(y, (8, 8), method="linear"), x], axis=1), 0.05, 100)
+        return G.conv2d(z, weights(4, 16, 1, 1)[0])
+
+    module = module_of(net, G.var("x", (1, 4, 8, 8)))
+    x = random.standard_normal((1, 4, 8, 8)).astype("float32")
+    before = Interpreter(module.clone()).call("main", x)
+    fused = module.clone()
+    for each in graph_to_tir("llvm"):
+        each.apply(Context(), fused)
+        if isinstance(each, GraphFusePass):
+            break
+    (main,) = (op for op in fused.ops if isinstance(op, FuncOp) and op.sym_visibility is None)
+    calls = [op for op in main.walk() if isinstance(op, CallTirOp)]
+    results = [op for op in calls if any("xf32" in str(result.type) for result in op.results)]
+    assert len(calls) >= 4 and results == calls[-1:]
+    found = weft.build(module)["main"](x)
+    assert np.mean(np.abs(found - before)) < 1e-3 * np.abs(before).max()

@@ -1,0 +1,58 @@
+// RUN: weft-opt %s -p 'graph-fuse' --split-input-file --validate | filecheck %s
+
+// Each reader of a dequantized tensor dequantizes it: memory holds the integers of `q`.
+// CHECK-LABEL: func.func @readers
+// CHECK-NEXT:    %q = graph.call_tir @fused_round_cast(%x) : (tensor<2x4xf32>) -> tensor<2x4xi16>
+// CHECK-NEXT:    %s = graph.call_tir @fused_cast_multiply_sum(%q) : (tensor<2x4xi16>) -> tensor<2xf32>
+// CHECK-NEXT:    %t = graph.call_tir @fused_cast_multiply_transpose(%q) : (tensor<2x4xi16>) -> tensor<4x2xf32>
+func.func @readers(%x: tensor<2x4xf32>) -> (tensor<2xf32>, tensor<4x2xf32>) {
+  %scale = graph.constant dense<0.5> : tensor<f32>
+  %r = graph.round %x : tensor<2x4xf32>
+  %q = graph.cast %r {dtype = "int16"} : tensor<2x4xf32>
+  %f = graph.cast %q {dtype = "float32"} : tensor<2x4xi16>
+  %d = graph.multiply %f, %scale : tensor<2x4xf32>, tensor<f32>
+  %s = graph.sum %d {axis = 1} : tensor<2x4xf32>
+  %t = graph.transpose %d : tensor<2x4xf32>
+  func.return %s, %t : tensor<2xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// Windows that overlap dequantize elements several times. A concatenation is computed with the quantization behind it.
+// CHECK-LABEL: func.func @windows
+// CHECK-NEXT:    %q = graph.call_tir @fused_conv2d_round_cast(%x, %w) {{.*}} -> tensor<1x1x4x4xi16>
+// CHECK-NEXT:    %p = graph.call_tir @fused_cast_multiply_avg_pool2d_cast(%q) {{.*}} -> tensor<1x1x2x2xi8>
+// CHECK-NEXT:    %o = graph.call_tir @fused_cast_multiply_concatenate_round_cast(%p) {{.*}} -> tensor<1x2x2x2xi8>
+// CHECK-NEXT:    %y = graph.conv2d %o, %v
+func.func @windows(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xf32>, %v: tensor<1x2x1x1xi8>) -> tensor<1x1x2x2xi8> {
+  %scale = graph.constant dense<0.5> : tensor<f32>
+  %c = graph.conv2d %x, %w : tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>
+  %r = graph.round %c : tensor<1x1x4x4xf32>
+  %q = graph.cast %r {dtype = "int16"} : tensor<1x1x4x4xf32>
+  %f = graph.cast %q {dtype = "float32"} : tensor<1x1x4x4xi16>
+  %d = graph.multiply %f, %scale : tensor<1x1x4x4xf32>, tensor<f32>
+  %a = graph.avg_pool2d %d {kernel = 3, strides = 2, padding = 1} : tensor<1x1x4x4xf32>
+  %p = graph.cast %a {dtype = "int8"} : tensor<1x1x2x2xf32>
+  %g = graph.cast %p {dtype = "float32"} : tensor<1x1x2x2xi8>
+  %e = graph.multiply %g, %scale : tensor<1x1x2x2xf32>, tensor<f32>
+  %cat = graph.concatenate %e, %e {axis = 1} : tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>
+  %n = graph.round %cat : tensor<1x2x2x2xf32>
+  %o = graph.cast %n {dtype = "int8"} : tensor<1x2x2x2xf32>
+  %y = graph.conv2d %o, %v : tensor<1x2x2x2xi8>, tensor<1x2x1x1xi8>
+  func.return %y : tensor<1x1x2x2xi8>
+}
+
+// -----
+
+// A function of exponentials is evaluated once.
+// CHECK-LABEL: func.func @exponentials
+// CHECK-NEXT:    %d = graph.call_tir @fused_cast_sigmoid(%q)
+// CHECK-NEXT:    %s = graph.sum %d
+// CHECK-NEXT:    %t = graph.transpose %d
+func.func @exponentials(%q: tensor<2x4xi16>) -> (tensor<2xf32>, tensor<4x2xf32>) {
+  %f = graph.cast %q {dtype = "float32"} : tensor<2x4xi16>
+  %d = graph.sigmoid %f : tensor<2x4xf32>
+  %s = graph.sum %d {axis = 1} : tensor<2x4xf32>
+  %t = graph.transpose %d : tensor<2x4xf32>
+  func.return %s, %t : tensor<2xf32>, tensor<4x2xf32>
+}
