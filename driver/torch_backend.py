@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from importlib import import_module
 from typing import Any
 
@@ -93,17 +95,32 @@ def _fixed_inputs() -> Sequence[int]:
 
 
 class CompiledGraph:
-    """A graph of ATen operators, compiled when it runs first."""
+    """A graph of ATen operators, compiled when it runs first.
+
+    Outputs that are views of inputs, or of other outputs, are made by PyTorch: callers read their strides and where
+    they begin, also those that depend on sizes, and make views of their own tensors from these.
+    """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
-        self._graph, self._fallback, self._target, self._precision = graph, fallback, target, precision
+        outputs = next(node for node in graph.graph.nodes if node.op == "output").args[0]
+        roots = [_root_of_view(output, outputs) for output in outputs]
+        self._views = {at: _View(outputs[at], root, outputs) for at, root in enumerate(roots) if root is not None}
+        computed = [at for at in range(len(outputs)) if at not in self._views]
+        if not any(hasattr(getattr(outputs[at], "meta", {}).get("val"), "stride") for at in computed):
+            # There is nothing to compile: PyTorch computes sizes that the graph gives beside views.
+            self._views |= {at: _View(outputs[at], None, outputs) for at in computed}
+            computed = []
+        self._graph = _with_outputs(graph, computed) if self._views else graph
+        self._placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        self._fallback, self._target, self._precision = fallback, target, precision
         self._fixed: dict[int, tuple[Any, int]] = dict.fromkeys(fixed, (None, 0))
         """The inputs that are constants: the tensors, and their versions when they were compiled."""
         self._run: CompiledModel | None = None
-        outputs = next(node for node in graph.graph.nodes if node.op == "output").args[0]
-        self._orders = [_order_of_axes(getattr(output, "meta", {}).get("val")) for output in outputs]
+        self._orders = {at: _order_of_axes(getattr(outputs[at], "meta", {}).get("val")) for at in computed}
 
     def __call__(self, *inputs: Any) -> list[Any]:
+        if not self._orders:
+            return self._with_views({}, inputs)
         if self._run is not None and any(
             inputs[at] is not tensor or _version(tensor) != version for at, (tensor, version) in self._fixed.items()
         ):
@@ -111,8 +128,24 @@ class CompiledGraph:
         if self._run is None:
             self._fixed = {at: (inputs[at], _version(inputs[at])) for at in self._fixed}
             self._run = self._compiled()
-        found = self._run(*inputs)
-        return [value if order is None else order(value) for value, order in zip(found, self._orders, strict=True)]
+        values = zip(self._run(*inputs), self._orders.items(), strict=True)
+        found = {at: value if order is None else order(value) for value, (at, order) in values}
+        return self._with_views(found, inputs) if self._views else list(found.values())
+
+    def _with_views(self, found: dict[int, Any], inputs: Sequence[Any]) -> list[Any]:
+        """All outputs, of which `found` has those that weft computes."""
+        given = dict(zip(self._placeholders, inputs, strict=True))
+        for at in self._views:
+            self._view(at, found, given)
+        return [found[at] for at in range(len(found))]
+
+    def _view(self, at: int, found: dict[int, Any], given: Mapping[Any, Any]) -> Any:
+        """An output, which may be a view of another view."""
+        if at not in found:
+            view = self._views[at]
+            root = given.get(view.root) if view.of is None else self._view(view.of, found, given)
+            found[at] = view.made(root, given)
+        return found[at]
 
     def _compiled(self) -> CompiledModel:
         from weft.frontends.torch.importing import import_graph  # needs torch
@@ -120,6 +153,64 @@ class CompiledGraph:
         constants = {at: tensor for at, (tensor, _) in self._fixed.items()}
         builder, imported = import_graph(self._graph, constants, fallback=self._fallback)
         return CompiledModel(build(builder.get(), target=self._target, precision=self._precision), imported)
+
+
+def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
+    """The input, or the other output, of which an output is a view; None for tensors with memory of their own."""
+    root = node
+    while hasattr(root, "op") and root.op == "call_function" and (root is node or root not in outputs):
+        if not _is_view(root.target) and root.target is not operator.getitem:
+            return None
+        root = root.args[0]
+    return root if hasattr(root, "op") and root is not node and root.op != "get_attr" else None
+
+
+def _is_view(target: Any) -> bool:
+    """Whether the result of an operator of PyTorch lies in its first argument, which it does not write."""
+    schema = getattr(target, "_schema", None)
+    alias = schema.arguments[0].alias_info if schema is not None and schema.arguments else None
+    return alias is not None and not alias.is_write
+
+
+class _View:
+    """An output of a graph that PyTorch makes of another tensor."""
+
+    def __init__(self, output: Any, root: Any, outputs: Sequence[Any]) -> None:
+        self.root = root
+        self.of = list(outputs).index(root) if root in outputs else None
+        """The number of the output of which it is a view; None if it is one of an input."""
+        self._output = output
+        needed: dict[Any, None] = {}
+
+        def need(node: Any) -> None:
+            if hasattr(node, "op") and node not in needed and node is not root and node.op != "placeholder":
+                for operand in node.all_input_nodes:
+                    need(operand)
+                needed[node] = None
+
+        need(output)
+        self._nodes = list(needed)
+
+    def made(self, root: Any, given: Mapping[Any, Any]) -> Any:
+        """The view of a tensor; `given` are the inputs of the graph, from which its sizes are computed."""
+        from torch.fx.node import map_arg
+
+        values = {**given, self.root: root}
+        for node in self._nodes:
+            arguments, keywords = map_arg((node.args, node.kwargs), lambda operand: values[operand])
+            values[node] = node.target(*arguments, **keywords)
+        return values[self._output] if hasattr(self._output, "op") else self._output
+
+
+def _with_outputs(module: Any, kept: Sequence[int]) -> Any:
+    """A copy of a graph that has some of its outputs alone, and what computes these."""
+    from torch.fx import GraphModule
+
+    graph = deepcopy(module.graph)
+    output = next(node for node in graph.nodes if node.op == "output")
+    output.args = (tuple(output.args[0][at] for at in kept),)
+    graph.eliminate_dead_code()
+    return GraphModule(module, graph)
 
 
 def _version(tensor: Any) -> int:

@@ -178,3 +178,51 @@ def test_graphs_of_torch_compile_run_on_inputs_that_overlap_as_traced(torch: Any
     with pytest.raises(ValueError, match=r"this one and 'l_y_' share memory no more"):
         compiled(torch.ones(4), torch.ones(4))
     torch.compiler.reset()
+
+
+def _halves(x: Any) -> Any:
+    return x[x.shape[0] // 2 :]
+
+
+def _repeated(x: Any) -> Any:
+    return x[:, :1].expand(x.shape[0], x.shape[1])
+
+
+def _of_a_result(x: Any) -> Any:
+    y = x + 1
+    return y, y[:, :1].expand(x.shape[0], x.shape[1]), y[1:].t()
+
+
+def _beside_a_result(x: Any) -> Any:
+    return x * 2, x[:, x.shape[1] // 2 :], x
+
+
+def _parts(x: Any) -> Any:
+    first, second = x.split([1, x.shape[0] - 1])
+    return second, first + 1
+
+
+def _written(x: Any) -> Any:
+    x.add_(1)
+    return x[:, x.shape[1] - 2 :]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "function", [_halves, _repeated, _of_a_result, _beside_a_result, _parts, _written], ids=lambda f: f.__name__
+)
+def test_views_of_inputs_and_of_results(torch: Any, function: Any, dynamic: bool) -> None:
+    """`torch.compile` makes views of its own tensors by the strides and the first elements of the outputs."""
+    torch._dynamo.reset()
+    fast = torch.compile(function, backend="weft", dynamic=dynamic)
+    for shape in ((3, 4), (4, 6)) if dynamic else ((3, 4),):
+        x = torch.arange(float(shape[0] * shape[1])).reshape(shape)
+        other = x.clone()
+        found, expected = fast(x), function(other)
+        pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+        for one, wanted in pairs:
+            assert torch.equal(one, wanted) and one.stride() == wanted.stride()
+        assert torch.equal(x, other)
+        (found[0] if isinstance(found, tuple) else found)[..., 0].add_(1)
+        (expected[0] if isinstance(expected, tuple) else expected)[..., 0].add_(1)
+        assert torch.equal(x, other)  # views share the memory of what they are views of
