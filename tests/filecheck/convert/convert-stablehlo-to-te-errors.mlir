@@ -227,7 +227,7 @@ func.func @main(%x: tensor<f32>, %s: tensor<1xi32>) -> tensor<?xf32> {
 func.func @main(%x: tensor<?xf32>, %v: tensor<f32>) -> tensor<?xf32> {
   %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
   %l = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
-  // expected-error@+1 {{stablehlo.dynamic_pad: edge_padding_low is not constant}}
+  // expected-error@+1 {{stablehlo.dynamic_pad: interior_padding is not constant}}
   %0 = stablehlo.dynamic_pad %x, %v, %l, %l, %l : (tensor<?xf32>, tensor<f32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
