@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
+from weft.dialects.element_types import TYPES, element_name
 from weft.dialects.traversal import copy_of
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
@@ -85,7 +86,7 @@ def bind_weights(
 
 def _as_value(name: str) -> str:
     """The name of a tensor as that of a value."""
-    from weft.texpr.shapes import value_name
+    from weft.texpr.shapes import value_name  # start-up: 23 ms
 
     return value_name("".join(c if c.isalnum() else "_" for c in name))
 
@@ -94,7 +95,6 @@ def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: 
     """A tensor of a file as a value of the type of a parameter; the ops that compute it have no place yet."""
     import numpy as np
 
-    from weft.dialects.element_types import TYPES, element_name
     from weft.passes.graph.operators import made, made_constant  # start-up: 43 ms
 
     type_ = parameter.type

@@ -181,8 +181,8 @@ def _converted(value: object, hint: object) -> Any:
         _require(isinstance(value, type) and issubclass(value, arguments[0]))
     elif origin is Callable:
         _require(callable(value))
-    elif isinstance(hint, type) and hint is not object:
-        _require(isinstance(value, os.PathLike if hint is Path else hint))
+    elif isinstance(kind := origin or hint, type) and kind is not object:
+        _require(isinstance(value, os.PathLike if kind is Path else kind))
     else:
         _scan(value)
     return value

@@ -35,7 +35,7 @@ from weft.passes.index_ops import (
     set_access,
 )
 from weft.passes.module_functions import schedules_of, symbol_uses
-from weft.passes.schedule.loop_nests import extent_before, new_loop, set_extents
+from weft.passes.schedule.loop_nests import new_loop, set_extents
 from weft.passes.tir.nest import buffer_type, tir_functions
 
 _Pair: TypeAlias = tuple["SSAValue | BlockOp", int]
@@ -141,7 +141,13 @@ def _collapsed(
     strides = [Index.of(1)]
     for size in reversed(sizes[1:]):
         strides.insert(0, product_before(strides[0], size, call))
-    shape, steps = ([extent_before(index, call) for index in indices] for indices in (sizes, strides))
+    given: list[list[_Extent]] = []
+    for indices, known in ((sizes, type_.get_shape()), (strides, type_.get_strides() or ())):
+        is_known = [number not in (None, DYNAMIC_INDEX) for number in known]
+        # What the type leaves open is a value, even if the caller knows it.
+        pairs = zip(indices, is_known, strict=True)
+        given.append([index.constant if known else index_before(index, call) for index, known in pairs])
+    shape, steps = given
     cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], shape, steps, type_)
     Rewriter.insert_op(cast_, InsertPoint.before(call))
     cast_.result.name_hint = buffer.name_hint

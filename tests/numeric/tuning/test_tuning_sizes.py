@@ -32,8 +32,8 @@ def test_shapes_of_calls() -> None:
     found = shapes_of_calls(module, parse_sizes("b=2 s=1:0.75,16:0.25", "sizes", is_weighted=True))
     layer = next(found[name] for name in found if name.startswith("fused_matmul"))
     assert [(each.shapes, each.calls) for each in layer] == [
-        (((2, 1, 8), (8, 8), (2, 1, 8)), 1.5),
-        (((2, 16, 8), (8, 8), (2, 16, 8)), 0.5),
+        (((2, 8), (8, 8), (2, 8)), 1.5),
+        (((32, 8), (8, 8), (32, 8)), 0.5),
     ]
     for text, message in (
         ("t=1", "no function has a symbol 't'"),

@@ -131,10 +131,10 @@ def test_limits_of_kernels() -> None:
 def test_kernels_are_measured() -> None:
     module, target = weft.parse(FUNCTION), Target.parse(TARGET)
     report = program_report(module, "f", target, BuildOptions())
-    (row,) = measured(report.roofline, module, target, BuildOptions(), None, None).rows
+    (row,) = measured(report.roofline, module, target, BuildOptions(), None).rows
     assert row.seconds is not None and 0 < row.seconds < inf
     with pytest.raises(weft.CompileError, match=r"--time measures programs for this CPU, got the target 'cuda"):
-        measured(report.roofline, module, Target.parse("cuda"), BuildOptions(), None, None)
+        measured(report.roofline, module, Target.parse("cuda"), BuildOptions(), None)
 
 
 def test_the_table_of_passes(scheduled: ProgramReport) -> None:

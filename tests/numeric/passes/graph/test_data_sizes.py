@@ -182,7 +182,7 @@ def test_builder_binds_names() -> None:
         np.testing.assert_array_equal(function(array), array[array != 0])
 
 
-def test_branches_use_sizes_but_do_not_return_them() -> None:
+def test_branches_use_and_return_sizes() -> None:
     def chosen(bb: Any, x: Any, sums: bool) -> Any:
         places, count = G.nonzero(x)
         (k,) = bb.match_shape(count, at_most=["n"])
@@ -198,11 +198,11 @@ def test_branches_use_sizes_but_do_not_return_them() -> None:
     assert function(array, np.array(True)) == 7 and function(array, np.array(False)) == 5
     bb = G.BlockBuilder()
     x, flag = G.var("x", ("n",)), G.var("flag", (), "bool")
-    with (
-        pytest.raises(CompileError, match=r"the size 'u0' of a result of @then depends on data: branches and loops"),
-        bb.function("main", [x, flag]),
-    ):
-        bb.emit_if(flag, lambda a: chosen(bb, a, False), lambda a: a, x)
+    with bb.function("main", [x, flag]):
+        bb.emit_func_output(bb.emit_if(flag, lambda a: chosen(bb, a, False), lambda a: a, x))
+    function = weft.build(bb.get())["main"]
+    np.testing.assert_array_equal(function(array, np.array(True)), [2, 5])
+    np.testing.assert_array_equal(function(array, np.array(False)), array)
 
 
 PROGRAM = r"""
