@@ -104,3 +104,9 @@ def test_targets_read_options() -> None:
         weft.Target("llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=native")
     with pytest.raises(TypeError, match="Target: argument 'opt_level' must be int, got 'x' of type str"):
         weft.Target(opt_level="x")  # pyright: ignore[reportArgumentType]
+
+
+def test_generic_classes_are_checked() -> None:
+    """`os.PathLike[str]` is no class, and was not checked."""
+    with pytest.raises(TypeError, match=r"tune: argument 'program' must be ModuleOp or str or PathLike, got \(1,\)"):
+        weft.tune((1,))  # pyright: ignore[reportArgumentType]
