@@ -98,7 +98,7 @@ class CompiledGraph:
     """A graph of ATen operators, compiled when it runs first.
 
     Outputs that are views of inputs, or of other outputs, are made by PyTorch: callers read their strides and where
-    they begin, also those that depend on sizes, and make views of their own tensors from these.
+    they begin, also those that depend on sizes, and make views of the caller's tensors from these.
     """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
@@ -107,7 +107,7 @@ class CompiledGraph:
         self._views = {at: _View(outputs[at], root, outputs) for at, root in enumerate(roots) if root is not None}
         computed = [at for at in range(len(outputs)) if at not in self._views]
         if not any(hasattr(getattr(outputs[at], "meta", {}).get("val"), "stride") for at in computed):
-            # There is nothing to compile: PyTorch computes sizes that the graph gives beside views.
+            # There is nothing to compile: PyTorch computes the sizes among the outputs.
             self._views |= {at: _View(outputs[at], None, outputs) for at in computed}
             computed = []
         self._graph = _with_outputs(graph, computed) if self._views else graph
@@ -156,7 +156,7 @@ class CompiledGraph:
 
 
 def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input, or the other output, of which an output is a view; None for tensors with memory of their own."""
+    """The input, or the other output, of which an output is a view; None for a tensor with separate memory."""
     root = node
     while hasattr(root, "op") and root.op == "call_function" and (root is node or root not in outputs):
         if not _is_view(root.target) and root.target is not operator.getitem:
@@ -166,7 +166,7 @@ def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _is_view(target: Any) -> bool:
-    """Whether the result of an operator of PyTorch lies in its first argument, which it does not write."""
+    """Whether the result of an operator of PyTorch is a view of its first argument, which it does not write."""
     schema = getattr(target, "_schema", None)
     alias = schema.arguments[0].alias_info if schema is not None and schema.arguments else None
     return alias is not None and not alias.is_write

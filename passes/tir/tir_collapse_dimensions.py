@@ -144,7 +144,7 @@ def _collapsed(
     given: list[list[_Extent]] = []
     for indices, known in ((sizes, type_.get_shape()), (strides, type_.get_strides() or ())):
         is_known = [number not in (None, DYNAMIC_INDEX) for number in known]
-        # What the type leaves open is a value, even if the caller knows it.
+        # A size that is dynamic in the type is an operand, also if it is known here.
         pairs = zip(indices, is_known, strict=True)
         given.append([index.constant if known else index_before(index, call) for index, known in pairs])
     shape, steps = given
@@ -164,12 +164,12 @@ class _Collapse:
 
     @staticmethod
     def of(function: FuncOp) -> _Collapse | None:
-        """Pairs of a function that may become one dimension and one loop; None where there are no more."""
+        """Pairs of a function that may become one dimension and one loop; None if there are no more."""
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
-        """Whether the inner extent is symbolic or elements change places, no pairs overlap, and nothing else needs the
-        extent of a parameter that is no more."""
+        """Whether the inner extent is symbolic or elements change places, no pairs overlap, and the extents of
+        parameters that would be lost have no other uses."""
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}
@@ -395,7 +395,7 @@ def _indexing(use: Use, at: int) -> _Pair | None:
 
 
 def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
-    """The extents of a buffer, None where nothing tells one."""
+    """The extents of a buffer; None for those that are unknown."""
     shape = buffer_type(buffer).get_shape()
     found: list[_Extent | None] = [None if extent == DYNAMIC_INDEX else extent for extent in shape]
     for op, first in _telling(buffer):
