@@ -604,7 +604,7 @@ _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
-    """None for a division by zero. Alternatives of numbers alone that are false are left out of several."""
+    """None for a division by zero. Omits false comparisons of constants, unless all are false."""
     found: set[tuple[str, KnownExtent]] = set()
     for comparison in fact.comparisons:
         try:
