@@ -534,7 +534,8 @@ def _check_call_facts(
 ) -> None:
     """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
     run time; the caller may assume the same (`own`), or call under a condition that implies them."""
-    own = {*own, *_conditions_around(op, names)}
+    conditions = _conditions_around(op, names)
+    own = {*own, *conditions, *(_without_excluded(assumed, conditions) for assumed in own)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     loops = (loop for loop in ancestors(op) if isinstance(loop, ForOp))
     empty = {("<=", names.of_index(Index.of(loop.extent))) for loop in loops}
@@ -564,6 +565,22 @@ def _check_call_facts(
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
 
 
+def _without_excluded(alternatives: _Differences, conditions: Collection[_Differences]) -> _Differences:
+    """The alternatives of an assumption that no condition around a call excludes."""
+    around = [difference for condition in conditions for difference in condition]
+    return frozenset(it for it in alternatives if not any(_excludes(condition, it) for condition in around))
+
+
+def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownExtent]) -> bool:
+    """Whether a condition makes `excess <= 0` false, because the sum with a number that is at most 0 is positive."""
+    relation, excess = alternative
+    if relation != "<=":
+        return False
+    stated, difference = condition
+    least = [add(excess, difference), *([add(excess, difference * -1)] if stated == "==" else [])]
+    return any(isinstance(number, int) and number > 0 for number in least)
+
+
 def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool:
     """Whether an upper bound implies a larger one."""
     relation, least = difference
@@ -587,7 +604,7 @@ _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
-    """None for a division by zero."""
+    """None for a division by zero. Omits false comparisons of constants, unless all are false."""
     found: set[tuple[str, KnownExtent]] = set()
     for comparison in fact.comparisons:
         try:
@@ -597,7 +614,10 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
         # Integers: less is at most one less.
         is_less = comparison.relation == "<"
         found.add(("<=" if is_less else comparison.relation, difference + 1 if is_less else difference))
-    return frozenset(found)
+    possible = {
+        (relation, d) for relation, d in found if not (isinstance(d, int) and (d > 0 or (d < 0 and relation == "==")))
+    }
+    return frozenset(possible or found)
 
 
 def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:

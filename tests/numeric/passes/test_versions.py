@@ -74,6 +74,23 @@ def test_functions_over_buffers() -> None:
         np.testing.assert_array_equal(function(a), a * 2)
 
 
+def test_sizes_of_a_version_leave_one_alternative_of_a_precondition() -> None:
+    n, b, m = te.var("n"), te.var("b"), te.var("m")
+    A = te.placeholder((n,), "float32", name="A")
+    B = te.placeholder((b, m), "float32", name="B")
+    C = te.compute((b, m), lambda i, j: A[0] * B[i, j], name="C")
+    main = te.create_func([A, B, C], name="scaled")
+    for sizes in ({"b": [1], "m": [1]}, {"m": [3]}):
+        function = weft.build(main, specialize=sizes)["scaled"]
+        for shape in ((1, 1), (1, 3), (2, 3), (2, 2)):
+            given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+            np.testing.assert_array_equal(function(np.full(4, 3.0, np.float32), given), given * 3)
+            with pytest.raises(ValueError, match=r"n must be at least 1 unless m or b is 0, got 0"):
+                function(np.zeros(0, np.float32), given)
+        empty = np.zeros((2, 0), np.float32)
+        assert function(np.zeros(0, np.float32), empty).shape == empty.shape
+
+
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
