@@ -567,7 +567,7 @@ def _check_call_facts(
 
 def _without_excluded(alternatives: _Differences, conditions: Collection[_Differences]) -> _Differences:
     """The alternatives of an assumption that no condition around a call excludes."""
-    around = [difference for condition in conditions for difference in condition]
+    around = [difference for condition in conditions if len(condition) == 1 for difference in condition]
     return frozenset(it for it in alternatives if not any(_excludes(condition, it) for condition in around))
 
 
