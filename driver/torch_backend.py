@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from importlib import import_module
@@ -97,12 +98,15 @@ def _fixed_inputs() -> Sequence[int]:
 class CompiledGraph:
     """A graph of ATen operators, compiled when it runs first.
 
-    Outputs that are views of inputs, or of other outputs, are made by PyTorch: callers read their strides and where
-    they begin, also those that depend on sizes, and make views of the caller's tensors from these.
+    Outputs that are views of inputs, of other outputs, or of one tensor are made by PyTorch: callers read their strides
+    and where they begin, also those that depend on sizes, make views of their callers' tensors from these, and
+    read in one the elements that they write into another.
     """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
-        outputs = next(node for node in graph.graph.nodes if node.op == "output").args[0]
+        outputs = list(next(node for node in graph.graph.nodes if node.op == "output").args[0])
+        self._count = len(outputs)
+        outputs += _shared_results(outputs)
         roots = [_root_of_view(output, outputs) for output in outputs]
         self._views = {at: _View(outputs[at], root, outputs) for at, root in enumerate(roots) if root is not None}
         computed = [at for at in range(len(outputs)) if at not in self._views]
@@ -110,7 +114,7 @@ class CompiledGraph:
             # There is nothing to compile: PyTorch computes the sizes among the outputs.
             self._views |= {at: _View(outputs[at], None, outputs) for at in computed}
             computed = []
-        self._graph = _with_outputs(graph, computed) if self._views else graph
+        self._graph = _with_outputs(graph, [outputs[at] for at in computed]) if self._views else graph
         self._placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self._fallback, self._target, self._precision = fallback, target, precision
         self._fixed: dict[int, tuple[Any, int]] = dict.fromkeys(fixed, (None, 0))
@@ -137,7 +141,7 @@ class CompiledGraph:
         given = dict(zip(self._placeholders, inputs, strict=True))
         for at in self._views:
             self._view(at, found, given)
-        return [found[at] for at in range(len(found))]
+        return [found[at] for at in range(self._count)]
 
     def _view(self, at: int, found: dict[int, Any], given: Mapping[Any, Any]) -> Any:
         """An output, which may be a view of another view."""
@@ -155,14 +159,34 @@ class CompiledGraph:
         return CompiledModel(build(builder.get(), target=self._target, precision=self._precision), imported)
 
 
+def _shared_results(outputs: Sequence[Any]) -> list[Any]:
+    """The results of operators that are no outputs, and of which several outputs are views."""
+    bases = Counter(_base_of_view(output, outputs) for output in outputs)
+    return [
+        base
+        for base, count in bases.items()
+        if count > 1 and getattr(base, "op", "") == "call_function" and base not in outputs
+    ]
+
+
 def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
     """The input, or the other output, of which an output is a view; None for a tensor with separate memory."""
-    root = node
-    while hasattr(root, "op") and root.op == "call_function" and (root is node or root not in outputs):
-        if not _is_view(root.target) and root.target is not operator.getitem:
-            return None
-        root = root.args[0]
-    return root if hasattr(root, "op") and root is not node and root.op != "get_attr" else None
+    root = _base_of_view(node, outputs)
+    is_known = hasattr(root, "op") and (root.op == "placeholder" or root in outputs)
+    return root if is_known and root is not node else None
+
+
+def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
+    """The input, the other output, or the result of an operator of which an output is a view; itself if it is none."""
+    base = node
+    while hasattr(base, "op") and base.op == "call_function" and (base is node or base not in outputs):
+        source = base
+        while source.target is operator.getitem and hasattr(source.args[0], "target"):
+            source = source.args[0]
+        if not _is_view(source.target):
+            break
+        base = source.args[0]
+    return base
 
 
 def _is_view(target: Any) -> bool:
@@ -202,13 +226,14 @@ class _View:
         return values[self._output] if hasattr(self._output, "op") else self._output
 
 
-def _with_outputs(module: Any, kept: Sequence[int]) -> Any:
-    """A copy of a graph that has some of its outputs alone, and what computes these."""
+def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
+    """A copy of a graph that has other outputs, and the nodes that compute these."""
     from torch.fx import GraphModule
 
     graph = deepcopy(module.graph)
+    copies = {node.name: node for node in graph.nodes}
     output = next(node for node in graph.nodes if node.op == "output")
-    output.args = (tuple(output.args[0][at] for at in kept),)
+    output.args = (tuple(copies[one.name] if hasattr(one, "op") else one for one in outputs),)
     graph.eliminate_dead_code()
     return GraphModule(module, graph)
 

@@ -229,7 +229,8 @@ class _Collapse:
         for buffer, at in self.buffers:
             for value in self.extents:
                 if isinstance(value, OpResult) and isinstance(value.op, memref.DimOp) and value.op.source is buffer:
-                    dim = memref.DimOp(buffer, constant_before(at, value.op))
+                    joined = sum(holder is buffer and number < at for holder, number in self.buffers)
+                    dim = memref.DimOp(buffer, constant_before(at - joined, value.op))
                     dim.result.name_hint = value.name_hint
                     return result_before(dim, value.op)
         function = function_of(self.blocks[0][0])
