@@ -52,6 +52,16 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fallback", action="store_true", help="run operators that weft lacks in ONNX's reference")
 
 
+def _output_of(source: Path) -> Path:
+    """The file that a model, or a folder with one, is written to: beside it."""
+    if not source.is_dir():
+        return source.with_suffix(".mlir")
+    folder = source.resolve()
+    if not folder.name:
+        raise CompileError(f"'{source}': give the file to write with -o")
+    return folder.with_name(f"{folder.name}.mlir")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` and `OSError`."""
     source = Path(arguments.file)
@@ -59,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"'{source}': weft import reads .onnx files, and folders with one")
     if arguments.list_operators:
         return _list_operators(source, arguments)
-    output = Path(arguments.output or source.with_suffix(".mlir"))
+    output = Path(arguments.output) if arguments.output else _output_of(source)
     weights = Path(arguments.weights or output.with_suffix(".safetensors"))
     for path in (output, weights):
         check_output(path, source)

@@ -7,7 +7,7 @@ from math import prod
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, StringAttr, TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, ModuleOp, StringAttr, TensorType, bf16, f16, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -29,6 +29,12 @@ from weft.texpr.graph_operators import Operator
 _NARROW_NAMES: Final = tuple(element_name(type_) for type_ in (f16, bf16))
 _KEPT: Final = ("cached_attention",)
 """Operators that return operands as they are among their results, and compute in float32 by themselves."""
+_JUMPS: Final = (
+    *("ceil", "floor", "round", "trunc", "floor_divide", "floor_mod", "remainder", "trunc_divide", "trunc_mod"),
+    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+)
+"""Operators whose results jump: a difference in the last bit of an operand is one of 1 in the result. They read rounded
+values."""
 PRODUCTS: Final = ("matmul", "batch_matmul", "dense")
 """Products of matrices, which take operands of different types."""
 
@@ -87,13 +93,13 @@ class _Widening:
         for key, value in properties_of(op).items():
             is_narrow_dtype = isinstance(value, StringAttr) and value.data in _NARROW_NAMES
             given[key] = StringAttr("float32") if key.endswith("dtype") and is_narrow_dtype else value
-        operands = list(op.operands)
+        operands, jumps = list(op.operands), name_of(op) in _JUMPS
         stays = name_of(op) in PRODUCTS and is_narrow(operands[1]) and operands[1] not in self._wide
         if stays:
             given["out_dtype"] = StringAttr("float32")
         for at, operand in enumerate(operands):
             if is_narrow(operand) and not (stays and at == 1):
-                operands[at] = self._as_wide(operand, _is_convolution(op))
+                operands[at] = self._as_wide(operand, _is_convolution(op), rounded=jumps)
         try:
             new = made(name_of(op), op.grouped(operands, op.properties), **given)
         except ShapeError:
@@ -105,9 +111,10 @@ class _Widening:
         return new
 
     def _cast(self, op: Operator) -> bool:
-        """A cast of a value that is computed in float32 reads it before it is rounded. Casts to 16 bits stay."""
+        """A cast of a value that is computed in float32 reads it before it is rounded. Casts to 16 bits and to integers
+        stay."""
         source, result = op.operands[0], op.results[0]
-        if source not in self._wide or is_narrow(result):
+        if source not in self._wide or is_narrow(result) or not isinstance(type_of(result).element_type, AnyFloat):
             return False
         wide = self._wide[source]
         if result.type != wide.type:
@@ -126,9 +133,10 @@ class _Widening:
         old.replace_all_uses_with(rounded)
         self._wide[rounded] = new
 
-    def _as_wide(self, value: SSAValue, is_folded: bool) -> SSAValue:
-        """A value of 16 bits in float32; of a constant that `is_folded` or is small, a constant."""
-        if value in self._wide:
+    def _as_wide(self, value: SSAValue, is_folded: bool, *, rounded: bool) -> SSAValue:
+        """A value of 16 bits in float32, before it is rounded unless it shall be; of a constant that `is_folded` or is
+        small, a constant."""
+        if value in self._wide and not rounded:
             return self._wide[value]
         if value not in self._casts:
             owner = value.owner

@@ -34,9 +34,10 @@ from weft.dialects.integer_arith import DIVISIONS, known_number
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import DEFINED, PARAMS
 from weft.dialects.low_kernel import ShuffleOp, kernel_of
-from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.dialects.traversal import operations_in
 from weft.passes.low import decompositions
+from weft.passes.low.elementary import formulas
 from weft.passes.low.elementary.lanes import F32, F64, FORMATS, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.float_ranges import float_range
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
@@ -198,6 +199,12 @@ def _extended(rewriter: OpRewriter, value: SSAValue) -> SSAValue:
 
 def _truncated(rewriter: OpRewriter, value: SSAValue, type_: Attribute) -> SSAValue:
     return value if value.type == type_ else rewriter.op(arith.TruncFOp, (value,), type_)
+
+
+def _ldexp(op: Operation, context: _Legalization) -> OpRewriter | None:
+    writer = context.writer(op, op.results[0].type)
+    writer.replace(formulas.ldexp(*map(writer.lanes, op.operands)).value)
+    return writer
 
 
 def _multiply_add(op: Operation, context: _Legalization) -> OpRewriter | None:
@@ -543,6 +550,7 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     ((*TARGETS, UPSTREAM), (*_BITCASTS, arith.ExtUIOp, LANE_FORMS[arith.ExtUIOp]), _truncate_to_small),
     # The languages of the C family have functions for divisions, which the ranges of indices often make operators.
     ((*_LLVM, UPSTREAM), DIVISIONS, _division),
+    ((UPSTREAM,), (LdexpOp,), _ldexp),
     ((*TARGETS, UPSTREAM), (math.IPowIOp,), _integer_power),
     (TARGETS, (arith.AddUIExtendedOp,), _add_extended),
     (_C_FAMILY, (arith.MulSIExtendedOp, arith.MulUIExtendedOp), _multiply_extended),

@@ -108,14 +108,25 @@ def _rounder(format_: Format) -> float:
 def _scaled(p: Lanes, n: Lanes, shifted: Lanes) -> Lanes:
     """p * 2^n, where `shifted` is n + rounder. Where there is no instruction for it, the halves of n + 2 * bias are the
     exponents of two factors, with their biases."""
-    if p.writer.has_ldexp:
-        return p.ldexp(n)
+    return p.ldexp(n) if p.writer.has_ldexp else _by_halves(p, shifted)
+
+
+def _by_halves(p: Lanes, shifted: Lanes) -> Lanes:
     format_ = p.writer.format
     bits = shifted.bits
     half = bits >> 1
     first = (half << format_.mantissa_bits).numbers
     second = ((bits - half) << format_.mantissa_bits).numbers
     return p * first * second
+
+
+def ldexp(x: Lanes, n: Lanes) -> Lanes:
+    """x * 2^n by products with powers of two. Each of two steps takes up to twice the bias; an n beyond both gives 0
+    or an infinity."""
+    for _ in range(2):
+        part = n.at_least(-2.0 * x.writer.format.bias + 2.0).at_most(2.0 * x.writer.format.bias)
+        x, n = _by_halves(x, part + _rounder(x.writer.format)), n - part
+    return x
 
 
 def reduced(x: Lanes, rounder: float) -> tuple[Lanes, Lanes, Lanes]:

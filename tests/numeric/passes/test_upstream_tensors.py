@@ -238,7 +238,7 @@ REFUSED_CALLS = {
         "(%p: index) -> tensor<?xf32>",
         "tensor.splat %c[%p] : tensor<?xf32>",
         (-1,),
-        "p must be at least 0, got -1",
+        "expected an extent of at least 0, got y_d0 = p = -1",
     ),
 }
 

@@ -16,7 +16,7 @@ from weft.driver.programs import context
 from weft.driver.universe import PASSES, load
 
 PAGE = Path(__file__).parents[3] / "docs" / "passes.md"
-NEEDED = {"func": "main", "level": "low", "params": "none.npz", "target": "llvm"}
+NEEDED = {"func": "main", "level": "low", "params": "none.npz", "shapes": "x=4", "target": "llvm"}
 """An option that must be given -> what this test gives."""
 
 

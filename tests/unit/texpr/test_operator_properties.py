@@ -79,7 +79,7 @@ def test_neutral_elements_keep_all_bits(name: str) -> None:
 def test_elementwise_operators_read_at_the_index_of_the_result(name: str) -> None:
     operator = OPERATOR_OF[name]
     assert not {"axis", "axes", "shape", "newshape"} & operator.SIGNATURE.parameters.keys()
-    given = {"cast": {"dtype": "int8"}, "clip": {"a_min": 0.5}}.get(name, {})
+    given = {"bitcast": {"dtype": "int32"}, "cast": {"dtype": "int8"}, "clip": {"a_min": 0.5}}.get(name, {})
     for dtype in VALUES:
         of = ((2, 3, 4), dtype)
         operands = [((2, 3, 4), "bool") if name == "where" and not at else of for at in range(len(operator.ROLES))]
