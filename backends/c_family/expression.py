@@ -147,11 +147,10 @@ _ROUNDS_TO_INFINITY: Final = 2.0**128 - 2.0**103
 
 
 def float_text(value: float, element: str) -> str:
-    """A literal of `f32` or `f64`."""
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
+    """A literal of `f32` or `f64`. The macros are of `float`, which OpenCL's overloaded functions distinguish."""
+    if not math.isfinite(value):
+        text = "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        return text if element == "f32" else f"((double)({text}))"
     if element == "f64":
         return repr(float(value))
     target = struct.pack("<f", value)
