@@ -321,7 +321,15 @@ def element_of_name(name: str) -> tuple[str, int] | None:
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether no term of an extent is negative if the `names` in it are not, by default those of extents."""
+    """Whether no term of an extent is negative if the `names` in it are not, by default those of extents. Not proved of
+    extents whose cases have too many factors."""
+    try:
+        return _is_not_negative(extent, names)
+    except ShapeError:
+        return False
+
+
+def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool:
     if isinstance(extent, int):
         return extent >= 0
     if all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms):
@@ -333,7 +341,7 @@ def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -
             case (ExtentOperation(kind="min" | "max" as kind) as atom,):
                 # A maximum is at least each of its operands, a minimum is one of them.
                 rests = (
-                    is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
+                    _is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
                     for side in (atom.left, atom.right)
                 )
                 return any(rests) if (kind == "max") == (factor > 0) else all(rests)

@@ -18,7 +18,7 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_widen_floats import PRODUCTS, erase_dead_operators, insert_after
+from weft.passes.graph.graph_widen_floats import OF_FLOAT32, PRODUCTS, erase_dead_operators, insert_after
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.support.cpu_instructions import has_bf16_products
 from weft.support.precision import Precision, check_precision, parse_precision
@@ -32,12 +32,14 @@ _FACTORS: Final = {**dict.fromkeys((*PRODUCTS, "conv2d"), 2), "attention": 3}
 _WIDE: Final = "float32"
 
 
-def set_precision(function: FuncOp, precision: Precision, target: Target) -> int:
-    """Let the products of a graph function take factors of a precision, in place; returns their number."""
+def set_precision(function: FuncOp, precision: Precision, target: Target, *, keeps_float32: bool = False) -> int:
+    """Let the products of a graph function take factors of a precision, in place; returns their number. Those that the
+    model computes in float32 (`graph-widen-floats`) may be kept."""
     if precision is Precision.F32:
         return 0
     narrowing = _Narrowing(precision, target)
-    count = sum(narrowing.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
+    operators = [op for op in function.walk() if isinstance(op, Operator)]
+    count = sum(narrowing.apply(op) for op in operators if not (keeps_float32 and OF_FLOAT32 in op.attributes))
     erase_dead_operators(function)
     return count
 
@@ -139,6 +141,7 @@ class GraphPrecisionPass(ModulePass):
     | `f32` | unchanged |
     | none | `bf16` for functions with tensors of bf16 on CPUs with instructions for products of bf16, else unchanged |
 
+    Without a precision, products of float32 of a function that has tensors of bf16 too stay (`graph-widen-floats`).
     All other operators keep their types: sums, softmax and norms are in float32. Casts are placed where a value is
     computed, before its views, so that they are fused into the kernel that computes it, which stores 16 bits.
     Convolutions and attention change if the CPU multiplies pairs of bf16; convolutions further require constant kernels
@@ -187,4 +190,4 @@ class GraphPrecisionPass(ModulePass):
             if precision is None and has_bf16_products(target) and is_bf16_model(function):
                 precision = Precision.BF16
             if precision is not None:
-                set_precision(function, precision, target)
+                set_precision(function, precision, target, keeps_float32=wanted is None)

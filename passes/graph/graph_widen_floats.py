@@ -7,7 +7,18 @@ from math import prod
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, ModuleOp, StringAttr, TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    bf16,
+    f16,
+    f32,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -37,6 +48,10 @@ _JUMPS: Final = (
 values."""
 PRODUCTS: Final = ("matmul", "batch_matmul", "dense")
 """Products of matrices, which take operands of different types."""
+MULTIPLYING: Final = (*PRODUCTS, "conv2d", "attention")
+"""Operators that `graph-precision` may let multiply fewer bits."""
+OF_FLOAT32: Final = "of_float32"
+"""Attribute of those that multiply float32 in a function with floats of 16 bits: they keep their precision."""
 
 
 def is_narrow(value: SSAValue) -> bool:
@@ -47,11 +62,20 @@ def is_narrow(value: SSAValue) -> bool:
 def widen_floats(function: FuncOp) -> int:
     """Let the operators of a graph function that compute on floats of 16 bits compute in float32, in place; returns
     their number."""
+    _mark_products_of_float32(function)
     widening = _Widening()
     count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
     if count:
         erase_dead_operators(function)
     return count
+
+
+def _mark_products_of_float32(function: FuncOp) -> None:
+    operators = [op for op in function.walk() if isinstance(op, Operator)]
+    if any(is_narrow(value) for op in operators for value in (*op.operands, *op.results)):
+        for op in operators:
+            if name_of(op) in MULTIPLYING and not any(map(is_narrow, op.operands)):
+                op.attributes[OF_FLOAT32] = UnitAttr()
 
 
 def erase_dead_operators(function: FuncOp) -> None:

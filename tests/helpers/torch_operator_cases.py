@@ -747,7 +747,8 @@ def matrices(*shape: int) -> Any:
 
 
 def positive_definite() -> Any:
-    return torch.linalg.cholesky(matrices(2, 4, 4) @ matrices(2, 4, 4).mT + 9 * torch.eye(4, dtype=F64))
+    found = matrices(2, 4, 4)
+    return torch.linalg.cholesky(found @ found.mT + 9 * torch.eye(4, dtype=F64))
 
 
 case("linalg_lu_factor_ex linalg_lu", lambda: [call(matrices(2, 3, 5)), call(matrices(5, 3)), call(matrices(4, 4))])

@@ -145,3 +145,19 @@ def test_precisions_that_cannot_be_given() -> None:
         weft.build(module_of(layer, (19, 40)), target="llvm -mcpu=x86-64", precision="f16")
     with pytest.raises(weft.CompileError, match="precision bf16 is that of products of graphs"):
         weft.build("func.func @f(%A: memref<4xf32>) { func.return }", precision="bf16")
+
+
+def test_products_of_float32_beside_those_of_bf16_keep_their_precision() -> None:
+    """A model may compute positions or a last layer in float32."""
+    bb = G.BlockBuilder()
+    x, y = G.var("x", (4, 64), "float32"), G.var("y", (4, 64), "bfloat16")
+    weights = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
+    with bb.function("main", [x, y]):
+        exact = G.matmul(x, G.const(weights))
+        rounded = G.cast(G.matmul(y, G.cast(G.const(weights), dtype="bfloat16")), dtype="float32")
+        bb.emit_func_output([exact, rounded])
+    data = np.random.default_rng(1).standard_normal((4, 64)).astype(np.float32)
+    narrow = (data.view(np.uint32) >> 16).astype(np.uint16)
+    exact, rounded = weft.build(bb.get(), target="llvm")["main"](data, narrow)
+    np.testing.assert_allclose(exact, data @ weights, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(rounded, data @ weights, atol=0.3)
