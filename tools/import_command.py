@@ -53,7 +53,7 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _output_of(source: Path) -> Path:
-    """The file that a model, or a folder with one, is written to: beside it."""
+    """The file that a model, or a folder with one, is written to: next to it."""
     if not source.is_dir():
         return source.with_suffix(".mlir")
     folder = source.resolve()
