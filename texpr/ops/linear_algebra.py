@@ -14,8 +14,10 @@ from weft.texpr import math
 from weft.texpr.expr import Expr, bits, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import compute, constant, floating, integral, one_dtype, shaped
+from weft.texpr.ops.elementwise import abs as absolute
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.rearrangements import swapaxes
+from weft.texpr.ops.reductions import sum as total
 from weft.texpr.shapes import Extent, agree, is_same, shape_text
 from weft.texpr.tensor import Tensor
 
@@ -61,6 +63,32 @@ def _copy(code: Statements, at: Sequence[Expr], source: Tensor, result: Written)
 
 def _finished(tensor: Tensor, dtype: str, name: str) -> Tensor:
     return tensor if tensor.dtype == dtype else converted(tensor, dtype, name=name)
+
+
+def _balanced(source: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
+    """Matrices of float64 times powers of two, so that squares of their elements neither overflow nor vanish, and the
+    inverse of these powers; None for 1. Those of float32 are computed in float64."""
+    if source.dtype != "float64":
+        return source, None
+    sizes = total(absolute(source, name=f"{name}_sizes"), (-2, -1), name=f"{name}_size")
+
+    def power(sign: float) -> Tensor:
+        def of(*i: Expr) -> Expr:
+            small = math.select(
+                sizes(*i) < 2.0**-500, constant(2.0 ** (600 * sign), "float64"), constant(1.0, "float64")
+            )
+            return math.select(sizes(*i) > 2.0**500, constant(2.0 ** (-600 * sign), "float64"), small)
+
+        return compute(source.shape[:-2], of, f"{name}_power" if sign > 0 else f"{name}_inverse")
+
+    factor = power(1.0)
+    return compute(source.shape, lambda *i: source(*i) * factor(*i[:-2]), f"{name}_balanced"), power(-1.0)
+
+
+def _scaled_back(values: Tensor, inverse: Tensor | None, name: str) -> Tensor:
+    if inverse is None:
+        return values
+    return compute(values.shape, lambda *i: values(*i) * inverse(*i[:-1]), f"{name}_scaled_back")
 
 
 def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
@@ -403,7 +431,7 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
     Dtypes: float32, float64.
     Equals: `np.linalg.eigh(data)`.
     """
-    source = _square(data, "eigh: data")
+    source, inverse = _balanced(_square(data, "eigh: data"), name)
     batch, size, dtype = source.shape[:-2], source.shape[-1], source.dtype
 
     def write(
@@ -439,7 +467,7 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
         Result(batch, "int64", f"{name}_place"),
     ]
     values, vectors, *_ = extern(batch, results, [source], write, name)
-    return _finished(values, dtype, name), _finished(vectors, dtype, f"{name}_vectors")
+    return _finished(_scaled_back(values, inverse, name), dtype, name), _finished(vectors, dtype, f"{name}_vectors")
 
 
 def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tuple[Tensor, Tensor, Tensor]:
@@ -461,6 +489,7 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
     if full_matrices and not isinstance(rows, int):
         raise error(f"svd: full_matrices needs a number of rows, {source.name} has {rows}")
     width = rows if full_matrices and isinstance(rows, int) else None
+    source, inverse = _balanced(source, name)
     batch, dtype, wide = source.shape[:-2], source.dtype, "float64"
 
     def write(
@@ -517,4 +546,4 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
 
     u = compute(basis.shape, left, f"{name}_u")
     v = compute((*batch, columns, columns), lambda *i: right(*i[:-2], i[-1], i[-2]).astype(dtype), f"{name}_v")
-    return u, _finished(values, dtype, f"{name}_values"), v
+    return u, _finished(_scaled_back(values, inverse, name), dtype, f"{name}_values"), v

@@ -120,3 +120,23 @@ def test_zero_and_repeated_singular_values() -> None:
     a = torch.stack([torch.zeros(3, 3), torch.eye(3), torch.ones(3, 3)])
     for one, other in zip(weft.compile(Model(), (a,))(a), Model()(a), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_squares_of_elements_do_not_overflow(size: float) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 4, 3, dtype=torch.float64) * size
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            square = x[:, :3] + x[:, :3].mT
+            return (*torch.linalg.svd(x, full_matrices=False), torch.linalg.eigh(square)[0])
+
+    left, values, right, eigenvalues = weft.compile(Model(), (x,))(x)
+    square = x[:, :3] + x[:, :3].mT
+    for found, expected in (
+        (values, torch.linalg.svdvals(x)),
+        ((left * values[..., None, :]) @ right, x),
+        (eigenvalues, torch.linalg.eigvalsh(square)),
+    ):
+        torch.testing.assert_close(found / size, expected / size, rtol=1e-12, atol=1e-12)
