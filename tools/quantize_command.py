@@ -54,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", required=True, help="the text; weights go to FILE.safetensors"
     )
     parser.add_argument(
-        "--weights", choices=("int4", "int8"), default="int4", help="the type of weights (default int4)"
+        "--weights",
+        choices=("int4", "int8"),
+        help="the type of weights (default int4, and int8 with --activations)",
     )
     parser.add_argument(
         "--group",
@@ -97,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     module = parse_file(arguments.file, stated_shapes(arguments))
     quantized = quantize(
         module,
-        arguments.weights,
+        arguments.weights or ("int8" if arguments.activations == "int8" else "int4"),
         arguments.group,
         not arguments.zero_points,
         scales=arguments.scales,
