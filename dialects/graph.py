@@ -671,7 +671,7 @@ class ObserveOp(IRDLOperation):
 
     ```mlir
     %o = graph.observe %x as "conv1" : tensor<4xf32>
-    %o = graph.observe %x as "conv1" in [-0.5, 2.0] : tensor<4xf32>
+    %p = graph.observe %x as "conv1" in [-0.5, 2.0] : tensor<4xf32>
     ```
     `range` holds the least and the greatest number that the integers represent, once calibration has found them.
     """
