@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     ModuleOp,
     StringAttr,
     TensorType,
@@ -13,9 +15,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.dialects.graph import DIALECT, PRECONDITIONS, CallTirOp, MakeTupleOp, preconditions_of
+from weft.dialects.graph import DIALECT, PRECONDITIONS, CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, preconditions_of
 from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import (
     Extent,
@@ -88,6 +90,23 @@ def _calls_of(op: Operation) -> Iterator[tuple[Operation, str]]:
 def holds_graph_ops(function: FuncOp) -> bool:
     """Whether ops of the graph dialect stand in a function."""
     return any(inner.dialect_name() == DIALECT for block in function.body.blocks for inner in block.ops)
+
+
+def inline_dataflow(function: FuncOp) -> None:
+    """Move what dataflow regions hold to where they stand: order is fixed from here on. Constants of arith that are
+    tensors become those of graphs."""
+    for op in list(function.walk()):
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
+            constant = ConstantOp(op.value)
+            constant.location = op.location
+            Rewriter.replace_op(op, constant)
+    for op in list(function.body.block.ops):
+        if isinstance(op, DataflowOp):
+            output = op.output
+            values = list(output.values)
+            Rewriter.erase_op(output)
+            Rewriter.inline_block(op.body.block, InsertPoint.before(op))
+            Rewriter.replace_op(op, [], values)
 
 
 def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:

@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.dialects.graph import ConstantOp, DataflowOp, ObserveOp, OutputOp
-from weft.passes.graph.functions import graph_functions
+from weft.dialects.graph import ConstantOp, ObserveOp
+from weft.passes.graph.functions import graph_functions, inline_dataflow
 from weft.passes.graph.graph_fuse import Patterns, groups_in
 from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import dtype_of, name_of, type_of
@@ -193,16 +193,6 @@ def _observe(value: SSAValue, label: str) -> None:
     else:
         Rewriter.insert_op(op, InsertPoint.at_start(owner))
     value.replace_uses_with_if(op.result, lambda use: not isinstance(use.operation, ReturnOp | ObserveOp))
-
-
-def inline_dataflow(function: FuncOp) -> None:
-    """Move the ops of dataflow regions into the body of their function."""
-    for region in [op for op in function.walk() if isinstance(op, DataflowOp)]:
-        for op in list(region.body.block.ops):
-            if not isinstance(op, OutputOp):
-                op.detach()
-                Rewriter.insert_op(op, InsertPoint.before(region))
-        Rewriter.replace_op(region, [], list(region.output.operands))
 
 
 @dataclass(frozen=True)

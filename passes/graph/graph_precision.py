@@ -18,7 +18,7 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_widen_floats import OF_FLOAT32, PRODUCTS, erase_dead_operators, insert_after
+from weft.passes.graph.graph_widen_floats import FACTORS, OF_FLOAT32, PRODUCTS, erase_dead_operators, insert_after
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.support.cpu_instructions import has_bf16_products
 from weft.support.precision import Precision, check_precision, parse_precision
@@ -27,8 +27,6 @@ from weft.texpr.graph_operators import Operator
 
 _TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
 _EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
-_FACTORS: Final = {**dict.fromkeys((*PRODUCTS, "conv2d"), 2), "attention": 3}
-"""Operators that multiply -> the number of their first operands that are factors."""
 _WIDE: Final = "float32"
 
 
@@ -55,7 +53,7 @@ class _Narrowing:
 
     def apply(self, op: Operator) -> bool:
         """Replace an operator that multiplies; returns whether that was done."""
-        count = _FACTORS.get(name_of(op), 0)
+        count = FACTORS.get(name_of(op), 0)
         if not count or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op):
             return False
         operands = list(op.operands)

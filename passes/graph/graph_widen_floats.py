@@ -48,8 +48,9 @@ _JUMPS: Final = (
 values."""
 PRODUCTS: Final = ("matmul", "batch_matmul", "dense")
 """Products of matrices, which take operands of different types."""
-MULTIPLYING: Final = (*PRODUCTS, "conv2d", "attention")
-"""Operators that `graph-precision` may let multiply fewer bits."""
+FACTORS: Final = {**dict.fromkeys((*PRODUCTS, "conv2d"), 2), "attention": 3}
+"""Operators that `graph-precision` may let multiply fewer bits -> the number of their first operands that are
+factors."""
 OF_FLOAT32: Final = "of_float32"
 """Attribute of those that multiply float32 in a function with floats of 16 bits: they keep their precision."""
 
@@ -74,7 +75,7 @@ def _mark_products_of_float32(function: FuncOp) -> None:
     operators = [op for op in function.walk() if isinstance(op, Operator)]
     if any(is_narrow(value) for op in operators for value in (*op.operands, *op.results)):
         for op in operators:
-            if name_of(op) in MULTIPLYING and not any(map(is_narrow, op.operands)):
+            if name_of(op) in FACTORS and not any(map(is_narrow, op.operands)):
                 op.attributes[OF_FLOAT32] = UnitAttr()
 
 

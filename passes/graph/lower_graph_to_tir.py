@@ -12,7 +12,6 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FunctionType,
     IndexType,
@@ -40,7 +39,6 @@ from weft.dialects.graph import (
     CallDpsOp,
     CallTirOp,
     ConstantOp,
-    DataflowOp,
     MakeTupleOp,
     MatchShapeOp,
     TupleGetOp,
@@ -79,7 +77,7 @@ from weft.dialects.tir_kinds import (
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
-from weft.passes.graph.functions import graph_functions, shape_at
+from weft.passes.graph.functions import graph_functions, inline_dataflow, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
 from weft.passes.graph.views import Views
 from weft.passes.index_ops import (
@@ -152,23 +150,6 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
         for _, parameter in lowering.results:
             accesses[cast("BlockArgument", parameter).index] = AccessMode.WRITE
         function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
-
-
-def inline_dataflow(function: FuncOp) -> None:
-    """Move what dataflow regions hold to where they stand: order is fixed from here on. Constants of arith that are
-    tensors become those of graphs."""
-    for op in list(function.walk()):
-        if isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
-            constant = ConstantOp(op.value)
-            constant.location = op.location
-            Rewriter.replace_op(op, constant)
-    for op in list(function.body.block.ops):
-        if isinstance(op, DataflowOp):
-            output = op.output
-            values = list(output.values)
-            Rewriter.erase_op(output)
-            Rewriter.inline_block(op.body.block, InsertPoint.before(op))
-            Rewriter.replace_op(op, [], values)
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:

@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, child_towards, function_of, is_plain, loops_around
-from weft.dialects.integer_arith import known_number
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.traversal import operations_in
@@ -270,7 +270,7 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) 
             set_access(op, buffer, [op.indices[at] for at in kept])
         elif isinstance(op, AssumeShapeOp):
             Rewriter.replace_op(op, AssumeShapeOp(buffer, dynamic))
-        elif isinstance(op, memref.DimOp) and op.result != extent and (at := _dimension(op)) in alone:
+        elif isinstance(op, memref.DimOp) and op.result != extent and (at := constant_integer(op.index)) in alone:
             op.operands[1] = constant_before(kept.index(at), op)
     if isinstance(buffer, OpResult):
         new = memref.AllocOp(dynamic, (), type_, cast("memref.AllocOp", buffer.op).alignment)
@@ -375,12 +375,7 @@ def _pairs_of_buffers(function: FuncOp) -> Iterator[_Found]:
 
 def _tells_extents(use: Use) -> bool:
     op = use.operation
-    return isinstance(op, AssumeShapeOp) or (isinstance(op, memref.DimOp) and _dimension(op) is not None)
-
-
-def _dimension(op: memref.DimOp) -> int | None:
-    number = known_number(op.index)
-    return None if number is None else int(number)
+    return isinstance(op, AssumeShapeOp) or (isinstance(op, memref.DimOp) and constant_integer(op.index) is not None)
 
 
 def _indexing(use: Use, at: int) -> _Pair | None:
@@ -403,7 +398,7 @@ def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
         for at, value in zip(dynamic_extents(buffer.type), op.operands[first:], strict=False):
             found[at] = value
     for use in buffer.uses:
-        if isinstance(use.operation, memref.DimOp) and (at := _dimension(use.operation)) is not None:
+        if isinstance(use.operation, memref.DimOp) and (at := constant_integer(use.operation.index)) is not None:
             found[at] = use.operation.result if found[at] in (None, use.operation.result) else None
     return found
 

@@ -10,9 +10,9 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.graph import FUSED
 from weft.graph import bind_params
+from weft.passes.graph.functions import inline_dataflow
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
-from weft.passes.graph.lower_graph_to_tir import inline_dataflow
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
