@@ -127,6 +127,7 @@ def bind_arguments(
             if spec.symbol:
                 # It gives the extent its value, or agrees with the array that did.
                 if number < 0 and spec.symbol in signature.extent_symbols:
+                    _check_stated(signature, spec.symbol, number)
                     raise fail(ValueError, f"an extent of at least 0 ({_uses(signature, spec.symbol)})", number)
                 extent, giver = symbols.setdefault(spec.symbol, (number, f"'{spec.name}'"))
                 if extent != number:
@@ -147,6 +148,7 @@ def bind_arguments(
         if position in arrays:
             number = int(arrays[position].flat[element])
             if number < 0 and symbol in signature.extent_symbols:
+                _check_stated(signature, symbol, number)
                 place = _source(signature, symbol).removesuffix(f"'{signature.args[position].name}'")
                 expected = f"an extent of at least 0 ({_uses(signature, symbol)})"
                 expected += f" as {place.removesuffix(' of ')}" if place else ""
@@ -446,6 +448,14 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
         if all(name in values for name in fact.names) and not fact.holds(values):
             sources = {name: _source(signature, name) for name in fact.names if name in symbols}
             raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
+
+
+def _check_stated(signature: Signature, symbol: str, value: int) -> None:
+    """Check the preconditions of `symbol` alone that state a reason, which says more than that no extent is below 0."""
+    for fact in signature.facts:
+        if fact.names == (symbol,) and fact.reason and not fact.holds({symbol: value}):
+            problem = fact.problem({symbol: value}, {symbol: _source(signature, symbol)})
+            raise ValueError(f"{signature.name}: {problem}: {signature}")
 
 
 def _uses(signature: Signature, symbol: str) -> str:
