@@ -69,7 +69,7 @@ planted-bugs: setup types
 
 # Tests that depend on the host's CPU: they choose for it, or compile for it. Code runs where this machine can run it.
 CPU_TESTS := $(foreach name,contraction_tiles convolution_tiles default_contractions default_convolutions default_schedules \
-    dot_products elementary_expressions elementary_functions export exported_programs foreign_code lane_reductions \
+    dot_products elementary_expressions elementary_functions export exported_programs foreign_code lane_masks lane_reductions \
     llvm_compile llvm_kernels llvm_ops other_cpus runtime_call runtime_library target,$(wildcard tests/*/*/test_$(name).py))
 HOST_CPUS := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2 haswell znver4)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
+from weft.backends.llvm.lane_masks import emit_lane_mask
 from weft.backends.llvm.types import scalar_text, value_type, vector_text
 from weft.backends.low_modules import predicate
 from weft.dialects.integer_arith import known_number
@@ -219,6 +220,8 @@ def _portable_ldexp(emitter: FunctionEmitter, type_: ValueType, p: str, n: str) 
 
 
 def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> str:
+    if (mask := emit_lane_mask(emitter, op)) is not None:
+        return mask
     lhs, rhs = emitter.texts(op)
     return f"icmp {predicate(op)} {emitter.type_of(op.operands[0], op).text} {lhs}, {rhs}"
 

@@ -1,0 +1,110 @@
+"""Masks of lanes up to a bound, made by scalar instructions.
+
+A compare of consecutive indices with a bound is true in the first lanes, or in the last. LLVM compares vectors of
+64-bit integers, which for 16 lanes are two registers: two broadcasts, two sums, two compares and an unpacking. With
+mask registers (AVX-512) the number of lanes is a difference, and the mask the bits below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, VectorType
+
+from weft.backends.low_modules import predicate
+from weft.dialects.integer_arith import known_number
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, SSAValue
+
+    from weft.backends.llvm.emitter import FunctionEmitter
+
+_LANES: Final = (16, 32)
+"""Vectors of indices that take two registers or four. The compare of one register costs no more than the scalars."""
+_SWAPPED: Final = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle"}
+
+
+@dataclass(frozen=True)
+class _Progression:
+    """Lane `l` is `base + first + step * l`; `base` is the text of a scalar, `step` a power of two."""
+
+    base: str
+    first: int
+    step: int
+
+
+def emit_lane_mask(emitter: FunctionEmitter, op: Operation) -> str | None:
+    """The mask of a compare of indices in an arithmetic progression with one bound, as an LLVM expression. None for
+    other compares, and for a target without mask registers."""
+    type_ = op.operands[0].type
+    if not isinstance(type_, VectorType) or not isinstance(type_.element_type, IndexType):
+        return None
+    relation, lanes = predicate(op), type_.get_shape()[0]
+    if relation not in _SWAPPED or lanes not in _LANES or not emitter.module.target.has_feature("avx512f"):
+        return None
+    indices, limit = op.operands
+    progression, bound = _progression(emitter, indices), _splat(emitter, limit)
+    if progression is None or bound is None:
+        relation = _SWAPPED[relation]
+        progression, bound = _progression(emitter, limit), _splat(emitter, indices)
+    if progression is None or bound is None:
+        return None
+    count = _lanes_below(emitter, progression, bound, lanes, relation in ("sle", "sgt"))
+    bits = emitter.emit(f"shl i64 -1, {count}")
+    if relation in ("slt", "sle"):
+        bits = emitter.emit(f"xor i64 {bits}, -1")
+    return f"bitcast i{lanes} {emitter.emit(f'trunc i64 {bits} to i{lanes}')} to <{lanes} x i1>"
+
+
+def _lanes_below(emitter: FunctionEmitter, indices: _Progression, bound: str, lanes: int, inclusive: bool) -> str:
+    """The number of lanes whose index is less than `bound`, or at most `bound` if `inclusive`. The difference is exact
+    as an unsigned number if the first index is below the bound."""
+    lowest = indices.base
+    if indices.first:
+        lowest = (
+            str(int(lowest) + indices.first) if lowest.isdigit() else emitter.emit(f"add i64 {lowest}, {indices.first}")
+        )
+    some = emitter.emit(f"icmp {'sge' if inclusive else 'sgt'} i64 {bound}, {lowest}")
+    reach = lanes * indices.step - inclusive
+    count = emitter.emit(f"call i64 @llvm.umin.i64(i64 {emitter.emit(f'sub i64 {bound}, {lowest}')}, i64 {reach})")
+    if indices.step > 1:
+        if not inclusive:
+            count = emitter.emit(f"add i64 {count}, {indices.step - 1}")
+        count = emitter.emit(f"lshr i64 {count}, {indices.step.bit_length() - 1}")
+    if inclusive:
+        count = emitter.emit(f"add i64 {count}, 1")
+    return emitter.emit(f"select i1 {some}, i64 {count}, i64 0")
+
+
+def _progression(emitter: FunctionEmitter, value: SSAValue) -> _Progression | None:
+    if (steps := _constant_steps(value)) is not None:
+        return _Progression("0", *steps)
+    if isinstance(value.owner, arith.AddiOp):
+        for indices, base in (value.owner.operands, reversed(value.owner.operands)):
+            if (steps := _constant_steps(indices)) is not None and (text := _splat(emitter, base)) is not None:
+                return _Progression(text, *steps)
+    return None
+
+
+def _constant_steps(value: SSAValue) -> tuple[int, int] | None:
+    """The first number and the difference of a constant vector of numbers that grow by a power of two."""
+    constant = value.owner
+    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, DenseIntOrFPElementsAttr):
+        return None
+    if constant.value.is_splat():
+        return None
+    numbers = [int(number) for number in constant.value.get_values()]
+    first, step = numbers[0], numbers[1] - numbers[0]
+    grows = step > 0 and step.bit_count() == 1 and numbers == list(range(first, first + step * len(numbers), step))
+    return (first, step) if grows else None
+
+
+def _splat(emitter: FunctionEmitter, value: SSAValue) -> str | None:
+    """The text of the number that every lane has."""
+    if isinstance(value.owner, vector.BroadcastOp):
+        source = value.owner.operands[0]
+        return None if isinstance(source.type, VectorType) else emitter.text(source)
+    number = known_number(value)
+    return None if number is None else str(int(number))
