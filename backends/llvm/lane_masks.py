@@ -8,7 +8,7 @@ mask registers (AVX-512) the number of lanes is a difference, and the mask the b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, VectorType
@@ -95,7 +95,7 @@ def _constant_steps(value: SSAValue) -> tuple[int, int] | None:
         return None
     if constant.value.is_splat():
         return None
-    numbers = [int(number) for number in constant.value.get_values()]
+    numbers = cast("list[int]", list(constant.value.get_values()))
     first, step = numbers[0], numbers[1] - numbers[0]
     grows = step > 0 and step.bit_count() == 1 and numbers == list(range(first, first + step * len(numbers), step))
     return (first, step) if grows else None
