@@ -27,6 +27,7 @@ from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
 from weft.analysis.structure import child_blocks, function_of, is_plain, why_not_plain
 from weft.autoschedule.contraction import few_rows
+from weft.autoschedule.nests import short_rows
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of
@@ -36,16 +37,18 @@ from weft.passes.tir.nest import buffer_functions
 from weft.plans.roles import ExtentBound
 from weft.support.errors import InternalError
 from weft.support.names import free_name
+from weft.support.target import Target
 
 _PRIVATE: Final = StringAttr("private")
 
 
-def add_kernel_versions(module: ModuleOp, skipped: Callable[[], Collection[str]]) -> None:
-    """Let calls of the kernels of a module choose a version for few iterations of a loop if its default schedule
-    differs from that for many, except of kernels whose names `skipped` returns. It is called if there are others."""
+def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> None:
+    """Let calls of the kernels of a module choose a version for few iterations of a loop if its default schedule for
+    `target` differs from that for many, except of kernels whose names `skipped` returns. It is called if there are
+    others."""
     names = named_ops(module)
     calls = _calls_of_kernels(module, names)
-    found = {name: _bound_of(function) for name in calls if isinstance(function := names[name], FuncOp)}
+    found = {name: _bound_of(function, target) for name in calls if isinstance(function := names[name], FuncOp)}
     bounds = {name: bound for name, bound in found.items() if bound is not None}
     skip = skipped() if bounds else ()
     for name, bound in bounds.items():
@@ -71,13 +74,14 @@ def _calls_of_kernels(module: ModuleOp, names: Mapping[str, Operation]) -> dict[
     return {name: found for name, found in calls.items() if name in kernels - otherwise}
 
 
-def _bound_of(function: FuncOp) -> ExtentBound | None:
-    """The number of iterations up to which a plain function gets a version, by the first block that has one; None for
-    functions of static extents."""
+def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
+    """The number of iterations up to which a plain function gets a version: that of the first product that has one,
+    else of the first rows. None for functions of static extents."""
     if not dynamic_extents_of(function) or why_not_plain(function) is not None:
         return None
-    for block in child_blocks(function):
-        bound = few_rows(pattern_of(block)) if is_plain(block) else None
+    blocks = [block for block in child_blocks(function) if is_plain(block)]
+    rules = (lambda block: few_rows(pattern_of(block)), lambda block: short_rows(block, target))
+    for bound in (rule(block) for rule in rules for block in blocks):
         if bound is not None and _place(bound) is not None:
             return bound
     return None

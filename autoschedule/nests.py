@@ -12,6 +12,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, why_in_order
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import range_of
 from weft.analysis.structure import buffers_read, buffers_written, child_blocks, consumers_of, is_plain, scope_of
 from weft.autoschedule.executor import RowMember, execute, execute_rows, planned
 from weft.autoschedule.rules import (
@@ -34,6 +35,7 @@ from weft.dialects.traversal import operations_in
 from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
+from weft.plans.roles import ExtentBound
 from weft.plans.tile_plan import Loop, Prefetch, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -55,7 +57,7 @@ def leading(pattern: BlockPattern) -> int:
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int) -> int | None:
-    """What nests move of a row of the `shared` iterators, each buffer once; None where rows are of unknown length."""
+    """What nests move of a row of the `shared` iterators at most, each buffer once; None if rows have no bound."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -82,7 +84,7 @@ def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
 
 def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand) -> int | None:
     """What a nest moves of a buffer in a row, at most; None when that is not known."""
-    elements = product(pattern.extent_of(v) for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0)
+    elements = product(pattern.most_of(v) for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0)
     return None if elements is None else elements * bytes_of(operand.element_type)
 
 
@@ -593,6 +595,39 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     return True
 
 
+def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
+    """The length up to which rows of one symbolic extent, that the nests from `first` on share, have another schedule:
+    a nest computes several rows before the next one does. None if the length does not decide that."""
+    patterns, shared = nests_over_rows(first, lambda pattern: _rows(pattern, target))
+    if not _computes_ahead(patterns, shared):
+        return None
+    lengths = {
+        Index.of(extent): extent
+        for pattern in patterns
+        for v, extent in zip(iterators_of(pattern)[shared:], pattern.block.extents[shared:], strict=True)
+        if pattern.most_of(v) is None and not isinstance(extent, int)
+    }
+    if len(lengths) != 1:
+        return None
+    ((length, extent),) = lengths.items()
+    bytes_of_element: dict[SSAValue, int] = {}
+    others: dict[SSAValue, int] = {}
+    for pattern in patterns:
+        inner = iterators_of(pattern)[shared:]
+        for operand in (*pattern.reads, *pattern.writes):
+            moving = [v for v in inner if operand.stride_of(v) != 0]
+            known = [most for v in moving if (most := pattern.most_of(v)) is not None]
+            if len(moving) > len(known) + 1:
+                return None
+            sizes = others if len(moving) == len(known) else bytes_of_element
+            size = prod(known) * bytes_of(operand.element_type)
+            sizes[operand.buffer] = max(size, sizes.get(operand.buffer, 0))
+    room = _bytes_of_rows_ahead(target) // fitted.ROWS_AT_A_TIME - sum(others.values())
+    most = room // sum(bytes_of_element.values())
+    least = length.range(range_of)[0]
+    return ExtentBound(extent, most) if most > 0 and (least is None or least <= most) else None
+
+
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
     """The longest run of nests from a block on that share rows, and how many loops these are. `rows` says how many
     outer loops of a nest may be rows."""
@@ -658,17 +693,27 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
     """How many rows each nest computes before the next one does: as many as stay in the first cache with all that is
     `moved` of them, in bytes, and leave something to do for each thread. One where no nest over elements comes after a
     reduction of them."""
-    over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
-    if moved is None or not any(pattern.is_reduction for pattern in over_elements[:-1]):
+    if moved is None or not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
-    part = fitted.L1_OF_ROWS_AHEAD if target.processor.prefetches_across_pages else fitted.L1_OF_ROWS
     rows = fitted.ROWS_AT_A_TIME
-    while rows > 1 and rows * moved > part * target.l1_bytes:
+    while rows > 1 and rows * moved > _bytes_of_rows_ahead(target):
         rows //= 2
     if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
         return 1
     return rows
+
+
+def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
+    """Whether a nest over elements of rows comes after a reduction of them."""
+    over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
+    return any(pattern.is_reduction for pattern in over_elements[:-1])
+
+
+def _bytes_of_rows_ahead(target: Target) -> int:
+    """The part of L1 for rows that a nest computes before the next nest reads them."""
+    part = fitted.L1_OF_ROWS_AHEAD if target.processor.prefetches_across_pages else fitted.L1_OF_ROWS
+    return int(part * target.l1_bytes)
 
 
 def _starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:

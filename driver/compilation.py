@@ -53,4 +53,4 @@ def _add_versions(pipeline: Pipeline) -> None:
             found |= scheduled_by(trace, module)
         return found
 
-    add_kernel_versions(module, skipped)
+    add_kernel_versions(module, pipeline.target, skipped)

@@ -148,3 +148,27 @@ def test_scheduled_kernels_have_no_version() -> None:
     library = weft.build(CASES["linear"].module(), default_schedule=False)
     assert not library.traces
     assert not re.search(r"icmp sle i64 %\w+, 11", library.get_source("ll"))
+
+
+def test_version_for_short_rows() -> None:
+    """Of short rows, a nest computes four before the next nest does; of long ones one, which L1 holds."""
+    case = CASES["softmax"]
+    library = weft.build(case.module(), "llvm -num-threads=1")
+    long, short = library.traces
+    assert short.sym_name.data == f"{long.sym_name.data}_few"
+    at_a_time = re.compile(r"sched\.split %\w+ \{factors = \[0, 4\]\}")
+    assert at_a_time.search(str(short))
+    assert not at_a_time.search(str(long))
+    (most,) = map(int, set(re.findall(r"icmp sle i64 %\w+, (\d+)", library.get_source("ll").partition("ret void")[0])))
+    for sizes in itertools.product((1, 4, 9), (most - 1, most, most + 1)):
+        arrays = case.arrays(sizes)
+        np.testing.assert_allclose(library["main"](*arrays), case.expected(*arrays), rtol=1e-4, atol=1e-6)
+
+
+def test_rows_of_several_extents_have_no_version() -> None:
+    """The lengths of rows are two symbols, of which no single bound decides."""
+    builder, x = G.BlockBuilder(), G.var("x", ("m", "n", "k"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(G.softmax(x, axis=1))
+    traces = weft.build(builder.get(), "llvm -num-threads=1").traces
+    assert [trace.sym_name.data for trace in traces] == ["default_softmax"]
