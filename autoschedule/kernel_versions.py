@@ -12,6 +12,7 @@ The version is the same function with `tir.assume [%m] <= [11]`, so that the sam
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, cast
 
@@ -80,8 +81,8 @@ def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
     if not dynamic_extents_of(function) or why_not_plain(function) is not None:
         return None
     blocks = [block for block in child_blocks(function) if is_plain(block)]
-    rules = (lambda block: few_rows(pattern_of(block)), lambda block: short_rows(block, target))
-    for bound in (rule(block) for rule in rules for block in blocks):
+    products = (few_rows(pattern_of(block)) for block in blocks)
+    for bound in itertools.chain(products, (short_rows(block, target) for block in blocks)):
         if bound is not None and _place(bound) is not None:
             return bound
     return None

@@ -57,7 +57,7 @@ def leading(pattern: BlockPattern) -> int:
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int) -> int | None:
-    """What nests move of a row of the `shared` iterators at most, each buffer once; None if rows have no bound."""
+    """Upper bound of the bytes that nests move for a row of the `shared` iterators, each buffer once; None without one."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -705,7 +705,7 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
 
 
 def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
-    """Whether a nest over elements of rows comes after a reduction of them."""
+    """Whether a reduction of rows has a later nest over their elements."""
     over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
     return any(pattern.is_reduction for pattern in over_elements[:-1])
 
