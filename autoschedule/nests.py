@@ -57,7 +57,7 @@ def leading(pattern: BlockPattern) -> int:
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int) -> int | None:
-    """Upper bound of the bytes that nests move for a row of the `shared` iterators, each buffer once; None without one."""
+    """Upper bound of the bytes that nests move of a row of the `shared` iterators, each buffer once, or None."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
