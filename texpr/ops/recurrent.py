@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from weft.dialects.graph_traits import Recurrent, declare
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
@@ -535,3 +536,6 @@ def lstm(
 
     first, last, cell = network.scan([simplified(hidden * 4)], step)
     return first, last, cell
+
+
+declare(Recurrent(), gru, lstm, rnn)
