@@ -71,39 +71,26 @@ class Index:
         self._hash = 0
 
     @staticmethod
-    def of(value: SSAValue | int) -> Index:
+    def of(value: SSAValue | int, known: dict[SSAValue, Index] | None = None) -> Index:
         """The normal form of an index value, traced through the ops that compute it.
 
         Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an atom.
+        `known` has the forms of values that are traced already, so that each value of a chain of ops is traced once.
         """
         if isinstance(value, int):
             return Index({}, value)
         # Tests the exact class: isinstance on an abstract class costs more than the rest.
-        if type(value) is OpResult:
-            op = value.op
-            kind = type(op)
-            if kind not in _TRACED:
-                return _owning({value: 1}, 0)
-            if isinstance(op, affine.ApplyOp):
-                operands = [Index.of(v) for v in op.operands]
-                try:
-                    return Index.of_expr(over_dims(op.map.data)[0], operands)
-                except CompileError as error:
-                    raise CompileError.at(op, error.message) from None
-            if type(value.type) is IndexType:
-                if isinstance(op, arith.ConstantOp):
-                    return Index({}, op.value.value.data) if isinstance(op.value, IntegerAttr) else Index({value: 1})
-                left, right = [Index.of(v) for v in op.operands]
-                if kind is arith.AddiOp:
-                    return left + right
-                if kind is arith.SubiOp:
-                    return left - right
-                if kind is arith.MuliOp:
-                    if not right.terms:
-                        return left * right.constant
-                    if not left.terms:
-                        return right * left.constant
-        return _owning({value: 1}, 0)
+        if type(value) is not OpResult or (kind := type(value.op)) not in _TRACED:
+            return _owning({value: 1}, 0)
+        if kind is arith.ConstantOp:
+            number = cast("arith.ConstantOp", value.op).value
+            if type(value.type) is IndexType and isinstance(number, IntegerAttr):
+                return Index({}, number.value.data)
+            return _owning({value: 1}, 0)
+        known = {} if known is None else known
+        if value not in known:
+            known[value] = _traced(value, known)
+        return known[value]
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
@@ -326,6 +313,27 @@ class _Answers(dict[SSAValue, Interval]):
     def __missing__(self, value: SSAValue) -> Interval:
         answer = self[value] = self._range_of(value)
         return answer
+
+
+def _traced(value: OpResult, known: dict[SSAValue, Index]) -> Index:
+    """The normal form of the result of an affine map, a sum, a difference or a product."""
+    op = value.op
+    if isinstance(op, affine.ApplyOp):
+        operands = [Index.of(v, known) for v in op.operands]
+        try:
+            return Index.of_expr(over_dims(op.map.data)[0], operands)
+        except CompileError as error:
+            raise CompileError.at(op, error.message) from None
+    if type(value.type) is not IndexType:
+        return _owning({value: 1}, 0)
+    left, right = [Index.of(v, known) for v in op.operands]
+    if isinstance(op, arith.AddiOp):
+        return left + right
+    if isinstance(op, arith.SubiOp):
+        return left - right
+    if not right.terms:
+        return left * right.constant
+    return right * left.constant if not left.terms else _owning({value: 1}, 0)
 
 
 def _owning(terms: Mapping[Atom, int], constant: int) -> Index:

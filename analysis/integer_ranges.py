@@ -149,16 +149,20 @@ def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """The operands of the quotients, products and choices that compute a value, recursively; the value itself where it
-    is none."""
-    meaning = meaning_of(value)
-    if meaning is None:
-        yield value
-        return
-    is_division = isinstance(meaning, Division)
-    for side in (meaning.numerator, meaning.divisor) if is_division else (meaning.left, meaning.right):
-        for part in side.values():
-            yield from leaves(part)
+    """The operands of the quotients, products and choices that compute a value, recursively, each once; the value
+    itself if it is none."""
+    pending, seen = [value], {value}
+    while pending:
+        inner = pending.pop()
+        meaning = meaning_of(inner)
+        if meaning is None:
+            yield inner
+            continue
+        is_division = isinstance(meaning, Division)
+        sides = (meaning.divisor, meaning.numerator) if is_division else (meaning.right, meaning.left)
+        found = [part for side in sides for part in reversed(list(side.values())) if part not in seen]
+        seen.update(found)
+        pending += dict.fromkeys(found)
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
@@ -196,7 +200,8 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
     combine = INTERVALS_OF_ARITH.get(type(op))
     if combine is None or not isinstance(value.type, IndexType):
         return UNBOUNDED
-    return combine(*(Index.of(operand).range(ranges or range_of) for operand in op.operands))
+    ranges = ranges or Ranges()
+    return combine(*(Index.of(operand).range(ranges) for operand in op.operands))
 
 
 def _is_extent(parameter: BlockArgument) -> bool:

@@ -13,7 +13,7 @@ The version is the same function with `tir.assume [%m] <= [11]`, so that the sam
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Final, cast
 
 from xdsl.dialects import memref
@@ -31,13 +31,13 @@ from weft.autoschedule.contraction import few_rows
 from weft.autoschedule.nests import short_rows
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.dialects.traversal import copy_of
+from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.index_ops import compare_before, dim_before, if_around
-from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.module_functions import calls_by_name, named_ops
 from weft.passes.tir.nest import buffer_functions
 from weft.plans.roles import ExtentBound
 from weft.support.errors import InternalError
-from weft.support.names import free_name
+from weft.support.names import new_name
 from weft.support.target import Target
 
 _PRIVATE: Final = StringAttr("private")
@@ -47,32 +47,24 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
     """Let calls of the kernels of a module choose a version for few iterations of a loop if its default schedule for
     `target` differs from that for many, except of kernels whose names `skipped` returns. It is called if there are
     others."""
-    names = named_ops(module)
-    calls = _calls_of_kernels(module, names)
-    found = {name: _bound_of(function, target) for name in calls if isinstance(function := names[name], FuncOp)}
-    bounds = {name: bound for name, bound in found.items() if bound is not None}
+    names = set(named_ops(module))
+    calls = _calls_of_kernels(module)
+    bounds = {function: bound for function in calls if (bound := _bound_of(function, target)) is not None}
     skip = skipped() if bounds else ()
-    for name, bound in bounds.items():
+    for function, bound in bounds.items():
+        name = function.sym_name.data
         if name not in skip:
-            version = _version(cast("FuncOp", names[name]), bound, free_name(f"{name}_few", names))
-            names[version.sym_name.data] = version
-            for call in calls[name]:
+            version = _version(function, bound, new_name(f"{name}_few", names))
+            for call in calls[function]:
                 _choose(call, bound, version)
 
 
-def _calls_of_kernels(module: ModuleOp, names: Mapping[str, Operation]) -> dict[str, list[CallOp]]:
+def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
     """The calls of private functions over buffers that have no other uses, and that call none themselves."""
-    calls: dict[str, list[CallOp]] = {}
-    otherwise: set[str] = set()
-    for name, holder in names.items():
-        for symbol, op in symbol_uses(holder):
-            if isinstance(op, CallOp):
-                calls.setdefault(symbol, []).append(op)
-                otherwise.add(name)
-            elif op is not holder:
-                otherwise.add(symbol)
-    kernels = {op.sym_name.data for op in buffer_functions(module) if op.sym_visibility == _PRIVATE}
-    return {name: found for name, found in calls.items() if name in kernels - otherwise}
+    calls = calls_by_name(module)
+    kernels = [op for op in buffer_functions(module) if op.sym_visibility == _PRIVATE]
+    leaves = [op for op in kernels if not any(isinstance(inner, CallOp) for inner in operations_in(op))]
+    return {op: found for op in leaves if (found := calls.get(op.sym_name.data))}
 
 
 def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:

@@ -33,6 +33,24 @@ class Repeating(OpTrait):
     """The result has the elements of the operand, repeated along axes."""
 
 
+class Discontinuous(OpTrait):
+    """A difference in the last bit of an operand may be one of 1 or more in the result."""
+
+
+class Recurrent(OpTrait):
+    """Two operands are weights: the second multiplies the data, the third the states."""
+
+
+@dataclass(frozen=True)
+class Product(OpTrait):
+    """A sum of products, for which there are kernels that multiply fewer bits than they add."""
+
+    factors: int = 2
+    """The number of the first operands that are factors."""
+    of_matrices: bool = False
+    """Whether it reads each element of a large factor once. The factors may have different types then."""
+
+
 @dataclass(frozen=True)
 class RightNeutral(OpTrait):
     """f(x, number) is x; of commutative operators, so is f(number, x)."""

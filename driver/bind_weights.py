@@ -5,26 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, ModuleOp, TensorType, f32
 
 from weft.dialects.element_types import TYPES, element_name
 from weft.dialects.traversal import copy_of
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.gguf import MAGIC, PLAIN, GgufTensor, array_of, blocks_of, read_gguf
-from weft.support.safetensors import StoredTensor, read_safetensors
+from weft.support.gguf import MAGIC, PLAIN, GgufTensor, blocks_of, read_gguf
+from weft.support.safetensors import ELEMENTS, StoredTensor, read_safetensors
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, BlockArgument, SSAValue
-
-_STORED: Final[Mapping[str, tuple[str, str]]] = {
-    "BOOL": ("bool", "?"), "BF16": ("bfloat16", "<u2"), "F16": ("float16", "<f2"), "F32": ("float32", "<f4"),
-    "F64": ("float64", "<f8"), **{f"I{8 * n}": (f"int{8 * n}", f"<i{n}") for n in (1, 2, 4, 8)},
-    **{f"U{8 * n}": (f"uint{8 * n}", f"<u{n}") for n in (1, 2, 4, 8)},
-}  # fmt: skip
-"""Types of the safetensors format: the element type, and the dtype of its memory."""
+    from xdsl.ir import BlockArgument, Operation, SSAValue
 
 
 @checked
@@ -70,7 +63,7 @@ def bind_weights(
         names = {name: by_name[name] for name in parameters if name in by_name}
         if not names:
             raise CompileError(f"bind_weights: no parameter of @{function} has the name of a tensor of '{path}'")
-    values: dict[str, SSAValue] = {}
+    values: dict[BlockArgument, SSAValue] = {}
     for parameter, name in names.items():
         if parameter not in parameters:
             raise CompileError(
@@ -78,7 +71,7 @@ def bind_weights(
             )
         if name not in tensors:
             raise CompileError(f"bind_weights: '{path}' has no tensor '{name}'{did_you_mean(name, tensors)}")
-        values[parameter] = _value(path, name, tensors[name], parameters[parameter])
+        values[parameters[parameter]] = _value(path, name, tensors[name], parameters[parameter])
     bind_values(functions[function], values)
     GraphInferTypesPass().apply(Context(), found)
     return found
@@ -95,6 +88,7 @@ def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: 
     """A tensor of a file as a value of the type of a parameter; the ops that compute it have no place yet."""
     import numpy as np
 
+    from weft.dialects.graph import ConstantOp  # start-up: 19 ms
     from weft.passes.graph.operators import made, made_constant  # start-up: 43 ms
 
     type_ = parameter.type
@@ -105,33 +99,30 @@ def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: 
         )
     declared = str(element_name(cast("TensorType[Any]", type_).element_type))
 
-    def constant(array: Any, dtype: str, suffix: str = "") -> SSAValue:
-        result = made_constant(array, cast("Attribute", TYPES[dtype])).result
-        result.name_hint = f"{parameter.name_hint}{suffix}"
-        return result
+    def named(constant: Operation, suffix: str = "") -> SSAValue:
+        constant.results[0].name_hint = f"{parameter.name_hint}{suffix}"
+        return constant.results[0]
 
     if isinstance(tensor, StoredTensor):
-        if tensor.dtype not in _STORED:
-            raise CompileError(f"bind_weights: tensor '{name}' of '{path}' is of type {tensor.dtype}")
-        stored, memory = _STORED[tensor.dtype]
-        array = np.frombuffer(tensor.data, memory).reshape(tensor.shape)
+        stored = ELEMENTS[tensor.dtype][0]
     elif tensor.type in PLAIN:
-        stored, array = PLAIN[tensor.type], array_of(tensor)
+        stored = PLAIN[tensor.type]
     else:
         blocks = blocks_of(tensor)
         sign = "u" if blocks.integers.dtype == np.uint8 else ""
+        integers = made_constant(blocks.integers.reshape(tensor.shape), TYPES[f"{sign}int{blocks.bits}"])
         shape = (*tensor.shape[:-1], tensor.shape[-1] // blocks.group)
-        integers = constant(blocks.integers.reshape(tensor.shape), f"{sign}int{blocks.bits}")
-        scale = constant(blocks.scale.reshape(shape), str(blocks.scale.dtype), "_scale")
-        zero = (
-            None if blocks.zero_point is None else constant(blocks.zero_point.reshape(shape), "float32", "_zero_point")
-        )
+        scale = made_constant(blocks.scale.reshape(shape), TYPES[str(blocks.scale.dtype)])
+        zero = blocks.zero_point
+        zero = None if zero is None else named(made_constant(zero.reshape(shape), f32), "_zero_point")
+        operands = [named(integers), named(scale, "_scale"), zero]
         options = {} if declared == "float32" else {"dtype": declared}
         last = len(tensor.shape) - 1
-        return made("dequantize", [integers, scale, zero], axis=last, group_size=blocks.group, **options).results[0]
-    if stored == "bfloat16":
-        array = (array.astype(np.uint32) << 16).view(np.float32)
-    value = constant(array, stored)
+        return made("dequantize", operands, axis=last, group_size=blocks.group, **options).results[0]
+    elements = DenseIntOrFPElementsAttr(
+        cast("TensorType[Any]", TensorType(TYPES[stored], tensor.shape)), BytesAttr(cast("bytes", tensor.data))
+    )
+    value = named(ConstantOp(elements))
     if stored == declared:
         return value
     if "float" not in stored or "float" not in declared:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects.traversal import operations_in
 from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.driver.tuned_schedules import tuned_records
-from weft.driver.workloads import function_digest, is_taken_along
-from weft.passes.module_functions import named_ops, schedules_of, symbol_uses
+from weft.driver.workloads import function_digest, needed_by
+from weft.passes.module_functions import calls_by_name, named_ops, schedules_of
 from weft.passes.tir.nest import buffer_functions
 from weft.passes.tir.tir_collect_imports import PRAGMAS
 from weft.runtime.compile_cache import code_depends_on
@@ -38,41 +38,33 @@ def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
         tuned = tuned_records(module, pipeline.target, options.database, options.require_tuned)
     found: dict[str, ModelKernel] = {}
     for function, needed in functions.items():
-        ops = [known[name] for name in needed]
         records = b"".join(record.uid for record in tuned.get(function.sym_name.data, ()))
-        key = hashlib.blake2b(function_digest(function, ops) + depends + records, digest_size=32).hexdigest()
+        key = hashlib.blake2b(function_digest(function, needed) + depends + records, digest_size=32).hexdigest()
         if key in found:
             found[key].functions.append(function)
         else:
-            found[key] = ModelKernel(key, [function], ops)
+            found[key] = ModelKernel(key, [function], list(needed))
     return list(found.values())
 
 
-def _functions_apart(module: ModuleOp, options: BuildOptions, known: dict[str, Operation]) -> dict[FuncOp, list[str]]:
-    """The functions that are kernels, and the symbols that each needs."""
+def _functions_apart(
+    module: ModuleOp, options: BuildOptions, known: dict[str, Operation]
+) -> dict[FuncOp, tuple[Operation, ...]]:
+    """The functions that are kernels, and what each needs."""
     scheduled: set[str] = set()
     for schedule in schedules_of(module) if options.scheduled else ():
         scheduled |= scheduled_by(schedule, module)
-    uses: dict[str, dict[str, None]] = {name: {} for name in known}
-    called: set[str] = set()
-    otherwise: set[str] = set(scheduled)
-    """Functions that are used by other means than calls."""
-    for name, holder in known.items():
-        for symbol, op in symbol_uses(holder):
-            if op is holder:
-                continue
-            uses[name][symbol] = None
-            (called if isinstance(op, CallOp) else otherwise).add(symbol)
-    found: dict[FuncOp, list[str]] = {}
+    calls, found = calls_by_name(module), dict[FuncOp, tuple[Operation, ...]]()
     for function in buffer_functions(module):
-        name, needed = function.sym_name.data, list(uses[function.sym_name.data])
+        name = function.sym_name.data
         is_private = function.sym_visibility is not None and function.sym_visibility.data == "private"
         if (
             is_private
-            and name in called - otherwise
+            and calls.get(name)
+            and name not in scheduled
             and not function.function_type.outputs
             and len(function.body.blocks) == 1
-            and all(is_taken_along(known.get(symbol)) for symbol in needed)
+            and (needed := needed_by(function, known)) is not None
             and not any(pragma in op.attributes for op in operations_in(function) for pragma in PRAGMAS)
         ):
             found[function] = needed

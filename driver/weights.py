@@ -27,20 +27,10 @@ from weft.dialects.element_types import element_name
 from weft.dialects.graph import WEIGHT, ConstantOp
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
-from weft.support.safetensors import BYTES, StoredTensor, read_safetensors, write_safetensors
+from weft.support.safetensors import ELEMENTS, TYPE_OF, StoredTensor, read_safetensors, write_safetensors
 
 WEIGHTS: Final = "graph.weights"
 """Attribute of a module: the file of its constants."""
-_TYPES: Final[Mapping[str, str]] = {
-    "bool": "BOOL",
-    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
-    **{f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
-    "bfloat16": "BF16",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e5m2": "F8_E5M2",
-}
-"""The types of the format; others are stored as bytes."""
 
 
 def load_weights(module: ModuleOp, text: Path, keys: Mapping[str, str]) -> None:
@@ -81,7 +71,8 @@ def _value(op: ConstantOp, key: str, stored: StoredTensor) -> DenseIntOrFPElemen
 
 
 def _type_of(type_: TensorType[Any]) -> str:
-    return _TYPES.get(element_name(type_.element_type) or "", "U8")
+    """The type of the format; elements of other types are stored as bytes."""
+    return TYPE_OF.get(element_name(type_.element_type) or "", "U8")
 
 
 def save_weights(module: ModuleOp, file: Path, least: int) -> None:
@@ -98,7 +89,7 @@ def save_weights(module: ModuleOp, file: Path, least: int) -> None:
         type_ = _type_of(cast("TensorType[Any]", op.result.type))
         shape = tuple(op.result.type.get_shape())
         data = memoryview(array.tobytes()) if array.dtype == bool else memoryview(op.value.data.data)
-        if len(data) != array.size * BYTES[type_]:
+        if len(data) != array.size * ELEMENTS[type_][1]:
             continue
         tensors[key] = StoredTensor(type_, shape, data)
         op.attributes[WEIGHT] = StringAttr(key)

@@ -97,14 +97,14 @@ def tasks_of(module: ModuleOp) -> list[Task]:
             calls[op.callee.string_value()] = calls.get(op.callee.string_value(), 0) + 1
     found: list[Task] = []
     for function in buffer_functions(module):
-        needed = _needed(function, known)
+        needed = needed_by(function, known)
         if needed is not None and any(isinstance(op, BlockOp) for op in operations_in(function)):
             found.append(Task(function, needed, calls.get(function.sym_name.data, 1)))
     return found
 
 
-def _needed(function: FuncOp, known: Mapping[str, Operation]) -> tuple[Operation, ...] | None:
-    """What a function refers to; None where that cannot be taken along."""
+def needed_by(function: FuncOp, known: Mapping[str, Operation]) -> tuple[Operation, ...] | None:
+    """The symbols to which a function refers; None if one of them cannot be taken along."""
     names = {symbol: None for symbol, op in symbol_uses(function) if op is not function}
     ops = [known.get(name) for name in names]
     return tuple(op for op in ops if op is not None) if all(map(is_taken_along, ops)) else None

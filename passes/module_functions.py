@@ -235,6 +235,18 @@ def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
                 yield symbol, op
 
 
+def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:
+    """The calls of each function of a module that nothing but calls refers to, in order. A pass that changes the
+    parameters of such a function changes these calls, and no other op."""
+    found: dict[str, list[CallOp]] = {name: [] for name, op in named_ops(module).items() if isinstance(op, FuncOp)}
+    for name, op in symbol_uses(module):
+        if not isinstance(op, CallOp):
+            found.pop(name, None)
+        elif name in found:
+            found[name].append(op)
+    return found
+
+
 def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
     """The ops that refer to the symbol `name`, with the name of the op of the module that holds each."""
     for holder in module.body.block.ops:

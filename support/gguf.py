@@ -206,14 +206,6 @@ def blocks_of(tensor: GgufTensor) -> Blocks:
     return blocks
 
 
-def array_of(tensor: GgufTensor) -> Array:
-    """The elements of a tensor of a plain type; bfloat16 as its bits."""
-    import numpy as np
-
-    dtype = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}[tensor.type]
-    return np.frombuffer(tensor.data or b"", dtype).reshape(tensor.shape)
-
-
 def _halves(data: Array, at: int) -> Array:
     """The float16 at a byte of each block, as float32."""
     return data[..., at : at + 2].copy().view("<f2")[..., 0].astype("float32")

@@ -18,11 +18,15 @@ from typing import Final, cast
 from weft.support.errors import CompileError
 from weft.support.files import write_output
 
-BYTES: Final[Mapping[str, int]] = {
-    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
-    "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8,
-}  # fmt: skip
-"""The types of elements, and their sizes."""
+ELEMENTS: Final[Mapping[str, tuple[str, int]]] = {
+    **{"BOOL": ("bool", 1), "F8_E4M3": ("float8_e4m3fn", 1), "F8_E5M2": ("float8_e5m2", 1), "BF16": ("bfloat16", 2)},
+    **{f"F{8 * size}": (f"float{8 * size}", size) for size in (2, 4, 8)},
+    **{f"I{8 * size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)},
+    **{f"U{8 * size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)},
+}
+"""The types of the format: the element type, and the bytes of an element."""
+TYPE_OF: Final[Mapping[str, str]] = {element: type_ for type_, (element, _) in ELEMENTS.items()}
+"""The type of the format for each element type."""
 _LARGEST_INDEX: Final = 100_000_000
 _ALIGNMENT: Final = 64
 
@@ -59,10 +63,10 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
 def _tensor(path: Path, name: str, entry: object, data: memoryview) -> StoredTensor:
     fields = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), _numbers(fields.get("shape")), _numbers(fields.get("data_offsets"))
-    if not isinstance(dtype, str) or dtype not in BYTES or shape is None or offsets is None or len(offsets) != 2:
+    if not isinstance(dtype, str) or dtype not in ELEMENTS or shape is None or offsets is None or len(offsets) != 2:
         raise CompileError(f"'{path}': tensor '{name}' has no known type, shape and place: {str(fields)[:80]}")
     begin, end = offsets
-    if not begin <= end <= len(data) or end - begin != prod(shape) * BYTES[dtype]:
+    if not begin <= end <= len(data) or end - begin != prod(shape) * ELEMENTS[dtype][1]:
         raise CompileError(
             f"'{path}': tensor '{name}' of shape {shape} and type {dtype} lies at {begin} to {end} of {len(data)} bytes"
         )

@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
             status = _check(signature, values, reference)
         else:
             taken = original.clone()
-            drop_returned_parameters(functions_of(taken).values())
+            drop_returned_parameters(taken, functions_of(taken).values())
             interpreter, function = Interpreter(taken), functions_of(taken)[name]
             reference = _interpreted(interpreter, function, signature, before)
             status = _check(signature, values, reference)

@@ -26,22 +26,13 @@ from weft.frontends.onnx.wire_format import without_elements
 from weft.support.argument_types import checked_argument
 from weft.support.errors import CompileError
 from weft.support.names import printable
-from weft.support.safetensors import StoredTensor
+from weft.support.safetensors import ELEMENTS, StoredTensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEWEST: Final[Mapping[str, int]] = {"": 28, "ai.onnx.ml": 5}
 """The newest opsets whose operators the converters were written for."""
-
-
-_STORED_TYPES: Final[Mapping[str, int]] = {
-    **{"BOOL": TensorProto.BOOL, "F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16},
-    **{"F32": TensorProto.FLOAT, "F64": TensorProto.DOUBLE, "I8": TensorProto.INT8, "I16": TensorProto.INT16},
-    **{"I32": TensorProto.INT32, "I64": TensorProto.INT64, "U8": TensorProto.UINT8, "U16": TensorProto.UINT16},
-    **{"U32": TensorProto.UINT32, "U64": TensorProto.UINT64},
-}
-"""Element types of the safetensors format -> those of ONNX."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +106,7 @@ class ModelFile:
 
     def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> Known:
         """A tensor of a file of weights, in place of that of the model. Raises `Refusal` for another type or shape."""
-        if tensor.dtype not in _STORED_TYPES:
-            raise Refusal(f"weights: tensor '{name}' is of type {tensor.dtype}, which is not supported")
-        element = onnx.helper.tensor_dtype_to_np_dtype(_STORED_TYPES[tensor.dtype])
+        element = np.dtype(ELEMENTS[tensor.dtype][0])
         if proto is not None:
             dtype, shape = dtype_of(proto.data_type), tuple(proto.dims)
             if (element.name, tensor.shape) != (dtype, shape):

@@ -57,7 +57,7 @@ def convert_from_upstream(
     }
     if not kinds:
         return False
-    drop_returned_parameters(kinds)
+    drop_returned_parameters(module, kinds)
     # What is imported costs time that modules of weft's own levels do not pay.
     if any(STABLEHLO & dialects for dialects in kinds.values()):
         from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo  # start-up: 224 ms

@@ -100,7 +100,7 @@ class ConvertLinalgToTirPass(ModulePass):
         promises = parse_promises(self.promises)
         functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
         bufferize_functions(called_together(functions, tensor_functions(op)), promises, asserts=True)
-        drop_returned_parameters(functions)
+        drop_returned_parameters(op, functions)
         found = False
         for function in functions:
             state_promises(function, promises)

@@ -133,7 +133,7 @@ def convert_upstream_to_low(
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:
         candidates = called_together(functions, candidates)
-    drop_returned_parameters(candidates)
+    drop_returned_parameters(module, candidates)
     found = _Candidates(module, {f.sym_name.data: f for f in candidates}, kernel_modules(module))
     if not found.functions and not found.kernels:
         return False

@@ -85,7 +85,7 @@ class RaiseAffineToTirPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
         functions = [function for function in buffer_functions(op) if is_raised_alone(function)]
-        drop_returned_parameters(functions)
+        drop_returned_parameters(op, functions)
         for function in functions:
             raised = function.clone()
             op.body.block.insert_op_after(raised, function)

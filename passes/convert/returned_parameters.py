@@ -11,28 +11,32 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.upstream.views import uncast
-from weft.passes.module_functions import symbol_uses
+from weft.passes.module_functions import calls_by_name
 
 
-def drop_returned_parameters(functions: Iterable[FuncOp]) -> None:
-    """Drop the results of functions of one module that are parameters, or casts of such, in place.
+def drop_returned_parameters(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
+    """Drop the results of functions of a module that are parameters, or casts of such, in place.
 
     ```mlir
     func.func @f(%C: memref<4xf32>) -> memref<4xf32> { ... return %C : memref<4xf32> }
     // becomes
     func.func @f(%C: memref<4xf32>) { ... return }
     ```
-    Calls in the module give the argument instead. A function that is named otherwise than by calls stays as it is.
+    Calls in the module give the argument instead. A function to which ops other than calls refer stays as it is.
     """
+    calls: dict[str, list[CallOp]] | None = None
     for function in functions:
         returned = {
             at: parameter.index
             for at, value in enumerate(_returned(function))
             if (parameter := _parameter_of(value, function)) is not None
         }
-        if returned and (calls := _calls_of(function)) is not None:
+        if not returned:
+            continue
+        calls = calls_by_name(module) if calls is None else calls
+        if (own := calls.get(function.sym_name.data)) is not None:
             _drop(function, returned)
-            for call in calls:
+            for call in own:
                 _give_arguments(call, returned)
 
 
@@ -49,18 +53,6 @@ def _parameter_of(value: SSAValue, function: FuncOp) -> BlockArgument | None:
     if not isinstance(value, BlockArgument) or not isinstance(value.type, MemRefType):
         return None
     return value if value.block is function.body.block else None
-
-
-def _calls_of(function: FuncOp) -> list[CallOp] | None:
-    """The calls of a function in its module; None if other operations refer to it."""
-    module = function.parent_op()
-    users = (
-        []
-        if not isinstance(module, ModuleOp)
-        else [op for name, op in symbol_uses(module) if name == function.sym_name.data]
-    )
-    found = [op for op in users if isinstance(op, CallOp)]
-    return found if len(found) == len(users) else None
 
 
 def _drop(function: FuncOp, returned: dict[int, int]) -> None:

@@ -136,22 +136,10 @@ def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None
     function.body.block.erase_arg(argument)
 
 
-def bind_values(function: FuncOp, values: Mapping[str, SSAValue]) -> None:
-    """Replace parameters of a graph function by values of their types, whose ops have no place yet. Raises
-    `CompileError` for an unknown parameter and for another type."""
-    parameters = {a.name_hint: a for a in function.args if a.name_hint is not None}
-    name = function.sym_name.data
+def bind_values(function: FuncOp, values: Mapping[BlockArgument, SSAValue]) -> None:
+    """Replace parameters of a graph function by values of their types, whose ops have no place yet."""
     for parameter, value in values.items():
-        if parameter not in parameters:
-            raise CompileError.at(
-                function, f"@{name} has no parameter '{parameter}'{did_you_mean(parameter, parameters)}"
-            )
-        argument = parameters[parameter]
-        if argument.type != value.type:
-            raise CompileError.at(
-                function, f"parameter '{parameter}' of @{name} is {argument.type}, got a value of type {value.type}"
-            )
-        _replace(function, argument, value)
+        _replace(function, parameter, value)
     function.update_function_type()
 
 

@@ -14,19 +14,17 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph import ConstantOp, ObserveOp
+from weft.dialects.graph_traits import Recurrent
 from weft.passes.graph.functions import graph_functions, inline_dataflow
 from weft.passes.graph.graph_fuse import Patterns, groups_in
 from weft.passes.graph.operator_properties import pattern_of
-from weft.passes.graph.operators import dtype_of, name_of, type_of
+from weft.passes.graph.operators import dtype_of, type_of
 from weft.passes.graph.quantized_products import product_channels
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
 
 KEPT_FLOAT: Final = "kept_float"
 """Attribute of a layer that static quantization leaves in floats: the reason."""
-
-RECURRENT: Final = ("gru", "lstm", "rnn")
-"""Operators with two constant weights, one for the data and one for the states."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Layer:
     @property
     def weights(self) -> Sequence[ConstantOp]:
         """The weights: two of a recurrent network, one of others."""
-        count = 2 if name_of(self.op) in RECURRENT else 1
+        count = 2 if self.op.has_trait(Recurrent) else 1
         return [owner for value in self.op.operands[1 : 1 + count] if isinstance(owner := value.owner, ConstantOp)]
 
 
@@ -70,7 +68,7 @@ def _new_name(name: str, taken: set[str]) -> str:
 
 def _axis_of_scales(op: Operation) -> int | None:
     """The axis of the constant weights of a float product that has a scale for each element; None for other ops."""
-    if name_of(op) in RECURRENT and isinstance(op, Operator):
+    if isinstance(op, Operator) and op.has_trait(Recurrent):
         are_constant = all(isinstance(value.owner, ConstantOp) for value in op.operands[1:3])
         return 1 if are_constant and dtype_of(op.results[0]) == "float32" else None
     axes = product_channels(op)

@@ -16,9 +16,9 @@ from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError
-from weft.dialects.graph_traits import ViewLike
+from weft.dialects.graph_traits import Product, ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_widen_floats import FACTORS, OF_FLOAT32, PRODUCTS, erase_dead_operators, insert_after
+from weft.passes.graph.graph_widen_floats import OF_FLOAT32, erase_dead_operators, insert_after
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.support.cpu_instructions import has_bf16_products
 from weft.support.precision import Precision, check_precision, parse_precision
@@ -53,10 +53,10 @@ class _Narrowing:
 
     def apply(self, op: Operator) -> bool:
         """Replace an operator that multiplies; returns whether that was done."""
-        count = FACTORS.get(name_of(op), 0)
-        if not count or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op):
+        product = op.get_trait(Product)
+        if product is None or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op, product):
             return False
-        operands = list(op.operands)
+        operands, count = list(op.operands), product.factors
         if any(dtype_of(operand) not in (_WIDE, "bfloat16", "float16") for operand in operands[:count]):
             return False
         factors = self._factors(operands[:count])
@@ -73,12 +73,10 @@ class _Narrowing:
         Rewriter.replace_op(op, new)
         return True
 
-    def _is_faster(self, op: Operator) -> bool:
+    def _is_faster(self, op: Operator, product: Product) -> bool:
         """Whether an operator gains by the precision: products of matrices read fewer bytes, others are computed
         faster by instructions for pairs only."""
-        if name_of(op) in PRODUCTS:
-            return True
-        return self._multiplies and (name_of(op) == "attention" or _sums_pairs(op))
+        return product.of_matrices or (self._multiplies and (product.factors > 2 or _sums_pairs(op)))
 
     def _factors(self, factors: list[SSAValue]) -> list[SSAValue]:
         if not self._rounds_data:

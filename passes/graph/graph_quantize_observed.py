@@ -16,8 +16,9 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import array_of_constant
 from weft.dialects.graph import ConstantOp, ObserveOp
+from weft.dialects.graph_traits import Recurrent
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_insert_observers import KEPT_FLOAT, RECURRENT, Layer, layers_of
+from weft.passes.graph.graph_insert_observers import KEPT_FLOAT, Layer, layers_of
 from weft.passes.graph.graph_quantize_weights import QuantizedLayer
 from weft.passes.graph.operator_properties import channel_axes
 from weft.passes.graph.operators import detached_ops, dtype_of, inserted, made, made_constant, name_of, type_of
@@ -153,7 +154,7 @@ def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
         for at, weights in enumerate(rounded.weights, 1):
             layer.op.operands[at] = inserted(weights.value, layer.op)
         layer.op.properties.update(rounded.properties)
-        if name_of(layer.op) not in RECURRENT:
+        if not layer.op.has_trait(Recurrent):
             _round_bias(layer.op, activation_parameters(*limits)[0] * rounded.weights[0].scales)
         for constant in dict.fromkeys(constants):
             if constant.result.first_use is None:

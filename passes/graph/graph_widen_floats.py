@@ -29,6 +29,7 @@ from weft.analysis.operator_patterns import OperatorKind
 from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError, tensor_type
+from weft.dialects.graph_traits import Discontinuous, Product
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import SMALL_BYTES
 from weft.passes.graph.operator_properties import pattern_of
@@ -40,17 +41,6 @@ from weft.texpr.graph_operators import Operator
 _NARROW_NAMES: Final = tuple(element_name(type_) for type_ in (f16, bf16))
 _KEPT: Final = ("cached_attention",)
 """Operators that return operands as they are among their results, and compute in float32 by themselves."""
-_JUMPS: Final = (
-    *("ceil", "floor", "round", "trunc", "floor_divide", "floor_mod", "remainder", "trunc_divide", "trunc_mod"),
-    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-)
-"""Operators whose results jump: a difference in the last bit of an operand is one of 1 in the result. They read rounded
-values."""
-PRODUCTS: Final = ("matmul", "batch_matmul", "dense")
-"""Products of matrices, which take operands of different types."""
-FACTORS: Final = {**dict.fromkeys((*PRODUCTS, "conv2d"), 2), "attention": 3}
-"""Operators that `graph-precision` may let multiply fewer bits -> the number of their first operands that are
-factors."""
 OF_FLOAT32: Final = "of_float32"
 """Attribute of those that multiply float32 in a function with floats of 16 bits: they keep their precision."""
 
@@ -75,7 +65,7 @@ def _mark_products_of_float32(function: FuncOp) -> None:
     operators = [op for op in function.walk() if isinstance(op, Operator)]
     if any(is_narrow(value) for op in operators for value in (*op.operands, *op.results)):
         for op in operators:
-            if name_of(op) in FACTORS and not any(map(is_narrow, op.operands)):
+            if op.has_trait(Product) and not any(map(is_narrow, op.operands)):
                 op.attributes[OF_FLOAT32] = UnitAttr()
 
 
@@ -118,8 +108,10 @@ class _Widening:
         for key, value in properties_of(op).items():
             is_narrow_dtype = isinstance(value, StringAttr) and value.data in _NARROW_NAMES
             given[key] = StringAttr("float32") if key.endswith("dtype") and is_narrow_dtype else value
-        operands, jumps = list(op.operands), name_of(op) in _JUMPS
-        stays = name_of(op) in PRODUCTS and is_narrow(operands[1]) and operands[1] not in self._wide
+        operands, jumps = list(op.operands), op.has_trait(Discontinuous)
+        product = op.get_trait(Product)
+        stays = product is not None and product.of_matrices and is_narrow(operands[1])
+        stays = stays and operands[1] not in self._wide
         if stays:
             given["out_dtype"] = StringAttr("float32")
         for at, operand in enumerate(operands):

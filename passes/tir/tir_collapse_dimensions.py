@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -34,7 +33,7 @@ from weft.passes.index_ops import (
     result_before,
     set_access,
 )
-from weft.passes.module_functions import schedules_of, symbol_uses
+from weft.passes.module_functions import calls_by_name, schedules_of
 from weft.passes.schedule.loop_nests import new_loop, set_extents
 from weft.passes.tir.nest import buffer_type, tir_functions
 
@@ -65,7 +64,7 @@ class CollapseDimensionsPass(ModulePass):
         functions = [function for function in tir_functions(op) if _is_candidate(function)]
         if not functions or schedules_of(op):
             return
-        calls = _calls(op)
+        calls = calls_by_name(op)
         for function in functions:
             if own := calls.get(function.sym_name.data):
                 collapse(function, own)
@@ -90,18 +89,6 @@ def _transposes(block: BlockOp) -> bool:
 
 def _iterator(block: BlockOp, index: SSAValue) -> int | None:
     return index.index if isinstance(index, BlockArgument) and index.block is block.body.block else None
-
-
-def _calls(module: ModuleOp) -> dict[str, list[CallOp]]:
-    """The calls of each function that nothing but calls name."""
-    found: dict[str, list[CallOp]] = defaultdict(list)
-    others = set[str]()
-    for name, op in symbol_uses(module):
-        if isinstance(op, CallOp):
-            found[name].append(op)
-        else:
-            others.add(name)
-    return {name: calls for name, calls in found.items() if name not in others}
 
 
 def collapse(function: FuncOp, calls: Sequence[CallOp]) -> None:

@@ -19,8 +19,8 @@ from weft.dialects.argument_attributes import argument_attributes, has_argument_
 from weft.dialects.element_types import ELEMENT
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import CONSTANT, PARAMETER_ACCESS, TIR_FUNCTION
-from weft.dialects.traversal import captured_values, operations_in
-from weft.passes.module_functions import named_ops
+from weft.dialects.traversal import captured_values
+from weft.passes.module_functions import calls_by_name, named_ops
 from weft.passes.tir.nest import tir_functions
 from weft.support.names import new_name
 
@@ -35,7 +35,7 @@ class SplitConstantPackingPass(ModulePass):
     Callers allocate the temporary and call the new function first, so that the module means what it did;
     `fold-constant-calls` evaluates these calls.
 
-    Requires: functions of block loops (tir), scheduled.
+    Requires: functions of block loops (tir), scheduled. A function to which ops other than calls refer stays.
 
     Leaves: the same functions without such nests, and a private function for each temporary, `@f_pack_w`.
     """
@@ -48,17 +48,13 @@ class SplitConstantPackingPass(ModulePass):
 
 def split_constant_packing(module: ModuleOp) -> None:
     """Do what the pass does."""
-    names = set(named_ops(module))
-    calls: dict[str, list[CallOp]] = {}
-    for op in operations_in(module):
-        if isinstance(op, CallOp):
-            calls.setdefault(op.callee.string_value(), []).append(op)
+    names, calls = set(named_ops(module)), calls_by_name(module)
     for function in list(tir_functions(module)):
-        for group in _groups(function):
-            name = function.sym_name.data
+        name = function.sym_name.data
+        for group in _groups(function) if name in calls else ():
             hints = "_".join(source.name_hint or f"arg{source.index}" for source in group.sources)
             packing = new_name(f"{name}_pack_{hints}", names)
-            calls[name] = _split(function, group, packing, calls.get(name, ()))
+            calls[name] = _split(function, group, packing, calls[name])
 
 
 @dataclass

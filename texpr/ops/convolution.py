@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
+from weft.dialects.graph_traits import Product, declare
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, IterVar, Number, as_expr, error
 from weft.texpr.math import if_then_else
@@ -516,3 +517,6 @@ def _with_zeros(
 
     shape = [spread[c][1] if c in spread else source.extent(c) for c in source.layout]
     return Laid(compute(shape, element, name, [c.lower() for c in source.layout]), source.layout)
+
+
+declare(Product(), conv2d)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 
 from xdsl.traits import Commutative
 
-from weft.dialects.graph_traits import Elementwise, Idempotent, Involution, RightNeutral, declare
+from weft.dialects.graph_traits import Discontinuous, Elementwise, Idempotent, Involution, RightNeutral, declare
 from weft.texpr import math
 from weft.texpr.expr import (
     BinaryKind,
@@ -447,3 +447,5 @@ declare(Involution(), bitwise_not, logical_not, negative)
 declare(RightNeutral(0), subtract)
 declare(RightNeutral(0, of_floats=False), add)
 declare(RightNeutral(1), divide, multiply)
+declare(Discontinuous(), ceil, floor, round, sign, trunc, floor_divide, floor_mod, remainder, trunc_divide, trunc_mod)
+declare(Discontinuous(), equal, not_equal, less, less_equal, greater, greater_equal, isfinite, isinf)

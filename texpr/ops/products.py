@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.dialects.graph_traits import Product, declare
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, error
 from weft.texpr.math import const, select
@@ -315,3 +316,6 @@ def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict
                     raise error(f"einsum '{subscripts}': letter {letter} is {known} and {extent}")
                 extents[letter] = known_of(known, extent)
     return extents
+
+
+declare(Product(of_matrices=True), batch_matmul, dense, matmul)

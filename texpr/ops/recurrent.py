@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from weft.dialects.graph_traits import Recurrent, declare
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
@@ -38,6 +39,44 @@ _ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
     "tanh": tanh,
 }
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What distinguishes the operators."""
+
+    what: str
+    gates: int
+    activations: tuple[str, ...]
+    states: tuple[str, ...]
+
+
+_RNN: Final = _Cell("rnn", 1, ("tanh",), ("initial_h",))
+_GRU: Final = _Cell("gru", 3, ("sigmoid", "tanh"), ("initial_h",))
+_LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "initial_c"))
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Weights of the data and of the states, a bias of both, and what weights of integers have."""
+
+    data: Tensor
+    states: Tensor
+    bias: Tensor | None
+    data_scale: Tensor | None
+    states_scale: Tensor | None
+    state_scale: float
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Attributes of all operators, and the lengths of sequences."""
+
+    lengths: Tensor | None
+    direction: str
+    activations: Sequence[str] | None
+    clip: float
+    name: str
 
 
 @dataclass(frozen=True)
@@ -199,31 +238,23 @@ class _Step:
 
 
 def _network(
-    what: str,
-    gates: int,
+    cell: _Cell,
     data: Tensor,
-    weight: Tensor,
-    recurrence: Tensor,
-    bias: Tensor | None,
-    lengths: Tensor | None,
-    states: Sequence[tuple[str, Tensor | None]],
-    others: Sequence[tuple[str, Tensor | None, int]],
-    direction: str,
-    activations: Sequence[str] | None,
-    usual: Sequence[str],
-    clip: float,
-    name: str,
-    scales: tuple[Tensor | None, Tensor | None, float],
+    weights: _Weights,
+    states: Sequence[Tensor | None],
+    options: _Options,
+    peepholes: Tensor | None = None,
     *,
     apart: bool = False,
 ) -> _Network:
-    """Checks the operands. With `apart`, the recurrent bias of the last gate is not added. `scales` are the
-    scales of weights of integers and of states."""
+    """Checks the operands. With `apart`, the recurrent bias of the last gate is not added."""
+    what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
+    bias, lengths, direction = weights.bias, options.lengths, options.direction
     x, w, r = (
         ranked(tensor, f"{what}: {label}", 3)
-        for tensor, label in ((data, "data"), (weight, "weight"), (recurrence, "recurrence"))
+        for tensor, label in ((data, "data"), (weights.data, "weight"), (weights.states, "recurrence"))
     )
-    weight_scale, recurrence_scale, state_scale = scales
+    weight_scale, recurrence_scale = weights.data_scale, weights.states_scale
     is_integer = weight_scale is not None or recurrence_scale is not None
     for tensor, label in ((x, "data"), (w, "weight"), (r, "recurrence")):
         if not is_integer:
@@ -234,9 +265,12 @@ def _network(
         raise error(f"{what} takes weight_scale and recurrence_scale together")
     if not is_one_of(direction, _DIRECTIONS):
         raise error(f"{what}: the direction is one of {', '.join(_DIRECTIONS)}, got {shown(direction)}")
-    words = tuple(usual if activations is None else activations)
+    given = options.activations
+    words = tuple(usual if given is None else given)
     if len(words) != len(usual) or not all(is_one_of(word, tuple(_ACTIVATIONS)) for word in words):
-        raise error(f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(activations)}")
+        raise error(
+            f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}"
+        )
     directions = 2 if direction == "bidirectional" else 1
     times, batch, size = x.shape
     hidden = r.shape[2]
@@ -246,18 +280,16 @@ def _network(
         shaped(bias, f"{what}: bias", (directions, simplified(hidden * (2 * gates))))
     if lengths is not None:
         integral(shaped(lengths, f"{what}: sequence_lens", (batch,)), f"{what}: sequence_lens")
-    for label, state in states:
+    for label, state in zip(cell.states, states, strict=True):
         if state is not None:
             shaped(state, f"{what}: {label}", (directions, batch, hidden))
-    for label, tensor, count in others:
-        if tensor is not None:
-            shaped(tensor, f"{what}: {label}", (directions, simplified(hidden * count)))
+    if peepholes is not None:
+        shaped(peepholes, f"{what}: peepholes", (directions, simplified(hidden * 3)))
     for label, tensor in (("weight_scale", weight_scale), ("recurrence_scale", recurrence_scale)):
         if tensor is not None:
             floating(shaped(tensor, f"{what}: {label}", (directions, simplified(hidden * gates))), f"{what}: {label}")
-    tensors = [state for _, state in states] + [tensor for _, tensor, _ in others]
     factors = (weight_scale, recurrence_scale) if is_integer else (x, w, r)
-    dtype = one_dtype(what, *factors, bias, *tensors)
+    dtype = one_dtype(what, *factors, bias, *states, peepholes)
     wide = sum_dtype(dtype)
     sums = "int32" if is_integer else wide
     i = reduce_axis((0, size), "i")
@@ -286,23 +318,22 @@ def _network(
 
         inputs = compute(shape, biased, f"{name}_inputs", "tdbg")
     turned = transpose(r, (0, 2, 1), name=f"{name}_recurrence")
-    given = tuple(tensor for tensor in (*(t for _, t, _ in others), bias if apart else None) if tensor is not None)
+    others = tuple(tensor for tensor in (peepholes, bias if apart else None) if tensor is not None)
     functions = tuple(_ACTIVATIONS[word] for word in words)
-    initial = tuple(state for _, state in states)
     return _Network(
         what,
         name,
         inputs,
         turned,
         lengths,
-        initial,
-        given,
+        tuple(states),
+        others,
         direction,
         functions,
-        float(clip),
+        float(options.clip),
         dtype,
         recurrence_scale,
-        _state_scale(what, state_scale),
+        _state_scale(what, weights.state_scale),
     )
 
 
@@ -346,24 +377,9 @@ def rnn(
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
     """
-    states, usual = [("initial_h", initial_h)], ("tanh",)
-    network = _network(
-        "rnn",
-        1,
-        data,
-        weight,
-        recurrence,
-        bias,
-        sequence_lens,
-        states,
-        [],
-        direction,
-        activations,
-        usual,
-        clip,
-        name,
-        (weight_scale, recurrence_scale, state_scale),
-    )
+    weights = _Weights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
+    options = _Options(sequence_lens, direction, activations, clip, name)
+    network = _network(_RNN, data, weights, [initial_h], options)
     (f,) = network.activations
 
     def step(code: Statements, at: _Step) -> None:
@@ -405,25 +421,9 @@ def gru(
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX GRU; `torch.nn.GRU` with `linear_before_reset`, its gates in another order.
     """
-    states, usual = [("initial_h", initial_h)], ("sigmoid", "tanh")
-    network = _network(
-        "gru",
-        3,
-        data,
-        weight,
-        recurrence,
-        bias,
-        sequence_lens,
-        states,
-        [],
-        direction,
-        activations,
-        usual,
-        clip,
-        name,
-        (weight_scale, recurrence_scale, state_scale),
-        apart=linear_before_reset,
-    )
+    weights = _Weights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
+    options = _Options(sequence_lens, direction, activations, clip, name)
+    network = _network(_GRU, data, weights, [initial_h], options, apart=linear_before_reset)
     f, g_of = network.activations
     hidden = network.hidden
 
@@ -489,24 +489,9 @@ def lstm(
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.
     """
-    states, usual = [("initial_h", initial_h), ("initial_c", initial_c)], ("sigmoid", "tanh", "tanh")
-    network = _network(
-        "lstm",
-        4,
-        data,
-        weight,
-        recurrence,
-        bias,
-        sequence_lens,
-        states,
-        [("peepholes", peepholes, 3)],
-        direction,
-        activations,
-        usual,
-        clip,
-        name,
-        (weight_scale, recurrence_scale, state_scale),
-    )
+    weights = _Weights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
+    options = _Options(sequence_lens, direction, activations, clip, name)
+    network = _network(_LSTM, data, weights, [initial_h, initial_c], options, peepholes)
     f, g_of, h_of = network.activations
     hidden, wide = network.hidden, network.wide
 
@@ -535,3 +520,6 @@ def lstm(
 
     first, last, cell = network.scan([simplified(hidden * 4)], step)
     return first, last, cell
+
+
+declare(Recurrent(), gru, lstm, rnn)

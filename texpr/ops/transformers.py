@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from weft.dialects.graph_traits import Product, declare
 from weft.texpr.expr import Expr, checked_dtype, error, is_float
 from weft.texpr.math import if_then_else, infinity, select, sqrt, tanh
 from weft.texpr.ops.arguments import (
@@ -246,3 +247,6 @@ def _check_broadcast(what: str, tensor: Tensor, shape: tuple[Extent, ...]) -> No
     common = broadcast_shape(what, shape, tensor.shape)
     if len(common) != len(shape) or not all(map(agree, common, shape)):
         raise error(f"{what}: {tensor.name} of shape {shape_text(tensor.shape)} is larger than {shape_text(shape)}")
+
+
+declare(Product(factors=3), attention)

@@ -204,3 +204,32 @@ func.func @f(%x: memref<2xf32>, %w: memref<2xf32> {tir.constant}) {
   }
   func.return
 }
+
+// -----
+
+// The parameters of a function to which more than calls refer stay.
+// CHECK-LABEL: func.func @address
+// CHECK-NOT:     memref.alloc
+// CHECK:       func.func private @f(%w: memref<2xf32> {tir.constant}, %y: memref<2xf32>)
+// CHECK-NOT:   @f_pack_w
+func.func @address(%w: memref<2xf32>, %y: memref<2xf32>) {
+  %f = "llvm.mlir.addressof"() <{global_name = @f}> : () -> !llvm.ptr
+  func.call @f(%w, %y) : (memref<2xf32>, memref<2xf32>) -> ()
+  func.return
+}
+func.func private @f(%w: memref<2xf32> {tir.constant}, %y: memref<2xf32>) {
+  %p = memref.alloc() : memref<2xf32>
+  tir.for %i in 2 {
+    tir.block "p" iters(%v: spatial<2>) = [%i] {
+      %e = memref.load %w[%v] : memref<2xf32>
+      memref.store %e, %p[%v] : memref<2xf32>
+    }
+  }
+  tir.for %i in 2 {
+    tir.block "y" iters(%v: spatial<2>) = [%i] {
+      %e = memref.load %p[%v] : memref<2xf32>
+      memref.store %e, %y[%v] : memref<2xf32>
+    }
+  }
+  func.return
+}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 from xdsl.utils.test_value import create_ssa_value
 
 from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.integer_ranges import leaves
+from weft.analysis.integer_ranges import range_of as range_of_value
 
 VALUES = [create_ssa_value(IndexType()) for _ in range(3)]
 RANGES = {VALUES[0]: (0, 3), VALUES[1]: (0, 2), VALUES[2]: (0, 4)}
@@ -118,3 +122,15 @@ def test_partial_division_keeps_the_inner_range() -> None:
     i, j, _ = (Index.of(v) for v in VALUES)
     assert ((i * 4 + j) // 8).simplified(range_of) == i // 2
     assert ((i * 4 + j) % 8).simplified(range_of) == (i % 2) * 4 + j
+
+
+@pytest.mark.parametrize("op", (arith.AddiOp, arith.MuliOp))
+def test_values_that_two_operands_share_are_traced_once(op) -> None:
+    """The form, the range and the operands of a chain of 60 operations with 2^60 paths through it."""
+    value = VALUES[0]
+    for _ in range(60):
+        value = op(value, value).result
+    is_sum = op is arith.AddiOp
+    assert Index.of(value) == (Index({VALUES[0]: 2**60}) if is_sum else Index({value: 1}))
+    assert range_of_value(value) == (None, None)
+    assert list(leaves(value)) == [value if is_sum else VALUES[0]]

@@ -10,7 +10,15 @@ from xdsl.traits import Commutative, OpTrait
 from weft.analysis.operator_patterns import ChannelAxes, OperatorKind
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.graph_shapes import ShapeError
-from weft.dialects.graph_traits import Elementwise, Idempotent, Involution, RightNeutral, ViewLike
+from weft.dialects.graph_traits import (
+    Discontinuous,
+    Elementwise,
+    Idempotent,
+    Involution,
+    Product,
+    RightNeutral,
+    ViewLike,
+)
 from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import OPERATOR_OF, with_trait
 from weft.texpr.expr import holds_all, type_of
@@ -190,3 +198,31 @@ def test_dtypes_that_hold_all_values_of_others() -> None:
     assert not holds_all("float64", "int64")
     assert not holds_all("float16", "bfloat16")
     assert not holds_all("float32", "float8_e4m3fn")
+
+
+@pytest.mark.parametrize("name", sorted(with_trait(Discontinuous)))
+def test_discontinuous_operators_jump_between_neighbouring_floats(name: str) -> None:
+    """Comparisons and quotients jump where the operand is 2 or a multiple of it."""
+    at = np.array([0.0, 0.5, 1.0, 2.0, np.finfo(np.float32).max], np.float32)
+    others = [np.full_like(at, 2.0)] * (len(OPERATOR_OF[name].ROLES) - 1)
+    jumps = False
+    with np.errstate(over="ignore"):
+        neighbours = [np.nextafter(at, np.float32(sign * np.inf)) for sign in (-1, 1)]
+    for neighbour in neighbours:
+        one, other = applied(name, at, *others), applied(name, neighbour, *others)
+        assert one is not None
+        assert other is not None
+        jumps |= bool(np.any(np.abs(one.astype(float) - other.astype(float)) >= 1))
+    assert jumps
+
+
+@pytest.mark.parametrize("name", sorted(with_trait(Product)))
+def test_factors_of_matrix_products_may_have_different_types(name: str) -> None:
+    trait, rank = OPERATOR_OF[name].get_trait(Product), {"batch_matmul": 3, "conv2d": 4, "attention": 4}.get(name, 2)
+    assert isinstance(trait, Product)
+    types = [((4,) * rank, dtype) for dtype in ("float32", "bfloat16", "float32")[: trait.factors]]
+    if trait.of_matrices:
+        assert made(name, *types, out_dtype="float32").results[0].type.element_type == type_of("float32")
+    else:
+        with pytest.raises(ShapeError, match="bfloat16"):
+            made(name, *types)
