@@ -107,8 +107,9 @@ def onnx_operators(
     model: str | os.PathLike[str] | bytes | ModelProto,
     shapes: Mapping[str, InputShape] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
-) -> Mapping[str, Outcome]:
-    """The outcomes of an import of an ONNX model, by operators. Raises `CompileError` for a file that is no model, and
+) -> tuple[Mapping[str, Outcome], Sequence[str]]:
+    """The outcomes of an import of an ONNX model, by operators, and lines about the cost of a fallback if nodes are
+    refused. Raises `CompileError` for a file that is no model, and
     `OSError`."""
     return _onnx_importer().operators_of(model, shapes or {}, constants or {})
 

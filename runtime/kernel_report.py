@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from weft.support.columns import aligned_columns
+from weft.support.columns import aligned_columns, bytes_text
 
 
 @dataclass(frozen=True)
@@ -176,11 +176,3 @@ def _millions(number: int | None) -> str:
 def _rate(number: int | None, seconds: float) -> str:
     """Billions a second."""
     return f"{number / seconds / 1e9:.4g}" if number is not None and seconds else "-"
-
-
-def bytes_text(number: int) -> str:
-    """`1.5 MiB`."""
-    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number} B"

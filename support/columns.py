@@ -1,4 +1,4 @@
-"""Tables as text."""
+"""Tables and sizes as text."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) 
         ).rstrip()
         for line in lines
     )
+
+
+def bytes_text(number: int) -> str:
+    """`1.5 MiB`."""
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} B"

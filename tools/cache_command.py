@@ -13,8 +13,7 @@ import argparse
 import time
 
 from weft.runtime.compile_cache import CompileCache, is_switched_off
-
-_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+from weft.support.columns import bytes_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     entries = [] if problem else cache.entries()
     size = sum(entry.size for entry in entries)
     print(f"folder    {cache.folder}{', switched off' if is_switched_off() else ''}")
-    print(f"entries   {len(entries)} of {_shown(size)}, the limit is {_shown(cache.limit)}")
+    print(f"entries   {len(entries)} of {bytes_text(size)}, the limit is {bytes_text(cache.limit)}")
     if entries:
         print(f"used      {_moment(entries[0].used)} to {_moment(entries[-1].used)}")
     if problem:
@@ -36,14 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.clear:
         print(f"removed   {cache.clear()}")
     return 0
-
-
-def _shown(size: int) -> str:
-    """A number of bytes for people."""
-    for unit, name in _UNITS:
-        if size >= unit:
-            return f"{size / unit:.1f} {name}"
-    return f"{size} bytes"
 
 
 def _moment(seconds: float) -> str:

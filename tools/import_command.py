@@ -91,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
-    """Print the number of nodes of each operator, how many are imported, and why others are not. Returns 1 if there are
-    such."""
+    """Print the number of nodes of each operator, how many are imported, why others are not, and what a fallback would
+    cost. Returns 1 if there are such."""
     for option, value in (
         ("--output", arguments.output),
         ("--weights", arguments.weights),
@@ -102,7 +102,7 @@ def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
         if value:
             raise CompileError(f"--list-operators writes no program: it takes --shape and --bind, not {option}")
     constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
-    outcomes = onnx_operators(source, stated_shapes(arguments), constants)
+    outcomes, hint = onnx_operators(source, stated_shapes(arguments), constants)
     width = max(map(len, outcomes), default=8)
     print(f"{'operator':{width}}  nodes  imported")
     for label, outcome in sorted(outcomes.items()):
@@ -113,4 +113,5 @@ def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
         refused = sum(len(problem.places) for problem in outcome.problems)
         if outcome.converted + refused < outcome.nodes:
             print(f"{'':{width}}         {outcome.nodes - outcome.converted - refused} follow nodes that are refused")
+    print(*hint, sep="\n", end="\n" * bool(hint))
     return 0 if all(outcome.converted == outcome.nodes and not outcome.problems for outcome in outcomes.values()) else 1

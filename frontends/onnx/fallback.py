@@ -7,7 +7,7 @@ call of Python and NumPy's time, and nothing is fused across it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from weft.dialects.graph_shapes import KnownExtent, ShapeError, names_in, parse_
 from weft.frontends.graph_builder import call_dps
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.frontends.onnx.node import Node, Refusal, data_type_of, dtype_of
+from weft.frontends.onnx.node_order import graphs_within
 from weft.support.user_functions import set_func
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
-    """The outputs of a node as those of a registered function. Raises `Refusal` where their shapes are not known."""
+    """The outputs of a node as those of a registered function. Raises `Refusal` if their shapes are not known, if onnx
+    does not implement the operator, and for nodes with graphs, which read values of the graph around them."""
+    if any(True for _ in graphs_within(node.proto)):
+        raise Refusal("fallback: graphs in a node are not passed to functions")
     wanted = [name for name in node.proto.output if name]
     model = _model(node, opset)
     names = {name for item in _tensors(node) if item is not None for extent in item.shape for name in names_in(extent)}
@@ -36,30 +40,6 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
     shapes, dtypes = [shape for shape, _ in types], [dtype for _, dtype in types]
     found = iter(call_dps(name, given, [[_text(e) for e in shape] for shape in shapes], dtypes))
     return [next(found) if output else None for output in node.proto.output]
-
-
-def fallback_hint(operators: Mapping[str, tuple[str, str, int]]) -> list[str]:
-    """A line that says which of these operators, (domain, name, opset) by how errors call them, `fallback=True` runs,
-    and what that costs."""
-    found = [label for label, operator in operators.items() if _has_reference(*operator)]
-    if not found:
-        return []
-    names = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
-    return [
-        f"fallback=True (weft import --fallback) may run {names} in onnx's reference implementation: each node then "
-        "costs a call of Python and NumPy's time, nothing is fused across it, and the program cannot be exported"
-    ]
-
-
-def _has_reference(domain: str, operator: str, opset: int) -> bool:
-    """Whether onnx has a reference implementation of an operator."""
-    from onnx.reference.op_run import RuntimeContextError, RuntimeImplementationError
-    from onnx.reference.ops import load_op
-
-    try:
-        return load_op(domain, operator, opset) is not None
-    except (RuntimeContextError, RuntimeImplementationError, RuntimeError, ValueError):
-        return False
 
 
 def _tensors(node: Node) -> Sequence[Item | None]:
@@ -122,11 +102,15 @@ def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list
 
 
 def _function(model: ModelProto, count: int) -> Any:
-    """The function that runs a model of one node on arrays, and fills those of its results."""
+    """The function that runs a model of one node on arrays, and fills those of its results. Raises `Refusal` for an
+    operator that onnx does not implement."""
     from onnx.reference import ReferenceEvaluator
 
     names = [entry.name for entry in model.graph.input]
-    evaluator = ReferenceEvaluator(model)
+    try:
+        evaluator = ReferenceEvaluator(model)
+    except RuntimeError as error:
+        raise Refusal(f"fallback: onnx has no reference implementation: {str(error).splitlines()[0]}") from None
 
     def run(*arrays: NDArray[Any]) -> None:
         found: Any = evaluator.run(None, dict(zip(names, arrays[:count], strict=True)))

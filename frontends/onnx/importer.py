@@ -33,7 +33,7 @@ from onnx import (
     defs,
     helper,
 )
-from xdsl.dialects.builtin import UnknownLoc
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import Tensor
@@ -57,14 +57,15 @@ from weft.dialects.graph_shapes import (
 from weft.dialects.input_shapes import unify
 from weft.frontends.data_sizes import DataSizes
 from weft.frontends.equal_extents import assumed_equal, unified
+from weft.frontends.fallback_cost import fallback_cost
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.contrib.refused import REASONS
-from weft.frontends.onnx.fallback import fall_back, fallback_hint
+from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
-from weft.frontends.onnx.node_order import graphs_within, ordered
+from weft.frontends.onnx.node_order import ordered
 from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
@@ -128,19 +129,24 @@ class Import:
     """What scopes of one import share."""
 
     def __init__(
-        self, file: ModelFile, builder: BlockBuilder, fallback: bool, weights: Mapping[str, StoredTensor] | None = None
+        self,
+        file: ModelFile,
+        builder: BlockBuilder,
+        fallback: bool,
+        weights: Mapping[str, StoredTensor] | None = None,
+        hint: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.file = file
         self.builder = builder
         self.fallback = fallback
         self.weights = weights or {}
         """Tensors of another file that take the place of those of the model, by their names."""
+        self.hint = hint
+        """Further lines of the error for nodes that cannot be converted."""
         self.functions = {(domain_name(f.domain), f.name): f for f in file.model.functions}
         self.problems: dict[tuple[str, str], Problem] = {}
         self.outcomes: dict[str, Outcome] = {}
         """By operators, as errors call them."""
-        self.replaceable: dict[str, tuple[str, str, int]] = {}
-        """Operators that may have an implementation to fall back to: how errors call them -> domain, name, opset."""
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs, by their values."""
@@ -176,7 +182,7 @@ class Import:
         if self.unbound:
             names = ", ".join(f"'{name}'" for name in sorted(self.unbound))
             lines.append(f"constants= (weft import --bind) gives values of inputs that must be known: {names}")
-        lines += fallback_hint(self.replaceable)
+        lines += self.hint()
         count = sum(len(problem.places) for problem in self.problems.values())
         error = Refusal(f"{self.file.name}: {count} node{'s' * (count > 1)} cannot be imported:\n" + "\n".join(lines))
         error.unbound = frozenset(self.unbound)
@@ -301,7 +307,7 @@ class Scope:
                 raise Refusal(f"the model imports no opset of the domain '{domain or 'ai.onnx'}'")
             label = f"{label} (opset {opset})"
             shared.outcomes.setdefault(label, Outcome()).nodes += 1
-            found = self._converted(proto, domain, opset, place, label)
+            found = self._converted(proto, domain, opset, place)
             shared.outcomes[label].converted += any(item is not None for item in found)
         except (CompileError, ShapeError) as error:
             shared.report(label, error, place)
@@ -323,7 +329,7 @@ class Scope:
         if isinstance(item, Value) and isinstance(item.ssa.owner, Operation):
             item.ssa.name_hint = word_of(name)
 
-    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str, label: str) -> Sequence[Entry | None]:
+    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
         """The outputs of a node; none where an input could not be converted."""
         operator = proto.op_type
         schema = schema_of(operator, opset, domain) or definition_of(domain, operator, opset)
@@ -332,7 +338,6 @@ class Scope:
         is_defined = schema is not None
         convert = None if function is not None else converter_of(domain, operator, version, is_defined=is_defined)
         if convert is None and function is None and not self.shared.fallback and not _has_body(schema):
-            self.shared.replaceable[label] = domain, operator, opset
             raise Refusal(_unknown(domain, operator, schema))
         inputs: list[Entry | None] = []
         for name in proto.input:
@@ -348,15 +353,13 @@ class Scope:
         node = Node(proto, domain, version, schema, inputs, scope)
         try:
             node.check()
-            return self._by_converter(node, convert, opset, place, label)
+            return self._by_converter(node, convert, opset, place)
         except _MISFITS as error:
             if is_users(domain, operator, version):
                 raise
             raise Refusal(_misfit(node, error)) from error
 
-    def _by_converter(
-        self, node: Node, convert: Converter | None, opset: int, place: str, label: str
-    ) -> Sequence[Entry | None]:
+    def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
         """The outputs of a node that no function of the model defines."""
         by_user = is_users(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
@@ -370,8 +373,6 @@ class Scope:
                     return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
-                    if not any(True for _ in graphs_within(node.proto)):
-                        self.shared.replaceable[label] = node.domain, node.operator, opset
                     raise
                 return fall_back(node, opset)
         if not _has_body(node.schema):
@@ -575,8 +576,26 @@ def import_model(
     checked_argument("from_onnx", "weights", str | os.PathLike | None, weights)
     file = ModelFile.read(source)
     stored = None if weights is None else _weights_of(file, Path(weights))
-    shared = _imported(lambda: Import(file, new_builder(), fallback, stored), shapes, constants)
+
+    def hint() -> Sequence[str]:
+        return () if fallback else _fallback_hint(file, shapes, constants, stored)
+
+    shared = _imported(lambda: Import(file, new_builder(), fallback, stored, hint), shapes, constants)
     return shared.builder, frozenset(file.others)
+
+
+def _fallback_hint(
+    file: ModelFile,
+    shapes: Mapping[str, InputShape],
+    constants: Mapping[str, ArrayLike],
+    weights: Mapping[str, StoredTensor] | None = None,
+) -> Sequence[str]:
+    """What `fallback=True` would cost, by an import with it."""
+
+    def imported() -> ModuleOp:
+        return _imported(lambda: Import(file, BlockBuilder(), True, weights), shapes, constants).builder.get()
+
+    return fallback_cost(imported, "onnx", "onnx's reference implementation", "fallback=True (weft import --fallback)")
 
 
 def _imported(
@@ -611,9 +630,9 @@ def operators_of(
     source: str | os.PathLike[str] | bytes | ModelProto,
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
-) -> Mapping[str, Outcome]:
-    """The outcomes of an import of a model, by operators. Raises the errors of `import_model`, except for nodes that
-    cannot be converted."""
+) -> tuple[Mapping[str, Outcome], Sequence[str]]:
+    """The outcomes of an import of a model, by operators, and what `fallback=True` would cost if nodes are refused.
+    Raises the errors of `import_model`, except for nodes that cannot be converted."""
     file, begun = ModelFile.read(source), list[Import]()
 
     def begin() -> Import:
@@ -628,7 +647,7 @@ def operators_of(
     shared = begun[-1]
     for problem in shared.problems.values():
         shared.outcomes.setdefault(problem.operator, Outcome()).problems.append(problem)
-    return shared.outcomes
+    return shared.outcomes, _fallback_hint(file, shapes, constants) if shared.problems else ()
 
 
 class _EqualExtents(Exception):

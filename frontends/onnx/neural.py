@@ -15,7 +15,7 @@ from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 from weft.frontends.onnx.shapes import number_of, product_of
-from weft.texpr.ops.convolution import KernelWindow, borders
+from weft.texpr.ops.convolution import KernelWindow, borders, windows
 
 
 class Window:
@@ -146,42 +146,22 @@ def _deform_conv(
     group: int,
     offset_group: int,
 ) -> Item:
-    """The data at moved places, by interpolation, and then a product with the weights."""
-    if data.ndim != 4:
-        raise node.refuse(f"input 'X' must have rank 4, got {data.ndim}")
-    kernel_of(node, weight, 2)
-    shapes = [extent for value in (data, weight, offset) for extent in value.shape if isinstance(extent, int)]
-    if len(shapes) < data.ndim + weight.ndim + offset.ndim:
-        raise node.refuse("inputs 'X', 'W' and 'offset' must have known shapes")
-    (batch, channels, *extents), (_, per_group, *kernel), (_, count, *places) = shapes[:4], shapes[4:8], shapes[8:]
+    if data.ndim != 4 or offset.ndim != 4:
+        raise node.refuse(f"inputs 'X' and 'offset' must have rank 4, got {data.ndim} and {offset.ndim}")
+    kernel = kernel_of(node, weight, 2)
     strides, gaps = node.integers("strides", count=2) or [1, 1], node.integers("dilations", count=2) or [1, 1]
     pads = node.integers("pads", count=4) or [0] * 4
-    groups, taps = offset_group, prod(kernel)
-    spans = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
-    wanted = [(extents[d] + pads[d] + pads[d + 2] - spans[d]) // strides[d] + 1 for d in range(2)]
-    if count != groups * taps * 2 or channels % groups or channels != per_group * group or places != wanted:
-        raise node.refuse(f"input 'offset' of shape {shapes[8:]} does not fit weights {kernel} and results {wanted}")
-    node.check_room(2, taps, *places)
-    powers = [1 << (extent - 1).bit_length() for extent in extents]
-    moved = ops.reshape(offset, [batch * groups, taps, 2, *places])
-    axes: list[Value] = []
-    for d in range(2):
-        taps_at = np.indices(kernel)[d].reshape(-1, 1, 1) * gaps[d]
-        starts = np.indices(places)[d][None] * strides[d] - pads[d] + taps_at
-        along = ops.squeeze(ops.strided_slice(moved, [d], [d + 1], [1], [2]), [2])
-        place = ops.add(along, Known(starts.astype(data.dtype), data.dtype).constant())
-        # Coordinates from -1 to 1, the borders of the image: exact for places in an image of a power of two.
-        axes.append(ops.subtract(ops.multiply(ops.add(place, 0.5), 2.0 / powers[d]), 1.0))
-    grid = ops.reshape(ops.stack([axes[1], axes[0]], 4), [batch * groups, taps, -1, 2])
-    behind = [(0, power - extent) for power, extent in zip(powers, extents, strict=True)]
-    padded = ops.pad(data, [(0, 0), (0, 0), *behind]) if powers != extents else data
-    image = ops.reshape(padded, [batch * groups, channels // groups, *powers])
-    sampled = ops.reshape(ops.grid_sample(image, grid, "linear", "zeros", False), [batch, groups, -1, taps, *places])
-    if mask is not None:
-        sampled = ops.multiply(sampled, ops.reshape(mask, [batch, groups, 1, taps, *places]))
-    columns = ops.reshape(sampled, [batch, group, per_group * taps, -1])
-    found = ops.matmul(ops.reshape(weight, [group, -1, per_group * taps]), columns)
-    return with_bias(ops.reshape(found, [batch, -1, *places]), bias)
+    moving = windows("DeformConv", kernel, strides, pads, gaps, data.shape[2:])
+    taps = multiply(kernel[0], kernel[1])
+    places = [window.positions(extent, "DeformConv") for window, extent in zip(moving, data.shape[2:], strict=True)]
+    for value, factor, label in ((offset, 2 * offset_group, "offset"), (mask, offset_group, "mask")):
+        wanted = [data.shape[0], multiply(taps, factor), *places]
+        if value is not None and not all([node.equal(e, w) for e, w in zip(value.shape, wanted, strict=True)]):
+            raise node.refuse(
+                f"input '{label}' must have the shape {show_shape(wanted)}, got {show_shape(value.shape)}"
+            )
+    found = ops.deform_conv2d(data, offset, weight, mask, strides, pads, gaps, group, offset_group)
+    return with_bias(found, bias)
 
 
 def with_bias(found: Value, bias: Value | None) -> Value:

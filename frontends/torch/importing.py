@@ -12,6 +12,7 @@ from os.path import dirname
 from time import perf_counter
 from typing import Any, Final, TypeAlias, cast
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.constant_data import shared_attribute
@@ -31,6 +32,7 @@ from weft.dialects.graph_shapes import (
     symbol,
 )
 from weft.frontends.equal_extents import assumed_equal, unified
+from weft.frontends.fallback_cost import fallback_cost
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
 from weft.frontends.torch.complex_numbers import Complex, complex_converter, is_complex
 from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
@@ -193,6 +195,8 @@ class Importer:
         self._fallback = fallback
         self.problems: list[Problem] = []
         self.in_torch: list[TorchCall] = []
+        self.functions: dict[str, Callable[..., None]] = {}
+        """Those that run operators in PyTorch, by the names under which the program calls them."""
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
         """Nodes for whose results nothing can stand."""
@@ -426,7 +430,7 @@ class Importer:
         call = TorchCall(str(node.target), node.name, place_of(node), reason)
         self.in_torch.append(call)
         name = f"torch.{node.target}.{next(_NUMBERS)}"
-        set_func(name, _runner(node.target, leaves, spec, call), arrays="torch")
+        self.functions[name] = _runner(node.target, leaves, spec, call)
         found = call_dps(name, operands, shapes, [meta.dtype for meta in metas])
         return tuple(self.builder.emit(value, node.name) for value in found)
 
@@ -636,6 +640,12 @@ def tensor_of(array: Any, dtype: str) -> Any:
 
 Sizes: TypeAlias = Mapping[str, KnownExtent]
 """Extents that stand for symbols."""
+Imported: TypeAlias = tuple[Importer, ImportedModel, Sizes]
+"""An import, and the symbols that turned out to be equal to other extents."""
+
+
+class _UnsupportedOperatorsError(CompileError):
+    """Operators of a model are not supported."""
 
 
 def import_model(
@@ -650,23 +660,42 @@ def import_model(
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
     decomposed_program = _decomposed(program)
-    return _unified(lambda equal: _import_program(program, decomposed_program, name, params, fallback, equal))
+
+    def write(fallback: bool, equal: Sizes) -> Imported:
+        return _import_program(program, decomposed_program, name, params, fallback, equal)
+
+    return _imported(write, fallback)
 
 
-def _unified(write: Callable[[Sizes], tuple[Importer, ImportedModel, Sizes]]) -> tuple[BlockBuilder, ImportedModel]:
-    """The program that `write` makes with extents in place of symbols, and its builder. `write` also returns the
-    symbols that turned out to be equal to other extents: if there are more of them, it starts again with these."""
+def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple[BlockBuilder, ImportedModel]:
+    """The program that `write` makes, and its builder. The error for operators that are not supported says what
+    `fallback=True` would cost."""
+    try:
+        importer, model = _unified(partial(write, fallback))
+    except _UnsupportedOperatorsError as error:
+
+        def imported() -> ModuleOp:
+            return _unified(partial(write, True))[0].builder.get()
+
+        lines = [] if fallback else fallback_cost(imported, "torch", "PyTorch", "fallback=True")
+        raise CompileError("\n".join([error.message, *lines])) from None
+    for name, function in importer.functions.items():
+        set_func(name, function, arrays="torch")
+    return importer.builder, model
+
+
+def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedModel]:
+    """What `write` makes with extents in place of symbols. It also returns the symbols that turned out to be equal to
+    other extents: if there are more of them, it starts again with these."""
     equal: Sizes = {}
     while True:
         importer, model, found = write(equal)
         if found == importer.equal:
-            return importer.builder, model
+            return importer, model
         equal = found
 
 
-def _import_program(
-    exported: Any, program: Any, name: str, params: str, fallback: bool, equal: Sizes
-) -> tuple[Importer, ImportedModel, Sizes]:
+def _import_program(exported: Any, program: Any, name: str, params: str, fallback: bool, equal: Sizes) -> Imported:
     """Write an exported program, decomposed as `program`."""
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
@@ -795,12 +824,10 @@ def import_graph(
 ) -> tuple[BlockBuilder, ImportedModel]:
     """Write a graph of ATen operators, as `torch.compile` gives to backends, as the function `main` of a builder.
     `constants` are tensors that stand for inputs, by their number. Raises `CompileError` as `import_model` does."""
-    return _unified(lambda equal: _import_graph(module, constants, fallback, equal))
+    return _imported(partial(_import_graph, module, constants), fallback)
 
 
-def _import_graph(
-    module: Any, constants: Mapping[int, Any], fallback: bool, equal: Sizes
-) -> tuple[Importer, ImportedModel, Sizes]:
+def _import_graph(module: Any, constants: Mapping[int, Any], fallback: bool, equal: Sizes) -> Imported:
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     importer, model = Importer(BlockBuilder(), equal, placeholders, fallback=fallback), ImportedModel()
     items: dict[Any, Item] = {}
@@ -865,7 +892,7 @@ def _write_function(
             model.dtypes = [result.dtype for result in results]
             outputs = [builder.emit_output(Value(result.ssa)) for result in results]
         if importer.problems:
-            raise CompileError(_report(importer.problems))
+            raise _UnsupportedOperatorsError(_report(importer.problems))
         if not outputs:
             raise CompileError("from_torch: the model returns and writes no tensor")
         builder.emit_func_output(outputs)
@@ -917,7 +944,6 @@ def _report(problems: Sequence[Problem]) -> str:
         times = f" ({len(found)} times)" if len(found) > 1 else ""
         place = f", {found[0].place}" if found[0].place else ""
         lines.append(f"  {operator}{times}{': ' if reason else ''}{reason}; node '{found[0].node}'{place}")
-    names = {problem.operator for problem in problems if not problem.reason}
-    if names:
-        lines.append("weft.torch.register adds a converter, fallback=True runs them in PyTorch")
+    if not all(problem.reason for problem in problems):
+        lines.append("weft.torch.register adds a converter")
     return "\n".join(lines)

@@ -4,6 +4,8 @@ eigenvalues and singular values."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import factorial
+from typing import Final, cast
 
 from weft.dialects.graph_shapes import Extent, KnownExtent
 from weft.frontends.graph_builder import Value, const
@@ -310,3 +312,56 @@ def _pinv(
     least = least if absolute is None else apply("maximum", absolute, least)
     scaled = apply("multiply", _transposed(right), apply("expand_dims", _inverted(values, least), values.ndim - 1))
     return apply("matmul", scaled, _transposed(left))
+
+
+_DEGREE: Final = 18
+"""The degree of the Taylor polynomial of an exponential."""
+_LARGEST_NORM: Final = {"float32": 3.010066362817634, "float64": 1.090863719290036}
+"""The 1-norm of a matrix up to which this polynomial is exact to the rounding of the type: Bader, Blanes and Casas,
+Computing the Matrix Exponential with an Optimized Taylor Polynomial Approximation, 2019, table 1."""
+
+
+@register("aten.linalg_matrix_exp.default")
+def _matrix_exp(cx: Conversion, x: Value) -> Value:
+    """exp(A) = exp(A / 2^s)^(2^s): a Taylor polynomial in powers of A^4 (Paterson and Stockmeyer), squared `s` times.
+    Each matrix has its own `s`."""
+    if 0 in x.shape:
+        return x
+    wide = x.dtype if x.dtype in _LARGEST_NORM else "float32"
+    given, rank = cast_to(x, wide), x.ndim
+    norm = apply("max", apply("sum", apply("abs", given), axis=[rank - 2]), axis=[rank - 2])
+    steps = apply("ceil", apply("log2", apply("divide", norm, const(_LARGEST_NORM[wide], wide))))
+    steps = apply("where", apply("isfinite", steps), apply("maximum", steps, const(0.0, wide)), const(0.0, wide))
+    columns = apply("expand_dims", steps, [rank - 2, rank - 1])
+    scaled = apply("multiply", given, apply("exp2", apply("negative", columns)))
+    square = apply("matmul", scaled, scaled)
+    powers = [_identity(given, known(x.shape)[-1]), scaled, square, apply("matmul", square, scaled)]
+    fourth = apply("matmul", square, square)
+
+    def part(first: int) -> Value:
+        """The terms of the polynomial from `first` on, over A to the power of `first`."""
+        terms = [
+            apply("multiply", power, const(1 / factorial(first + k), wide))
+            for k, power in enumerate(powers)
+            if first + k <= _DEGREE
+        ]
+        total = terms[0]
+        for term in terms[1:]:
+            total = apply("add", total, term)
+        return total
+
+    result = part(_DEGREE // 4 * 4)
+    for first in reversed(range(0, _DEGREE // 4 * 4, 4)):
+        result = apply("add", apply("matmul", result, fourth), part(first))
+    most = apply("max", apply("reshape", steps, (-1,)), axis=[0])
+
+    def squared(step: Value, current: Value, columns: Value, most: Value) -> tuple[Value, Value]:
+        is_left = apply("less", step, columns)
+        following = apply("where", is_left, apply("matmul", current, current), current)
+        return apply("add", step, const(1.0, wide)), following
+
+    def is_left(step: Value, current: Value, columns: Value, most: Value) -> Value:
+        return apply("less", step, most)
+
+    found = cx.builder.emit_while(is_left, squared, [const(0.0, wide), result], [columns, most])
+    return cast_to(cast("tuple[Value, Value]", found)[1], x.dtype)

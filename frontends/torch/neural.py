@@ -564,3 +564,28 @@ def _roi_align(
     images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
     options = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
     return apply("roi_align", x, parts[1], images, [height, width], spatial_scale=float(spatial_scale), **options)
+
+
+@register("torchvision.deform_conv2d.default")
+def _deform_conv2d(
+    cx: Conversion,
+    x: Value,
+    weight: Value,
+    offset: Value,
+    mask: Value,
+    bias: Value,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    groups: int,
+    offset_groups: int,
+    use_mask: bool,
+) -> Value:
+    """Without `use_mask`, the mask has no meaning."""
+    strides, padding, dilation = [stride_h, stride_w], [pad_h, pad_w], [dilation_h, dilation_w]
+    factors = mask if use_mask else None
+    found = apply("deform_conv2d", x, offset, weight, factors, strides, padding, dilation, groups, offset_groups)
+    return apply("add", found, apply("reshape", bias, (bias.shape[0], 1, 1)))

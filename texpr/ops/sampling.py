@@ -13,6 +13,7 @@ from weft.texpr.ops.arguments import (
     check_nonempty,
     compute,
     floating,
+    integer,
     integers,
     integral,
     is_one_of,
@@ -21,16 +22,19 @@ from weft.texpr.ops.arguments import (
     shaped,
     sum_dtype,
 )
+from weft.texpr.ops.convolution import windows
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.reductions import float_of
 from weft.texpr.ops.resizing import METHODS, cubic_weight
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, agree, shape_text
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
+from weft.texpr.shapes import Extent, agree, agreed_quotient, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = ["grid_sample", "roi_align"]
+__all__ = ["deform_conv2d", "grid_sample", "roi_align"]
 
 _PADDINGS = ("zeros", "border", "reflection")
 
@@ -254,3 +258,88 @@ def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: 
     for term in terms[1:]:
         value = greater(value, term) if mode == "max" else value + term
     return if_then_else(inside, value, const(0.0, dtype))
+
+
+def deform_conv2d(
+    data: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    mask: Tensor | None = None,
+    strides: int | Sequence[int] = 1,
+    padding: object = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    offset_groups: int = 1,
+    *,
+    name: str = "deform_conv2d",
+) -> Tensor:
+    """The convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), of which each element reads at a
+    place of its own (Dai et al. 2017): (N, O, h, w).
+
+    The element (i, j) of a kernel, for the result (y, x), reads at its place in `te.ops.conv2d` plus
+    `offset[n, 2 * k, y, x]` rows and `offset[n, 2 * k + 1, y, x]` columns, with `k = i * kw + j` plus `kh * kw` for
+    each of the `offset_groups` groups of channels before: bilinear between four elements, zeros outside of the image.
+    The value is multiplied by `mask[n, k, y, x]` if there is one (Zhu et al. 2019). The values read are a stage of
+    their own, `<name>_columns`. Floats of 16 bits are computed in float32. Raises CompileError for other shapes and
+    dtypes, and for empty images.
+
+    Dtypes: floats, one for all.
+    Equals: `torchvision.ops.deform_conv2d(data, offset, weight, None, strides, padding, dilation, mask)`; ONNX
+    DeformConv.
+    """
+    what = "deform_conv2d"
+    tensors = [(data, "data"), (offset, "offset"), (weight, "weight")] + [(mask, "mask")] * (mask is not None)
+    image, moves, kernel, *masks = (
+        floating(ranked(t, f"{what}: {label}", 4), f"{what}: {label}") for t, label in tensors
+    )
+    dtype = one_dtype(what, image, moves, kernel, *masks)
+    check_nonempty(what, image, (2, 3))
+    parts, offset_parts = integer(groups, f"{what}: groups"), integer(offset_groups, f"{what}: offset_groups")
+    batch, channels, *extents = image.shape
+    outputs, inputs, *sizes = kernel.shape
+    moving = windows(what, sizes, strides, padding, dilation, extents)
+    each, filters = agreed_quotient(channels, offset_parts), agreed_quotient(outputs, parts)
+    if parts < 1 or filters is None or not agree(channels, simplified(inputs * parts)):
+        raise error(
+            f"{what}: {image.name} of shape {shape_text(image.shape)} and {kernel.name} of shape "
+            f"{shape_text(kernel.shape)} do not consist of {parts} groups"
+        )
+    if offset_parts < 1 or each is None:
+        raise error(f"{what}: {channels} channels cannot be split into {offset_parts} groups of offsets")
+    taps = simplified(sizes[0] * sizes[1])
+    places = [window.positions(extent, what) for window, extent in zip(moving, extents, strict=True)]
+    shaped(moves, f"{what}: offset", (batch, simplified(taps * (2 * offset_parts)), *places))
+    for factor in masks:
+        shaped(factor, f"{what}: mask", (batch, simplified(taps * offset_parts), *places))
+    wide = sum_dtype(dtype)
+    lines = [_Line(extent, wide, "zeros", False) for extent in extents]
+
+    def column(n: Expr, c: Expr, i: Expr, j: Expr, y: Expr, x: Expr) -> Expr:
+        k = i * sizes[1] + j
+        k = k if offset_parts == 1 else c // each * taps + k
+        starts = [
+            cast(window.index(at, tap) - window.before, wide)
+            for window, at, tap in zip(moving, (y, x), (i, j), strict=True)
+        ]
+        rows, columns = (
+            _taps(line, start + moves(n, k * 2 + d, y, x).astype(wide), "linear")
+            for d, (line, start) in enumerate(zip(lines, starts, strict=True))
+        )
+        total = as_expr(0.0, wide)
+        for row, is_row, down in rows:
+            for place, is_column, right in columns:
+                value = select(is_row & is_column, image(n, c, row, place).astype(wide), 0.0)
+                total = total + value * cast(down, wide) * cast(right, wide)
+        return total * masks[0](n, k, y, x).astype(wide) if masks else total
+
+    sampled = compute((batch, channels, *sizes, *places), column, f"{name}_columns")
+    rc, ri, rj = (
+        reduce_axis((0, extent), label) for extent, label in zip((inputs, *sizes), ("rc", "ri", "rj"), strict=True)
+    )
+
+    def element(n: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
+        c = rc if parts == 1 else o // filters * inputs + rc
+        product = sampled(n, c, ri, rj, y, x) * kernel(o, rc, ri, rj).astype(wide)
+        return sum_over(product, axis=[rc, ri, rj]).astype(dtype)
+
+    return compute((batch, outputs, *places), element, name)

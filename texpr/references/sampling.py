@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
 from weft.texpr.references.arguments import Array, Ints, each
+from weft.texpr.references.convolution import borders
 from weft.texpr.references.resizing import cubic
 
 
@@ -109,3 +111,47 @@ def roi_align(
             ]
             result[r, c, i, j] = 0 if not points else max(points) if mode == "max" else math.fsum(points) / len(points)
     return result
+
+
+def deform_conv2d(
+    data: Array,
+    offset: Array,
+    weight: Array,
+    mask: Array | None = None,
+    strides: Ints = 1,
+    padding: Any = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+    offset_groups: int = 1,
+) -> Array:
+    """Window by window."""
+    (_, channels, *extents), (filters, inputs, height, width) = data.shape, weight.shape
+    steps, gaps, taps = each(strides, 2), each(dilation, 2), height * width
+    around = borders(padding, extents, (height, width), steps, gaps)
+    result = np.zeros((data.shape[0], filters, *offset.shape[2:]))
+    for n, o, y, x in np.ndindex(*result.shape):
+        terms: list[float] = []
+        for r, i, j in np.ndindex(inputs, height, width):
+            c = o // (filters // groups) * inputs + r
+            k = c // (channels // offset_groups) * taps + i * width + j
+            place = [
+                at * step - before + tap * gap + float(offset[n, 2 * k + d, y, x])
+                for d, (at, step, (before, _), tap, gap) in enumerate(
+                    zip((y, x), steps, around, (i, j), gaps, strict=True)
+                )
+            ]
+            factor = 1.0 if mask is None else float(mask[n, k, y, x])
+            terms.append(_bilinear(data[n, c], *place) * float(weight[o, r, i, j]) * factor)
+        result[n, o, y, x] = math.fsum(terms)
+    return result
+
+
+def _bilinear(plane: Array, y: float, x: float) -> float:
+    """The value between four elements, with zeros outside of the plane."""
+    top, left = math.floor(y), math.floor(x)
+    return math.fsum(
+        float(plane[row, column]) * (1 - abs(y - row)) * (1 - abs(x - column))
+        for row in (top, top + 1)
+        for column in (left, left + 1)
+        if 0 <= row < plane.shape[0] and 0 <= column < plane.shape[1]
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weft.runtime.kernel_report import KernelRow, bytes_text
+from weft.runtime.kernel_report import KernelRow
+from weft.support.columns import bytes_text
 from weft.tools.show.report import BufferRow, LoweringStage, MemoryRow, Roofline, SearchReport
 
 

@@ -3,6 +3,7 @@ optimum."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +117,27 @@ def test_refused(name: str) -> None:
         weft.from_onnx(proto)
 
 
-def test_fallback_is_named_with_its_cost() -> None:
+def test_fallback_is_named_with_its_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proto = model([node("Bernoulli", "x", "a"), node("Relu", "a", "y")], {"x": [2]})
-    with pytest.raises(weft.CompileError, match=r"fallback=True .* may run RandomUniformLike .*each node then costs"):
+    cost = (
+        "fallback=True (weft import --fallback) imports the model: onnx's reference implementation runs 1 of 4 "
+        "operators (RandomUniformLike). They read and write 16 B of the "
+    )
+    with pytest.raises(weft.CompileError, match=re.escape(cost)):
         weft.from_onnx(proto)
+    onnx.save(proto, tmp_path / "m.onnx")
+    assert execute(["import", str(tmp_path / "m.onnx"), "--list-operators"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith(cost)
+    branch = helper.make_graph(
+        [node("Foo", "x", "out")], "branch", [], [helper.make_tensor_value_info("out", FLOAT, [2])]
+    )
+    proto = model(
+        [node("If", "p", "y", then_branch=branch, else_branch=branch)], {"x": [2], "p": []}, types={"p": BOOL}
+    )
+    for fallback in (False, True):
+        with pytest.raises(weft.CompileError, match="Foo") as error:
+            weft.from_onnx(proto, fallback=fallback)
+        assert "imports the model" not in str(error.value)
     proto = model([node("Attention", "x", "y", domain="com.microsoft")], {"x": [2]}, domains={"com.microsoft": 1})
     with pytest.raises(weft.CompileError) as error:
         weft.from_onnx(proto)

@@ -111,6 +111,26 @@ def test_matrices_without_rows() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exponentials_of_matrices(dtype: str) -> None:
+    """Each matrix of a batch is scaled by its own norm: one of zeros, a large one, and one whose exponential is 0."""
+
+    class Model(torch.nn.Module):
+        def forward(self, a: Any) -> Any:
+            return torch.linalg.matrix_exp(a)
+
+    torch.manual_seed(0)
+    a = torch.randn(2, 3, 4, 4, dtype=getattr(torch, dtype)) * torch.tensor([0.0, 1e-3, 1.0, 5.0, 20.0, 1.0]).reshape(
+        2, 3, 1, 1
+    )
+    a[-1, -1] = -900 * torch.eye(4)
+    found, expected = weft.compile(Model(), (a,))(a), torch.linalg.matrix_exp(a)
+    size = expected.abs().amax((-1, -2), keepdim=True).clamp(min=1e-30)
+    assert ((found - expected).abs() / size).max() < (1e-5 if dtype == "float32" else 1e-12)
+    assert weft.compile(Model(), (a * torch.nan,))(a * torch.nan).isnan().all()
+
+
+@pytest.mark.slow
 def test_zero_and_repeated_singular_values() -> None:
     class Model(torch.nn.Module):
         def forward(self, a: Any) -> Any:

@@ -182,3 +182,38 @@ def test_regions_of_torchvision() -> None:
     x = torch.arange(96.0).reshape(2, 2, 4, 6)
     rois = torch.tensor([[0.0, 0.0, 0.0, 6.0, 4.0], [1.0, 0.0, 0.0, 6.0, 4.0]])
     torch.testing.assert_close(weft.compile(Model(), (x, rois))(x, rois), functional.avg_pool2d(x, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use_mask", [False, True])
+def test_deformable_convolution_of_torchvision(use_mask: bool) -> None:
+    """Its schema, with a result that needs no torchvision: moves by whole elements are a convolution of moved images,
+    and a mask scales what is read."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    if not hasattr(torch.ops.torchvision, "deform_conv2d"):
+        library.define(
+            "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, "
+            "SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, "
+            "SymInt offset_groups, bool use_mask) -> Tensor"
+        )
+        library.impl(
+            "deform_conv2d", lambda x, w, offset, *_: x.new_empty(x.shape[0], w.shape[0], *offset.shape[2:]), "Meta"
+        )
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, weight: Any, offset: Any, mask: Any, bias: Any) -> Any:
+            options = (2, 1, 1, 2, 1, 2, 2, 2, use_mask)
+            return torch.ops.torchvision.deform_conv2d(x, weight, offset, mask, bias, *options)
+
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(2, 4, 7, 6), torch.randn(6, 2, 3, 2), torch.randn(6)
+    moves = torch.tensor([[1.0, 0.0], [0.0, -1.0]])  # of two groups: a row down, a column to the left
+    offset = moves[:, None].expand(2, 6, 2).reshape(1, 24, 1, 1).expand(2, -1, 4, 8)
+    mask = torch.tensor([0.5, 2.0]).repeat_interleave(6).reshape(1, 12, 1, 1).expand(2, -1, 4, 8)
+    inputs = (x, weight, offset.contiguous(), mask.contiguous(), bias)
+    wide = functional.pad(x, (3, 3, 3, 3))
+    moved = torch.cat([wide[:, :2].roll(-1, 2), wide[:, 2:].roll(1, 3)], 1)[:, :, 2:-2, 1:-1]
+    if use_mask:
+        moved = moved * torch.tensor([0.5, 0.5, 2.0, 2.0]).reshape(4, 1, 1)
+    expected = functional.conv2d(moved, weight, bias, (2, 1), 0, (1, 2), 2)
+    torch.testing.assert_close(weft.compile(Model(), inputs)(*inputs), expected, rtol=1e-5, atol=1e-5)

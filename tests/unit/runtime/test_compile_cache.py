@@ -273,8 +273,7 @@ def test_weft_cache(cache: CompileCache, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setenv("WEFT_CACHE_LIMIT", "3M")
     assert execute(["cache"]) == 0
     assert (
-        f"folder    {cache.folder}, switched off\nentries   0 of 0 bytes, the limit is 3.0 MiB\n"
-        in capsys.readouterr().out
+        f"folder    {cache.folder}, switched off\nentries   0 of 0 B, the limit is 3.0 MiB\n" in capsys.readouterr().out
     )
     monkeypatch.delenv("WEFT_CACHE")
     cache.store("key", KERNEL)
