@@ -36,6 +36,7 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "memref": "weft.dialects.upstream.memref:OPERATIONS",
     "scf": "weft.dialects.upstream.scf:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
+    "transform": "weft.dialects.upstream.transform:OPERATIONS",
     "vector": "weft.dialects.upstream.vector:OPERATIONS",
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
