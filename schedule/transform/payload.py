@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects import affine, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult
 
 from weft.analysis.structure import bindings_of, find_function, functions, loops_around
 from weft.dialects.effects import op_name
+from weft.dialects.sched import PRIMITIVE_STEPS, STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
 from weft.dialects.traversal import ancestors, copy_of, operations_in
@@ -29,11 +30,12 @@ from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
+_CHANGING: Final = tuple(STEPS[name] for name in PRIMITIVE_STEPS)
 SCRIPT: Final = "transform."
 """Prefix of the ops of scripts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Origin:
     """An op of the program as it was given."""
 
@@ -114,6 +116,11 @@ class _UndoableSchedule(Schedule):
             }
             raise
 
+    def is_live(self, handle: BlockHandle | LoopHandle) -> bool:
+        """Whether what a handle stands for is still there."""
+        found = self._replay.handles.get(handle.value)
+        return isinstance(found, Operation) and found.get_toplevel_object() is self.mod
+
 
 class Payload:
     """The program of a script: block loops, and the schedule that changes them."""
@@ -181,9 +188,9 @@ class Payload:
     ) -> StructuredOp:
         """Add the structured op that is a block. Its loops are the innermost that its iterators are bound to, unless
         they are loop ops."""
+        self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
-        op = self.schedule.get(block)
-        assert isinstance(op, BlockOp)
+        op = cast("BlockOp", self.schedule.get(block))
         around = loops_around(op)
         handles = dict(zip(around, self.schedule.get_loops(block), strict=True))
         loops: list[LoopHandle | None] = []
@@ -207,11 +214,27 @@ class Payload:
             self.known.append(InitialOp(start.name, start.location, block, attributes=start.attributes, origin=start))
         return found
 
+    def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
+        """Add the structured ops in loops that were made of `origin`."""
+        found: list[StructuredOp] = []
+        for loop in map(self.loop, loops):
+            for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
+                if origin is None or self._origin(block) is origin:
+                    found.append(self.add_structured(self.schedule.handle_of(block), origin, name))
+        return found
+
     def add_loop(self, name: str, loops: Sequence[LoopHandle], like: PayloadOp | None = None) -> LoopOp:
         """Add a loop op."""
         found = LoopOp(name, None if like is None else like.location, list(loops))
         self.known.append(found)
         return found
+
+    def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
+        """Give an op an attribute, by which scripts find it."""
+        op.attributes[name] = UnitAttr() if value is None else value
+        if isinstance(op, FunctionOp):
+            place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
+            place.attributes[name] = op.attributes[name]
 
     def remove(self, op: PayloadOp) -> None:
         """Forget an op that a step replaced."""
@@ -229,6 +252,30 @@ class Payload:
             self.known = known
             raise
 
+    def structured_inside(self, op: PayloadOp) -> list[StructuredOp]:
+        """The structured ops inside of an op."""
+        return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
+
+    def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
+        """Add the structured ops in copies of loops, in the place of `old`, by their origins."""
+        for one in old:
+            self.remove(one)
+        names = {one.origin: one.name for one in old if one.origin is not None}
+        for loop in map(self.loop, loops):
+            for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
+                origin = self._origin(block)
+                if origin in names:
+                    self.add_structured(self.schedule.handle_of(block), origin, names[origin])
+
+    @property
+    def is_unscheduled(self) -> bool:
+        """Whether no step has changed the program."""
+        return not any(type(step) in _CHANGING for step in self.schedule.trace.body.block.ops)
+
+    def renewed(self, op: FunctionOp) -> PayloadOp:
+        """The function of the same name in the program as it is now."""
+        return self._module if op.symbol is None else self._functions[op.symbol]
+
     # Ops and places
 
     def root(self) -> FunctionOp:
@@ -237,15 +284,11 @@ class Payload:
 
     def loop(self, handle: LoopHandle) -> ForOp:
         """The loop of a handle. Raises `CompileError` if a step took it apart."""
-        found = self.schedule.get(handle)
-        assert isinstance(found, ForOp)
-        return found
+        return cast("ForOp", self.schedule.get(handle))
 
     def block(self, op: StructuredOp | InitialOp) -> BlockOp:
         """The block of an op; of a fill the reduction that it starts."""
-        found = self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction)
-        assert isinstance(found, BlockOp)
-        return found
+        return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
     def place(self, op: PayloadOp) -> Operation:
         """The op of the scheduled program that stands for `op`, or holds it."""
@@ -259,6 +302,7 @@ class Payload:
 
     def inside(self, scope: PayloadOp) -> list[PayloadOp]:
         """The ops in `scope`, itself the last: those in a loop before the loop."""
+        self._drop_dead()
         found: list[PayloadOp] = []
         if isinstance(scope, FunctionOp):
             own = (None, scope.symbol) if scope.symbol else (None, *self._functions)
@@ -281,6 +325,17 @@ class Payload:
         if scope is self._module:
             found.append(scope)
         return found
+
+    def _drop_dead(self) -> None:
+        """Forget ops of which steps took blocks or loops apart."""
+        self.known = [op for op in self.known if all(map(self.schedule.is_live, self._handles_of(op)))]
+
+    def _handles_of(self, op: PayloadOp) -> list[BlockHandle | LoopHandle]:
+        if isinstance(op, StructuredOp):
+            return [op.block, *(loop for loop in op.loops if loop is not None)]
+        if isinstance(op, LoopOp):
+            return [*op.loops]
+        return [op.reduction] if isinstance(op, InitialOp) else []
 
     def _loops_of(self, op: PayloadOp) -> list[ForOp]:
         handles = op.loops if isinstance(op, StructuredOp | LoopOp) else []
