@@ -89,6 +89,12 @@ PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""
 
+ORIGIN = "tir.origin"
+"""Attribute of a structured op of upstream, and of the block that it becomes: a number by which a caller of the
+conversion finds it again."""
+INIT_ORIGIN = "tir.init_origin"
+"""Attribute of a reduction: the `tir.origin` of the fill that became its init."""
+
 REASSOCIATE = "reassociate"
 """Annotation of a loop: its iterations may combine into one accumulator in any order, sums and products of floats too,
 so that the loop may be vectorized."""

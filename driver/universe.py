@@ -36,6 +36,7 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "memref": "weft.dialects.upstream.memref:OPERATIONS",
     "scf": "weft.dialects.upstream.scf:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
+    "transform": "weft.dialects.upstream.transform:OPERATIONS",
     "vector": "weft.dialects.upstream.vector:OPERATIONS",
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
@@ -49,6 +50,9 @@ PASSES: Mapping[str, str] = {
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
     "convert-tir-to-linalg": "weft.passes.convert.convert_tir_to_linalg:ConvertTirToLinalgPass",
+    "convert-transform-to-sched": (
+        "weft.schedule.transform.convert_transform_to_sched:ConvertTransformToSchedPass"
+    ),
     "convert-upstream-to-low": "weft.passes.convert.convert_upstream_to_low:ConvertUpstreamToLowPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "plan-memory": "weft.passes.graph.plan_memory:PlanMemoryPass",
@@ -116,6 +120,9 @@ PASSES: Mapping[str, str] = {
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-transpose-tiles": "weft.passes.tir.tir_transpose_tiles:TransposeTilesPass",
     "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
+    "weft-transform-interpreter": (
+        "weft.schedule.transform.weft_transform_interpreter:WeftTransformInterpreterPass"
+    ),
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
     **{
         step.pass_name: f"weft.passes.schedule.primitive_passes:{step.class_name}Pass"

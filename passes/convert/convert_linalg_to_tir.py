@@ -34,7 +34,7 @@ from weft.dialects.levels import allowed_at
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import REDUCE, SPATIAL
+from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, REDUCE, SPATIAL
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
 from weft.dialects.upstream.views import uncast
@@ -202,6 +202,8 @@ class _LinalgConversion:
         kinds = [SPATIAL if loop in indexing else REDUCE for loop in range(len(extents))]
         hints = [f"v{name}" for name in structure.loop_names]
         block, nest = block_in_loops(label, kinds, extents, hints, op, structure.loop_names)
+        if ORIGIN in op.attributes:
+            block.attributes[ORIGIN] = op.attributes[ORIGIN]
         starts = self._starts_of(op, structure)
         _move_region(block.body.block, block.iter_vars, op, structure)
         for output, map_ in zip(structure.outputs, structure.maps[len(structure.inputs) :], strict=True):
@@ -209,6 +211,8 @@ class _LinalgConversion:
                 nest_of_start, start = starts[output]
                 self._writes = [write for write in self._writes if write.nest is not nest_of_start]
                 self._labels.discard(start.label)
+                if ORIGIN in start.attributes:
+                    block.attributes[INIT_ORIGIN] = start.attributes[ORIGIN]
                 places = cast("StoreOp", start.body.block.last_op).indices
                 variables = (block.iter_vars[loop] for loop in _loops_in(map_))
                 move_to_init(start, block, dict(zip(places, variables, strict=True)))

@@ -1,0 +1,1 @@
+"""Transform scripts of MLIR, applied by schedule primitives."""

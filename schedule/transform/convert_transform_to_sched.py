@@ -1,0 +1,58 @@
+"""convert-transform-to-sched: a transform script as a schedule of block loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.passes import ModulePass
+
+from weft.schedule.traces import simplify_trace
+from weft.schedule.transform.scripts import forget_origins, replace_body, run_scripts
+from weft.support.errors import remark
+
+
+@dataclass(frozen=True)
+class ConvertTransformToSchedPass(ModulePass):
+    """Convert the transform script of a module to a `sched.func`, and its payload to the block loops that it schedules.
+
+    ```mlir
+    %op, %loop = transform.structured.tile_using_for %mm tile_sizes [0, 8] : (!transform.any_op) -> (...)
+    // becomes
+    %matmul = sched.get_block "matmul" in @f : block
+    %m, %n, %k = sched.get_loops %matmul : loop, loop, loop
+    %n0, %n1 = sched.split %n {factors = [0, 8]} : loop, loop
+    sched.reorder %n0, %m, %n1, %k
+    ```
+    The script runs as `weft-transform-interpreter` runs it, so that steps that are refused are failures here; what is
+    matched in the payload is decided now. `tune.knob` becomes a sampling step, which `weft.tune` searches.
+
+    Requires: functions of `linalg` on tensors or memrefs, or of loops over buffers, and a script.
+
+    Leaves: functions of block loops (tir), and `sched.func @transform`.
+    """
+
+    name = "convert-transform-to-sched"
+    fast_math = (FastMathFlag.REASSOC,)
+
+    entry_point: str = "__transform_main"
+    """The named sequence to run."""
+    promises: tuple[str, ...] = ("reassoc",)
+    """What the payload promises: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    choices: tuple[str, ...] = ()
+    """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
+    seed: int = 0
+    """Where knobs without a value draw from."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        interpreter = run_scripts(op, self.entry_point, self.promises, self.choices, self.seed)
+        schedule = interpreter.payload.schedule
+        if interpreter.later:
+            remark(op, f"{self.name}: clean-ups and passes after the first step have no form in a schedule")
+        trace = simplify_trace(schedule.trace, keep_sampling=True)
+        trace.sym_name = StringAttr("transform")
+        forget_origins(schedule.original)
+        replace_body(op, schedule.original)
+        op.body.block.add_op(trace)

@@ -1,0 +1,305 @@
+"""The interpreter of transform scripts: handles, failures, and the operations that have no effect on loops.
+
+A failure is silenceable (`Silenceable`), which sequences may suppress and alternatives may try around, or definite (any
+other `CompileError`), which ends the script. What a failed operation did is undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+)
+from xdsl.dialects.transform import NamedSequenceOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from weft.dialects.effects import op_name
+from weft.dialects.upstream.transform import MODES, SequenceOp, YieldOp
+from weft.schedule.recording import IntHandle
+from weft.schedule.transform.payload import Payload, PayloadOp
+from weft.support.errors import CompileError, ScheduleError, did_you_mean
+from weft.support.locations import location_of
+
+Size: TypeAlias = "int | IntHandle"
+"""A number of iterations: of the script, or one that a sampling step gives."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a script, and the integer of the schedule that it is, if one was drawn."""
+
+    value: Attribute
+    drawn: IntHandle | None = None
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+Associated: TypeAlias = "PayloadOp | Param"
+Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Associated]] | None]"
+"""Runs one operation; returns what each of its results stands for."""
+
+
+class Silenceable(CompileError):
+    """A failure after which a script may go on: the program is as it was before the operation."""
+
+
+@dataclass
+class _Invalidation:
+    """The operation that consumed what a handle stands for, and the number of its operand."""
+
+    op: Operation
+    operand: int
+
+
+@dataclass
+class Interpreter:
+    """Runs scripts on a payload."""
+
+    payload: Payload
+    module: ModuleOp
+    """The module that holds the scripts."""
+    choices: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Values of `tune.knob`, and numbers of regions of `tune.alternatives`, by their names."""
+    later: list[Callable[[ModuleOp], None]] = field(default_factory=list[Callable[[ModuleOp], None]])
+    """Passes to run on the payload that results."""
+    is_bufferized: bool = False
+    """Whether the script asked for functions over buffers."""
+    including: list[str] = field(default_factory=list[str])
+    """The sequences that are being included."""
+    _values: dict[SSAValue, Sequence[Associated]] = field(default_factory=dict[SSAValue, "Sequence[Associated]"])
+    _invalid: dict[SSAValue, _Invalidation] = field(default_factory=dict[SSAValue, _Invalidation])
+
+    @contextmanager
+    def undone_on_error(self) -> Generator[None]:
+        """Undo what is done to the program and to handles inside if it raises."""
+        invalid = dict(self._invalid)
+        try:
+            with self.payload.undone_on_error():
+                yield
+        except BaseException:
+            self._invalid = invalid
+            raise
+
+    # Scripts
+
+    def run(self, entry_point: str) -> None:
+        """Run the named sequence `entry_point`, or else the sequences at the top of the module, on the payload."""
+        names = [op for op in self.module.body.block.ops if isinstance(op, NamedSequenceOp)]
+        found = next((op for op in names if op.sym_name.data == entry_point), None)
+        tops = [op for op in self.module.body.block.ops if isinstance(op, SequenceOp)]
+        root: list[list[Associated]] = [[self.payload.root()]]
+        if found is not None:
+            if len(found.body.block.args) != 1:
+                raise CompileError.at(
+                    found, f"@{entry_point} takes the payload alone, got {len(found.body.block.args)} arguments"
+                )
+            self.run_block(found.body.block, root, MODES.index("propagate"))
+            return
+        if not tops:
+            known = {op.sym_name.data for op in names}
+            raise CompileError(f"no transform.named_sequence @{entry_point}{did_you_mean(entry_point, known)}")
+        for top in tops:
+            self.run_block(top.regions[0].block, root, top.failure_propagation_mode.value.data)
+
+    def run_block(
+        self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
+    ) -> list[Sequence[Associated]]:
+        """Run a sequence; returns what it yields. Silenceable failures end it, or are suppressed."""
+        for argument, given in zip(block.args, arguments, strict=True):
+            self._invalid.pop(argument, None)
+            self._values[argument] = given
+        for op in block.ops:
+            if isinstance(op, YieldOp):
+                return [self.associated(operand, op) for operand in op.operands]
+            try:
+                self._run_op(op)
+            except Silenceable:
+                if MODES[mode] == "propagate":
+                    raise
+                self._set_results(op, [[] for _ in op.results])
+        return []
+
+    def _run_op(self, op: Operation) -> None:
+        name = op_name(op)
+        handler = HANDLERS.get(name)
+        if handler is None:
+            raise CompileError.at(op, f"{name} is not supported{did_you_mean(name, HANDLERS)}")
+        for operand in op.operands:
+            self.associated(operand, op)
+        try:
+            found = handler(self, op)
+        except ScheduleError as error:
+            raise self.failure(op, str(error).removeprefix("error: ")) from error
+        except CompileError as error:
+            if error.location is None:
+                error.location = location_of(op)
+            raise
+        self._set_results(op, [] if found is None else found)
+
+    def _set_results(self, op: Operation, found: Sequence[Sequence[Associated]]) -> None:
+        check_results(op, len(found))
+        for result, associated in zip(op.results, found, strict=True):
+            self._invalid.pop(result, None)
+            self._values[result] = list(associated)
+
+    # Handles
+
+    def associated(self, value: SSAValue, user: Operation) -> Sequence[Associated]:
+        """What a handle or parameter stands for. Raises `CompileError` if an operation consumed it."""
+        if value in self._invalid:
+            by = self._invalid[value]
+            note = (
+                f"invalidated by this {op_name(by.op)}, which consumes its operand #{by.operand} and invalidates all "
+                "handles to the payload ops of this operand and those inside of them"
+            )
+            place = location_of(by.op)
+            raise CompileError(
+                f"{op_name(user)} uses a handle invalidated by a previously executed transform op: {_named(value)}",
+                location=location_of(user),
+                notes=() if place is None else ((note, place),),
+            )
+        if value not in self._values:
+            raise CompileError.at(user, f"{op_name(user)}: {_named(value)} is defined outside of the sequence")
+        return self._values[value]
+
+    def ops(self, op: Operation, operand: int = 0) -> list[PayloadOp]:
+        """The payload ops of an operand."""
+        found = self.associated(op.operands[operand], op)
+        if not all(isinstance(one, PayloadOp) for one in found):
+            raise CompileError.at(
+                op, f"{op_name(op)} needs a handle to ops, {_named(op.operands[operand])} is a parameter"
+            )
+        return cast("list[PayloadOp]", list(found))
+
+    def single(self, op: Operation, operand: int = 0) -> PayloadOp:
+        """The only payload op of an operand."""
+        found = self.ops(op, operand)
+        if len(found) != 1:
+            name = _named(op.operands[operand])
+            raise CompileError.at(op, f"{op_name(op)} needs a handle to one payload op, {name} has {len(found)}")
+        return found[0]
+
+    def consume(self, op: Operation, operand: int = 0) -> None:
+        """Invalidate all handles to the payload ops of an operand, and to those inside of them."""
+        consumed = self.ops(op, operand)
+        for value, associated in self._values.items():
+            for one in associated:
+                if isinstance(one, PayloadOp) and any(self.payload.holds(outer, one) for outer in consumed):
+                    self._invalid[value] = _Invalidation(op, operand)
+                    break
+
+    def sizes(self, op: Operation, static: str, dynamic: Sequence[SSAValue]) -> list[Size]:
+        """The integers of an attribute, those that parameters give included."""
+        attribute = op.properties.get(static, op.attributes.get(static))
+        numbers = cast("DenseArrayBase[Any]", attribute).get_values() if isinstance(attribute, DenseArrayBase) else ()
+        given = iter(dynamic)
+        return [self.size(op, next(given)) if number == DYNAMIC_INDEX else int(number) for number in numbers]
+
+    def size(self, op: Operation, value: SSAValue) -> Size:
+        """The integer of a parameter."""
+        found = self.associated(value, op)
+        if len(found) != 1 or not isinstance(found[0], Param):
+            raise self.failure(op, f"{_named(value)} is not one parameter")
+        attribute = found[0].value
+        if not isinstance(attribute, IntegerAttr):
+            raise self.failure(op, f"{_named(value)} is {attribute}, not an integer")
+        return attribute.value.data if found[0].drawn is None else found[0].drawn
+
+    def number(self, size: Size) -> int:
+        """The value of a size."""
+        return size if isinstance(size, int) else self.payload.schedule.get(size)
+
+    def failure(self, op: Operation, message: str, on: PayloadOp | None = None) -> Silenceable:
+        """A silenceable failure of an operation, on one of its payload ops."""
+        notes = () if on is None or on.location is None else (("payload op", on.location),)
+        subject = "" if on is None else f" on {on.name}"
+        return Silenceable(f"{op_name(op)}{subject}: {message}", location=location_of(op), notes=notes)
+
+
+def _named(value: SSAValue) -> str:
+    return f"%{value.name_hint or '?'}"
+
+
+def check_results(op: Operation, given: int) -> None:
+    """Raises `CompileError` unless an operation names all of the handles that it gives."""
+    if given != len(op.results):
+        raise CompileError.at(op, f"{op_name(op)} gives {given} handles, {len(op.results)} are named")
+
+
+def has_flag(op: Operation, name: str) -> bool:
+    """Whether a unit or boolean attribute of an operation is set."""
+    attribute = op.properties.get(name, op.attributes.get(name))
+    return attribute is not None and not (isinstance(attribute, IntegerAttr) and attribute.value.data == 0)
+
+
+def integer_of(op: Operation, name: str, default: int | None = None) -> int:
+    """An integer attribute of an operation."""
+    attribute = op.properties.get(name, op.attributes.get(name))
+    if isinstance(attribute, IntegerAttr):
+        return attribute.value.data
+    if default is None:
+        raise CompileError.at(op, f"{op_name(op)} needs the attribute '{name}', an integer")
+    return default
+
+
+def integers_of(op: Operation, name: str) -> list[int] | None:
+    """The integers of an attribute of an operation; None if it has none."""
+    attribute = op.properties.get(name, op.attributes.get(name))
+    if isinstance(attribute, ArrayAttr):
+        return [one.value.data for one in attribute if isinstance(one, IntegerAttr)]
+    if not isinstance(attribute, DenseArrayBase):
+        return None
+    return [int(one) for one in cast("DenseArrayBase[Any]", attribute).get_values()]
+
+
+def text_of(op: Operation, name: str) -> str | None:
+    """The text of an attribute of an operation; None if it has none."""
+    attribute = op.properties.get(name, op.attributes.get(name))
+    if isinstance(attribute, SymbolRefAttr):
+        return attribute.root_reference.data
+    return attribute.data if isinstance(attribute, StringAttr) else None
+
+
+HANDLERS: Final[dict[str, Handler]] = {}
+"""What runs each operation, by its name. The modules of the families of operations fill it."""
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    """A decorator for the handler of operations."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update({f"transform.{name}": handler for name in names})
+        return handler
+
+    return register
+
+
+def each(
+    interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
+) -> list[list[Associated]]:
+    """Consume the first operand, run for each payload op of it, and join what each result stands for. If it fails for
+    one of them, the program is as it was before all of them."""
+    targets = interpreter.ops(op)
+    interpreter.consume(op)
+    results: list[list[Associated]] = [[] for _ in op.results]
+    with interpreter.payload.undone_on_error():
+        for target in targets:
+            try:
+                found = run(target)
+            except ScheduleError as error:
+                raise interpreter.failure(op, str(error).removeprefix("error: "), target) from error
+            check_results(op, len(found) if found else len(results))
+            for result, one in zip(results, found or [[] for _ in results], strict=True):
+                result.extend(one)
+    return results

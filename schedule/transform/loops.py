@@ -1,0 +1,164 @@
+"""Operations of scripts on loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from weft.analysis.structure import guards_of
+from weft.dialects.effects import op_name
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import operations_in
+from weft.schedule.recording import LoopHandle
+from weft.schedule.transform.interpreter import (
+    Associated,
+    Interpreter,
+    each,
+    handles,
+    has_flag,
+    integer_of,
+)
+from weft.schedule.transform.payload import LoopOp, PayloadOp
+from weft.schedule.transform.structured import extent_of
+from weft.support.errors import CompileError
+
+
+def _serial(target: PayloadOp) -> LoopOp | None:
+    """The loop, if it is an `scf.for`; operations on loops ignore all others."""
+    return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name == "scf.for" else None
+
+
+@handles("loop.unroll")
+def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    factor = integer_of(op, "factor")
+    if factor < 1:
+        raise CompileError.at(op, f"{op_name(op)}: the factor is at least 1, got {factor}")
+
+    def run(target: PayloadOp) -> None:
+        loop = _serial(target)
+        if loop is None or factor == 1:
+            return
+        schedule, extent = interpreter.payload.schedule, extent_of(interpreter, loop.loops[0])
+        interpreter.payload.remove(loop)
+        if extent is not None and factor >= extent:
+            schedule.unroll(loop.loops[0])
+            return
+        outer, inner = schedule.split(loop.loops[0], [None, factor])
+        schedule.unroll(inner)
+        interpreter.payload.add_loop("scf.for", [outer], target)
+
+    return each(interpreter, op, run)
+
+
+@handles("loop.peel")
+def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """The first or the last, partial, iteration as a loop of its own."""
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        loop, payload = _serial(target), interpreter.payload
+        if loop is None:
+            return [[], []]
+        extent = extent_of(interpreter, loop.loops[0])
+        if extent is None:
+            raise interpreter.failure(op, "the number of iterations is known at run time only", target)
+        if extent < 2 or not (has_flag(op, "peel_front") or _is_partial(payload.loop(loop.loops[0]))):
+            if has_flag(op, "fail_if_already_divisible"):
+                raise interpreter.failure(op, "failed to peel: the step divides the range", target)
+            return [[loop], []]
+        inner = payload.structured_inside(loop)
+        parts = payload.schedule.loop_partition(loop.loops[0], [1, None] if has_flag(op, "peel_front") else [None, 1])
+        first, last = (payload.add_loop("scf.for", [part], target) for part in parts)
+        payload.rediscover(parts, inner)
+        return [[last], [first]] if has_flag(op, "peel_front") else [[first], [last]]
+
+    return each(interpreter, op, run)
+
+
+def _is_partial(loop: ForOp) -> bool:
+    """Whether conditions of blocks leave out iterations of a loop."""
+    variable = [loop.induction_variable]
+    blocks = [op for op in operations_in(loop) if isinstance(op, BlockOp)]
+    return any(left.depends_on(variable) or right.depends_on(variable) for b in blocks for left, right in guards_of(b))
+
+
+@handles("loop.coalesce")
+def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        if not isinstance(target, LoopOp):
+            return [[target]]
+        payload = interpreter.payload
+        payload.inside(target)  # knows all loops
+        known = {payload.loop(one.loops[0]): one for one in payload.known if isinstance(one, LoopOp)}
+        chain: list[LoopHandle] = list(target.loops)
+        merged: list[PayloadOp] = [target]
+        while (inner := known.get(_only(payload.loop(chain[-1])))) is not None:
+            chain += inner.loops
+            merged.append(inner)
+        if len(chain) < 2:
+            return [[target]]
+        for one in merged:
+            payload.remove(one)
+        return [[payload.add_loop("scf.for", [payload.schedule.fuse(*chain)], target)]]
+
+    return each(interpreter, op, run)
+
+
+def _only(loop: ForOp) -> Operation | None:
+    """The loop that a loop contains, and nothing else."""
+    inner = loop.body.block.first_op
+    return inner if isinstance(inner, ForOp) and inner.next_op is None else None
+
+
+@handles("loop.fuse_sibling")
+def fuse_sibling(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    target, source = interpreter.single(op), interpreter.single(op, 1)
+    if not isinstance(target, LoopOp) or not isinstance(source, LoopOp):
+        raise interpreter.failure(op, "loops are fused", source if isinstance(target, LoopOp) else target)
+    if len(target.loops) != len(source.loops) or target.name != source.name:
+        counts = f"{target.name} of {len(target.loops)} dimensions, {source.name} of {len(source.loops)}"
+        raise interpreter.failure(op, f"the loops differ: {counts}", target)
+    payload = interpreter.payload
+    interpreter.consume(op)
+    interpreter.consume(op, 1)
+    with interpreter.payload.undone_on_error():
+        order = (
+            [target, source]
+            if _precedes(payload.loop(target.loops[0]), payload.loop(source.loops[0]))
+            else [source, target]
+        )
+        is_parallel = payload.loop(target.loops[0]).kind.data is LoopKind.PARALLEL
+        if is_parallel:
+            raise interpreter.failure(op, "parallel loops are not merged; fuse the producers into one of them", target)
+        merged = [payload.schedule.merge(*(one.loops[0] for one in order))]
+        for one in order:
+            payload.remove(one)
+        return [[payload.add_loop(target.name, merged, target)]]
+
+
+def _precedes(first: ForOp, second: ForOp) -> bool:
+    op = first.next_op
+    while op is not None and op is not second:
+        op = op.next_op
+    return op is second
+
+
+@handles("loop.forall_to_for", "loop.forall_to_parallel")
+def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """The loops of a forall one by one; they stay parallel."""
+    name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
+    targets = interpreter.ops(op)
+    interpreter.consume(op)
+    found: list[list[PayloadOp]] = []
+    for target in targets:
+        if not isinstance(target, LoopOp) or target.name != "scf.forall":
+            raise interpreter.failure(op, "expected scf.forall operation target", target)
+        interpreter.payload.remove(target)
+        if name == "scf.parallel":
+            found.append([interpreter.payload.add_loop(name, target.loops, target)])
+        else:
+            found.append([interpreter.payload.add_loop(name, [loop], target) for loop in target.loops])
+    if name == "scf.parallel":
+        return [[one for made in found for one in made]]
+    return [[made[at] for made in found if at < len(made)] for at in range(len(op.results))]

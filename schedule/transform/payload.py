@@ -1,0 +1,390 @@
+"""The payload of a transform script: what handles stand for, and the schedule that changes it.
+
+A structured op is a block with loops of its own, one for each dimension of its iteration space. Loops that a script
+makes, or that the program had, are loop ops. Other ops of the program are known by what they were before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects import affine, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, OpResult
+
+from weft.analysis.structure import bindings_of, find_function, functions, loops_around
+from weft.dialects.effects import op_name
+from weft.dialects.sched import PRIMITIVE_STEPS, STEPS
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
+from weft.dialects.traversal import ancestors, copy_of, operations_in
+from weft.dialects.upstream.linalg_forms import is_structured
+from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
+from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.locations import SourceLocation, location_of
+
+_CHANGING: Final = tuple(STEPS[name] for name in PRIMITIVE_STEPS)
+SCRIPT: Final = "transform."
+"""Prefix of the ops of scripts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """An op of the program as it was given."""
+
+    name: str
+    attributes: dict[str, Attribute]
+    operand_types: tuple[Attribute, ...]
+    result_types: tuple[Attribute, ...]
+    producers: tuple[int | None, ...]
+    """The numbers of the ops that give its operands."""
+    function: str
+    location: SourceLocation | None
+    is_structured: bool
+    number: int
+
+
+@dataclass(eq=False)
+class PayloadOp:
+    """What a handle stands for."""
+
+    name: str
+    location: SourceLocation | None
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute], kw_only=True)
+    origin: Origin | None = field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        place = "" if self.location is None else f" at {self.location}"
+        return f"'{self.name}'{place}"
+
+
+@dataclass(eq=False)
+class StructuredOp(PayloadOp):
+    """An op of linalg: a block, and for each dimension of its iteration space the loop over it."""
+
+    block: BlockHandle
+    loops: list[LoopHandle | None]
+    """None for a dimension of one iteration without a loop."""
+
+
+@dataclass(eq=False)
+class InitialOp(PayloadOp):
+    """A fill that became the start of a reduction."""
+
+    reduction: BlockHandle
+
+
+@dataclass(eq=False)
+class LoopOp(PayloadOp):
+    """A loop, or for `scf.forall` a nest of loops, outermost first."""
+
+    loops: list[LoopHandle]
+
+
+@dataclass(eq=False)
+class FunctionOp(PayloadOp):
+    """A function, by its name; None is the module."""
+
+    symbol: str | None
+
+
+class _UndoableSchedule(Schedule):
+    """A schedule of which steps can be undone."""
+
+    @contextmanager
+    def undone_on_error(self) -> Generator[None]:
+        """Undo the steps inside if they raise."""
+        steps, copy = self.trace.body.block, copy_of(self.mod)
+        last, handles = steps.last_op, dict(self._replay.handles)
+        copies = dict(zip(operations_in(self.mod), operations_in(copy), strict=True))
+        try:
+            yield
+        except BaseException:
+            while (step := steps.last_op) is not None and step is not last:
+                steps.erase_op(step, safe_erase=False)
+            self.mod = self._replay.module = copy
+            self._replay.handles = {
+                handle: copies.get(found, found) if isinstance(found, Operation) else found
+                for handle, found in handles.items()
+            }
+            raise
+
+    def is_live(self, handle: BlockHandle | LoopHandle) -> bool:
+        """Whether what a handle stands for is still there."""
+        found = self._replay.handles.get(handle.value)
+        return isinstance(found, Operation) and found.get_toplevel_object() is self.mod
+
+
+class Payload:
+    """The program of a script: block loops, and the schedule that changes them."""
+
+    def __init__(self, module: ModuleOp, promises: Sequence[str], seed: int) -> None:
+        kept = [copy_of(op) for op in module.body.block.ops if not op_name(op).startswith(SCRIPT)]
+        self.source = ModuleOp(kept, dict(module.attributes))
+        """The program without its scripts, before any step."""
+        self.source.attributes.pop("transform.with_named_sequence", None)
+        self._promises, self._seed = tuple(promises), seed
+        self.convert()
+
+    def convert(self) -> None:
+        """Make block loops of the functions of `source`. Drops all steps, and all ops that handles stand for."""
+        module = copy_of(self.source)
+        self.origins: dict[int, Origin] = {}
+        self._functions = {
+            f.sym_name.data: FunctionOp("func.func", location_of(f), f.sym_name.data) for f in functions(module)
+        }
+        self._module = FunctionOp("builtin.module", location_of(module), None)
+        for function in functions(module):
+            self._number(function)
+        others = [PayloadOp(o.name, o.location, origin=o) for o in self.origins.values() if not o.is_structured]
+        if any(map(is_structured, operations_in(module))):
+            ConvertLinalgToTirPass(promises=self._promises).apply(Context(), module)
+        elif any(isinstance(op, scf.ForOp | scf.ParallelOp | affine.ForOp) for op in operations_in(module)):
+            RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
+        self.schedule = _UndoableSchedule(module, self._seed)
+        self.known: list[PayloadOp] = others
+        """The ops that handles may stand for, in any order, besides functions."""
+        for block in _blocks(self.schedule.mod):
+            self._discover(block)
+
+    def _number(self, function: FuncOp) -> None:
+        numbers: dict[Operation, int] = {}
+        for op in operations_in(function)[1:]:
+            number = numbers[op] = len(self.origins)
+            owners = [operand.owner if isinstance(operand, OpResult) else None for operand in op.operands]
+            self.origins[number] = Origin(
+                op_name(op),
+                {**op.properties, **op.attributes},
+                tuple(operand.type for operand in op.operands),
+                tuple(op.result_types),
+                tuple(None if owner is None else numbers.get(owner) for owner in owners),
+                function.sym_name.data,
+                location_of(op),
+                is_structured(op),
+                number,
+            )
+            if is_structured(op):
+                op.attributes[ORIGIN] = IntegerAttr(number, i64)
+
+    def _origin(self, block: BlockOp, name: str = ORIGIN) -> Origin | None:
+        number = block.attributes.get(name)
+        return self.origins[number.value.data] if isinstance(number, IntegerAttr) else None
+
+    def _discover(self, block: BlockOp) -> None:
+        """Add the structured op that is a block, and the fill that is its init."""
+        origin = self._origin(block)
+        if origin is not None:
+            self.add_structured(self.schedule.handle_of(block), origin)
+
+    def add_structured(
+        self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
+    ) -> StructuredOp:
+        """Add the structured op that is a block. Its loops are the innermost that its iterators are bound to, unless
+        they are loop ops."""
+        self._drop_dead()
+        known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
+        op = cast("BlockOp", self.schedule.get(block))
+        around = loops_around(op)
+        handles = dict(zip(around, self.schedule.get_loops(block), strict=True))
+        loops: list[LoopHandle | None] = []
+        for index in bindings_of(op):
+            own = [loop for loop in around if index.depends_on([loop.induction_variable]) and loop not in known]
+            loops.append(handles[own[-1]] if own else None)
+        place = origin or like
+        found = StructuredOp(
+            name or (origin.name if origin else "linalg.generic"),
+            None if place is None else place.location,
+            block,
+            loops,
+            attributes=dict(origin.attributes if origin else {}),
+            origin=origin,
+        )
+        self.known.append(found)
+        start = self._origin(op, INIT_ORIGIN)
+        if start is not None and not any(
+            isinstance(other, InitialOp) and other.reduction == block for other in self.known
+        ):
+            self.known.append(InitialOp(start.name, start.location, block, attributes=start.attributes, origin=start))
+        return found
+
+    def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
+        """Add the structured ops in loops that were made of `origin`."""
+        found: list[StructuredOp] = []
+        for loop in map(self.loop, loops):
+            for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
+                if origin is None or self._origin(block) is origin:
+                    found.append(self.add_structured(self.schedule.handle_of(block), origin, name))
+        return found
+
+    def add_loop(self, name: str, loops: Sequence[LoopHandle], like: PayloadOp | None = None) -> LoopOp:
+        """Add a loop op."""
+        found = LoopOp(name, None if like is None else like.location, list(loops))
+        self.known.append(found)
+        return found
+
+    def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
+        """Give an op an attribute, by which scripts find it."""
+        op.attributes[name] = UnitAttr() if value is None else value
+        if isinstance(op, FunctionOp):
+            place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
+            place.attributes[name] = op.attributes[name]
+
+    def remove(self, op: PayloadOp) -> None:
+        """Forget an op that a step replaced."""
+        if op in self.known:
+            self.known.remove(op)
+
+    @contextmanager
+    def undone_on_error(self) -> Generator[None]:
+        """Undo what is done to the program inside if it raises."""
+        known = list(self.known)
+        try:
+            with self.schedule.undone_on_error():
+                yield
+        except BaseException:
+            self.known = known
+            raise
+
+    def structured_inside(self, op: PayloadOp) -> list[StructuredOp]:
+        """The structured ops inside of an op."""
+        return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
+
+    def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
+        """Add the structured ops in copies of loops, in the place of `old`, by their origins."""
+        for one in old:
+            self.remove(one)
+        names = {one.origin: one.name for one in old if one.origin is not None}
+        for loop in map(self.loop, loops):
+            for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
+                origin = self._origin(block)
+                if origin in names:
+                    self.add_structured(self.schedule.handle_of(block), origin, names[origin])
+
+    @property
+    def is_unscheduled(self) -> bool:
+        """Whether no step has changed the program."""
+        return not any(type(step) in _CHANGING for step in self.schedule.trace.body.block.ops)
+
+    def renewed(self, op: FunctionOp) -> PayloadOp:
+        """The function of the same name in the program as it is now."""
+        return self._module if op.symbol is None else self._functions[op.symbol]
+
+    # Ops and places
+
+    def root(self) -> FunctionOp:
+        """The module."""
+        return self._module
+
+    def loop(self, handle: LoopHandle) -> ForOp:
+        """The loop of a handle. Raises `CompileError` if a step took it apart."""
+        return cast("ForOp", self.schedule.get(handle))
+
+    def block(self, op: StructuredOp | InitialOp) -> BlockOp:
+        """The block of an op; of a fill the reduction that it starts."""
+        return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
+
+    def place(self, op: PayloadOp) -> Operation:
+        """The op of the scheduled program that stands for `op`, or holds it."""
+        if isinstance(op, LoopOp):
+            return self.loop(op.loops[0])
+        if isinstance(op, StructuredOp | InitialOp):
+            return self.block(op)
+        symbol = op.symbol if isinstance(op, FunctionOp) else op.origin and op.origin.function
+        module = self.schedule.mod
+        return module if symbol is None else find_function(module, symbol)
+
+    def inside(self, scope: PayloadOp) -> list[PayloadOp]:
+        """The ops in `scope`, itself the last: those in a loop before the loop."""
+        self._drop_dead()
+        found: list[PayloadOp] = []
+        if isinstance(scope, FunctionOp):
+            own = (None, scope.symbol) if scope.symbol else (None, *self._functions)
+            found += [op for op in self.known if type(op) is PayloadOp and op.origin and op.origin.function in own]
+        ops = {self.place(op): op for op in self.known if isinstance(op, StructuredOp | LoopOp)}
+        starts = {self.place(op): op for op in self.known if isinstance(op, InitialOp)}
+        covered = {loop for op in ops.values() for loop in self._loops_of(op)}
+        place = self.place(scope)
+        for op in operations_in(place, inner_first=True):
+            if isinstance(op, BlockOp) and op in starts:
+                found.append(starts[op])
+            if op in ops:
+                found.append(ops[op])
+            elif isinstance(op, ForOp) and op not in covered:
+                handle = self._handle_of_loop(op)
+                if handle is not None:
+                    found.append(self.add_loop("scf.for", [handle]))
+            elif isinstance(op, FuncOp) and op.sym_name.data in self._functions:
+                found.append(self._functions[op.sym_name.data])
+        if scope is self._module:
+            found.append(scope)
+        return found
+
+    def _drop_dead(self) -> None:
+        """Forget ops of which steps took blocks or loops apart."""
+        self.known = [op for op in self.known if all(map(self.schedule.is_live, self._handles_of(op)))]
+
+    def _handles_of(self, op: PayloadOp) -> list[BlockHandle | LoopHandle]:
+        if isinstance(op, StructuredOp):
+            return [op.block, *(loop for loop in op.loops if loop is not None)]
+        if isinstance(op, LoopOp):
+            return [*op.loops]
+        return [op.reduction] if isinstance(op, InitialOp) else []
+
+    def _loops_of(self, op: PayloadOp) -> list[ForOp]:
+        handles = op.loops if isinstance(op, StructuredOp | LoopOp) else []
+        return [self.loop(handle) for handle in handles if handle is not None]
+
+    def _handle_of_loop(self, loop: ForOp) -> LoopHandle | None:
+        block = next((op for op in operations_in(loop) if isinstance(op, BlockOp)), None)
+        if block is None:
+            return None
+        around = loops_around(block)
+        return self.schedule.get_loops(self.schedule.handle_of(block))[around.index(loop)] if loop in around else None
+
+    def around(self, op: PayloadOp) -> list[PayloadOp]:
+        """The ops around `op`, innermost first."""
+        if op is self._module:
+            return []
+        if isinstance(op, FunctionOp):
+            return [self._module]
+        place = self.place(op)
+        found: list[PayloadOp] = []
+        if not isinstance(place, FuncOp):
+            function = next(one for one in ancestors(place) if isinstance(one, FuncOp))
+            self.inside(self._functions[function.sym_name.data])  # knows all loops
+            loops = {self.place(one): one for one in self.known if isinstance(one, LoopOp)}
+            found += [loops[one] for one in ancestors(place) if one in loops]
+            place = function
+        return [*found, self._functions[place.sym_name.data], self._module]
+
+    def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
+        """Whether `inner` is `outer`, or inside of it."""
+        return inner is outer or outer in self.around(inner)
+
+    def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:
+        """The op that gave an operand in the program."""
+        if op.origin is None or operand >= len(op.origin.producers):
+            return None
+        number = op.origin.producers[operand]
+        return None if number is None else self._of_origin(number)
+
+    def consumers(self, op: PayloadOp) -> list[PayloadOp]:
+        """The ops that used a result in the program."""
+        if op.origin is None:
+            return []
+        numbers = [o.number for o in self.origins.values() if op.origin.number in o.producers]
+        return [found for number in numbers if (found := self._of_origin(number)) is not None]
+
+    def _of_origin(self, number: int) -> PayloadOp | None:
+        return next((op for op in self.known if op.origin is not None and op.origin.number == number), None)
+
+
+def _blocks(module: ModuleOp) -> list[BlockOp]:
+    return [op for op in operations_in(module) if isinstance(op, BlockOp)]

@@ -1,0 +1,138 @@
+"""Runs the transform scripts of a module, and writes the payload that results with upstream's dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    ModuleOp,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+# The families of operations register their handlers.
+from weft.schedule.transform import cleanups, control, loops, structured  # noqa: F401  # isort: skip
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
+from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.bufferization import ToBufferOp, ToTensorOp
+from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
+from weft.passes.lower_tir_to_low import LowerTirToLowPass
+from weft.schedule.transform.interpreter import Interpreter
+from weft.schedule.transform.payload import Payload
+from weft.support.errors import CompileError, remark
+
+
+def run_scripts(
+    module: ModuleOp, entry_point: str, promises: Sequence[str], choices: Sequence[str], seed: int
+) -> Interpreter:
+    """Run the scripts of a module on a copy of its payload. Raises `CompileError` for a failure."""
+    payload = Payload(module, promises, seed)
+    interpreter = Interpreter(payload, module, parse_choices(choices))
+    interpreter.run(entry_point)
+    return interpreter
+
+
+def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
+    """`name=value` each."""
+    found: dict[str, str] = {}
+    for choice in choices:
+        name, equals, value = choice.partition("=")
+        if not equals:
+            raise CompileError(f"a choice is given as NAME=VALUE, got '{choice}'")
+        found[name] = value
+    return found
+
+
+def forget_origins(module: ModuleOp) -> None:
+    """Drop the attributes by which the payload finds its blocks."""
+    for op in operations_in(module):
+        if isinstance(op, BlockOp):
+            op.attributes.pop(ORIGIN, None)
+            op.attributes.pop(INIT_ORIGIN, None)
+
+
+def replace_body(module: ModuleOp, new: ModuleOp) -> None:
+    """Let a module hold what another one does."""
+    for op in list(module.body.block.ops):
+        Rewriter.erase_op(op, safe_erase=False)
+    for op in list(new.body.block.ops):
+        op.detach()
+        module.body.block.add_op(op)
+    module.attributes.pop("transform.with_named_sequence", None)
+
+
+def payload_of(interpreter: Interpreter) -> ModuleOp:
+    """The scheduled program with the operations of upstream dialects alone, of the signatures that it had."""
+    result, source = interpreter.payload.schedule.mod, interpreter.payload.source
+    forget_origins(result)
+    LowerTirToLowPass().apply(Context(), result)
+    ConvertLowToUpstreamPass().apply(Context(), result)
+    if not interpreter.is_bufferized:
+        types = {op.sym_name.data: op for op in source.ops if isinstance(op, FuncOp)}
+        called = {op.callee.string_value() for op in operations_in(result) if isinstance(op, CallOp)}
+        for function in [op for op in result.ops if isinstance(op, FuncOp)]:
+            original = types.get(function.sym_name.data)
+            if original is not None and original.function_type != function.function_type:
+                _restore_tensors(function, original, is_called=function.sym_name.data in called)
+    for one in interpreter.later:
+        one(result)
+    return result
+
+
+def _restore_tensors(function: FuncOp, original: FuncOp, *, is_called: bool) -> None:
+    """Give a function over buffers the tensors that it had as parameters and results."""
+    inputs, outputs = list(original.function_type.inputs), list(original.function_type.outputs)
+    tensors = [type_ for type_ in outputs if isinstance(type_, TensorType)]
+    block = function.body.block
+    if is_called or any(DYNAMIC_INDEX in type_.get_shape() for type_ in tensors):
+        reason = "other functions call it" if is_called else "extents of its results are dynamic"
+        remark(function, f"@{function.sym_name.data} stays a function over buffers: {reason}")
+        return
+    results: list[SSAValue] = []
+    start: list[Operation] = []
+    for argument in list(block.args)[len(inputs) :]:
+        alloc = memref.AllocOp([], [], argument.type)
+        start.append(alloc)
+        argument.replace_all_uses_with(alloc.memref)
+        results.append(alloc.memref)
+        block.erase_arg(argument)
+    for argument, type_ in zip(list(block.args), inputs, strict=True):
+        if not isinstance(type_, TensorType):
+            continue
+        buffer = ToBufferOp.create(
+            operands=[argument], properties={"read_only": UnitAttr()}, result_types=[argument.type]
+        )
+        argument.replace_all_uses_with(buffer.memref)
+        buffer.operands = [argument]
+        start.append(buffer)
+    last = block.last_op
+    if not isinstance(last, ReturnOp):
+        raise CompileError.at(function, f"@{function.sym_name.data} ends in another op than func.return")
+    numbers, given = iter(list(last.operands)), iter(results)
+    returned: list[SSAValue] = []
+    for type_ in outputs:
+        if isinstance(type_, TensorType):
+            buffer = next(given)
+            tensor = ToTensorOp.create(
+                operands=[buffer],
+                properties={"restrict": UnitAttr(), "writable": UnitAttr()},
+                result_types=[type_],
+            )
+            Rewriter.insert_op(tensor, InsertPoint.before(last))
+            returned.append(tensor.tensor)
+        else:
+            returned.append(next(numbers))
+    last.operands = returned
+    Rewriter.insert_op(start, InsertPoint.at_start(block))
+    for argument, type_ in zip(block.args, inputs, strict=True):
+        Rewriter.replace_value_with_new_type(argument, type_)
+    function.function_type = FunctionType.from_lists(inputs, outputs)
+    function.arg_attrs, function.res_attrs = original.arg_attrs, original.res_attrs
