@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
 from xdsl.ir.core import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -58,13 +58,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.printing import Piece, write
 from weft.dialects.upstream.custom_syntax import parse_types
-from weft.support.locations import record_places
 
 Tensor: TypeAlias = TensorType[Attribute]
 Properties: TypeAlias = dict[str, Attribute]
 OpT = TypeVar("OpT", bound=IRDLOperation)
 
-_NUMBERS = DenseArrayBase.constr(i64)
+NUMBERS: Final = DenseArrayBase.constr(i64)
 
 
 def numbers(attribute: Attribute | None) -> tuple[int, ...]:
@@ -93,27 +92,27 @@ class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
         parser.parse_punctuation("<")
-        return _parse_entries(parser)
+        return parse_entries(parser)
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(", ".join(f"{key} = {_shown(value)}" for key, value in self.data))
+            printer.print_string(", ".join(f"{key} = {shown(value)}" for key, value in self.data))
 
 
 AttrT = TypeVar("AttrT", bound="Attribute")
 
 
-def _attribute(name: str, base: type[AttrT]) -> type[AttrT]:
+def attribute(name: str, base: type[AttrT]) -> type[AttrT]:
     """An attribute of stablehlo that differs from others of its form in its name."""
     label = "".join(word.capitalize() for word in name.split("_")) + "Attr"
     return cast("type[AttrT]", irdl_attr_definition(type(label, (base,), {"name": f"stablehlo.{name}"})))
 
 
-GatherDimensionNumbersAttr = _attribute("gather", KeyedAttr)
+GatherDimensionNumbersAttr = attribute("gather", KeyedAttr)
 """The dimensions of the operand of a gather that its indices and its result refer to."""
-ScatterDimensionNumbersAttr = _attribute("scatter", KeyedAttr)
+ScatterDimensionNumbersAttr = attribute("scatter", KeyedAttr)
 """The dimensions of the operand of a scatter that its indices and its updates refer to."""
-DotDimensionNumbersAttr = _attribute("dot", KeyedAttr)
+DotDimensionNumbersAttr = attribute("dot", KeyedAttr)
 """The batch and contracting dimensions of a dot_general."""
 DOT_KEYS: Final = (
     ("lhs_batching_dimensions", "rhs_batching_dimensions"),
@@ -140,7 +139,7 @@ class ConvDimensionNumbersAttr(Data[ConvLayout]):
             layout = parse_conv_layout(parser)
             parser.parse_punctuation(">")
             return layout
-        dims = dict(_parse_entries(parser))
+        dims = dict(parse_entries(parser))
         found = tuple(_letters(dims, *names) for names in _CONV_DIMS)
         if any("" in letters for letters in found):
             parser.raise_error("the dimensions of an operand of a convolution are not all different", at, parser.pos)
@@ -202,15 +201,54 @@ class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
         printer.print_string(self.data)
 
 
-OutputOperandAliasAttr = _attribute("output_operand_alias", KeyedAttr)
+OutputOperandAliasAttr = attribute("output_operand_alias", KeyedAttr)
 """An operand of a custom call whose memory a result takes."""
-PrecisionAttr = _attribute("precision", WordAttr)
+PrecisionAttr = attribute("precision", WordAttr)
 """How exactly products are formed. weft always works in the precision of the elements."""
-ComparisonDirectionAttr = _attribute("comparison_direction", WordAttr)
+ComparisonDirectionAttr = attribute("comparison_direction", WordAttr)
 """EQ, NE, GE, GT, LE or LT."""
-ComparisonTypeAttr = _attribute("comparison_type", WordAttr)
+ComparisonTypeAttr = attribute("comparison_type", WordAttr)
 """FLOAT, TOTALORDER, SIGNED, UNSIGNED, or NOTYPE."""
-_ATTRIBUTES: Final[list[type[Attribute]]] = [
+TransposeAttr = attribute("transpose", WordAttr)
+"""NO_TRANSPOSE, TRANSPOSE or ADJOINT."""
+FftTypeAttr = attribute("fft_type", WordAttr)
+"""FFT, IFFT, RFFT or IRFFT."""
+RngAlgorithmAttr = attribute("rng_algorithm", WordAttr)
+"""DEFAULT, THREE_FRY or PHILOX."""
+RngDistributionAttr = attribute("rng_distribution", WordAttr)
+"""UNIFORM or NORMAL."""
+
+
+@irdl_attr_definition
+class DotAlgorithmAttr(Data[tuple[tuple[str, str], ...]]):
+    """How the products of a dot_general are formed, as keys and the text of their values. weft forms them in the
+    precision of the elements, or of the accumulation if that is more.
+
+    ```mlir
+    #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32,
+      lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1,
+      allow_imprecise_accumulation = false>
+    ```
+    """
+
+    name = "stablehlo.dot_algorithm"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, str], ...]:
+        def parse_entry() -> tuple[str, str]:
+            key = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            number = parser.parse_optional_integer(allow_boolean=False)
+            return key, parser.parse_identifier() if number is None else str(number)
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_entry))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(f"{key} = {value}" for key, value in self.data))
+
+
+ATTRIBUTES: Final[list[type[Attribute]]] = [
     GatherDimensionNumbersAttr,
     ScatterDimensionNumbersAttr,
     DotDimensionNumbersAttr,
@@ -219,39 +257,44 @@ _ATTRIBUTES: Final[list[type[Attribute]]] = [
     PrecisionAttr,
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
+    TransposeAttr,
+    FftTypeAttr,
+    RngAlgorithmAttr,
+    RngDistributionAttr,
+    DotAlgorithmAttr,
 ]
 
 
 # Text
 
 
-def _parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
+def parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
     """Keys and their values up to a closing angle bracket, which a comma may precede."""
     found: list[tuple[str, tuple[int, ...] | int]] = []
     while parser.parse_optional_punctuation(">") is None:
         key = parser.parse_identifier()
         parser.parse_punctuation("=")
-        found.append((key, _parse_numbers(parser)))
+        found.append((key, parse_numbers(parser)))
         if parser.parse_optional_punctuation(",") is None:
             parser.parse_punctuation(">")
             break
     return tuple(found)
 
 
-def _parse_list(parser: AttrParser) -> tuple[int, ...]:
+def parse_list(parser: AttrParser) -> tuple[int, ...]:
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
-def _parse_numbers(parser: AttrParser) -> tuple[int, ...] | int:
+def parse_numbers(parser: AttrParser) -> tuple[int, ...] | int:
     number = parser.parse_optional_integer(allow_boolean=False)
-    return _parse_list(parser) if number is None else number
+    return parse_list(parser) if number is None else number
 
 
-def _shown(value: tuple[int, ...] | int) -> str:
+def shown(value: tuple[int, ...] | int) -> str:
     return str(value) if isinstance(value, int) else f"[{', '.join(map(str, value))}]"
 
 
-def _array(values: Sequence[int]) -> DenseArrayBase[Any]:
+def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
     return DenseArrayBase.from_list(i64, values)
 
 
@@ -263,20 +306,20 @@ def _parse_dictionary(parser: Parser, op: type[IRDLOperation]) -> tuple[Properti
     return properties, {name: value for name, value in given.items() if name not in names}
 
 
-def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+def parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
     parser.parse_punctuation(":")
     operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
     parser.parse_punctuation("->")
     return operands, parse_types(parser)
 
 
-def _parse_end(
+def parse_end(
     cls: type[OpT],
     parser: Parser,
     operands: Sequence[UnresolvedOperand],
     properties: Properties,
     at: int,
-    types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = _parse_function_type,
+    types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = parse_function_type,
 ) -> OpT:
     """Parse the end of the text of an op, from its dictionary on, and create the op."""
     more, attributes = _parse_dictionary(parser, cls)
@@ -289,9 +332,9 @@ def _parse_end(
     )
 
 
-def _print_end(printer: Printer, op: Operation, *shown: str, types: bool = True) -> None:
+def print_end(printer: Printer, op: Operation, *written: str, types: bool = True) -> None:
     """Print the properties that the text has not shown, the attributes, and the types."""
-    rest = {name: value for name, value in op.properties.items() if name not in shown}
+    rest = {name: value for name, value in op.properties.items() if name not in written}
     if rest or op.attributes:
         printer.print_string(" ")
         printer.print_attr_dict({**rest, **op.attributes})
@@ -318,6 +361,36 @@ def _parse_short_types(parser: Parser, count: int) -> tuple[Sequence[Attribute],
     else:
         parser.parse_punctuation("->")
     return listed, parse_types(parser)
+
+
+_WORDS: Final[Mapping[str, type[WordAttr]]] = {
+    "algorithm": RngAlgorithmAttr,
+    "distribution": RngDistributionAttr,
+    "type": FftTypeAttr,
+}
+"""Keyword in the text of an op -> the attribute of the word after it."""
+
+
+def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
+    """The value after a keyword and `=`: numbers, a truth value, a text, or a word."""
+    if keyword in _WORDS:
+        return _WORDS[keyword](parser.parse_identifier())
+    if keyword == "precision":
+        return parse_precision(parser)
+    text = parser.parse_optional_str_literal()
+    if text is not None:
+        return StringAttr(text)
+    flag = parser.parse_optional_boolean()
+    if flag is not None:
+        return BoolAttr.from_bool(flag)
+    value = parse_numbers(parser)
+    return IntegerAttr(value, i64) if isinstance(value, int) else int_array(value)
+
+
+def parse_precision(parser: Parser) -> ArrayAttr[Attribute]:
+    """`[DEFAULT, HIGHEST]`."""
+    words = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
+    return ArrayAttr([PrecisionAttr(word) for word in words])
 
 
 # Ops of one form
@@ -351,6 +424,20 @@ class TensorOp(TensorsOp):
         value = self.properties[self.KEYWORDS[keyword]]
         return value.value.data if isinstance(value, IntegerAttr) else numbers(value)
 
+    def _text(self, keyword: str) -> str:
+        value = self.properties[self.KEYWORDS[keyword]]
+        match value:
+            case WordAttr():
+                return value.data
+            case StringAttr():
+                return f'"{value.data}"'
+            case ArrayAttr():
+                return f"[{', '.join(cast('WordAttr', word).data for word in value)}]"
+            case IntegerAttr() if value.type == i1:
+                return str(bool(value.value.data)).lower()
+            case _:
+                return shown(self._value(keyword))
+
     def verify_(self) -> None:
         if self.ARITY is not None and len(self.inputs) != self.ARITY:
             raise VerifyException(f"{self.name} takes {self.ARITY} operands, got {len(self.inputs)}")
@@ -371,17 +458,22 @@ class TensorOp(TensorsOp):
                 known = ", ".join(cls.KEYWORDS) or "none"
                 parser.raise_error(f"{cls.name} has no keyword '{keyword}' (known: {known})")
             parser.parse_punctuation("=")
-            value = _parse_numbers(parser)
-            keywords[cls.KEYWORDS[keyword]] = IntegerAttr(value, i64) if isinstance(value, int) else _array(value)
+            keywords[cls.KEYWORDS[keyword]] = _parse_keyword(parser, keyword)
 
         parser.parse_comma_separated_list(parser.Delimiter.NONE, parse_item)
-        return _parse_end(cls, parser, operands, keywords, at, lambda _: _parse_short_types(parser, len(operands)))
+        return parse_end(cls, parser, operands, keywords, at, lambda _: cls.parse_types(parser, len(operands)))
+
+    @classmethod
+    def parse_types(cls, parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+        """The types of `count` operands and of the results: all of them, or those that stand for all."""
+        return _parse_short_types(parser, count)
 
     def print(self, printer: Printer) -> None:
-        shown = [name for name in self.KEYWORDS if self.KEYWORDS[name] in self.properties]
-        texts = [f"{name} = {_shown(self._value(name))}" for name in shown]
-        write(printer, " ", [*self.operands, *texts])
-        _print_end(printer, self, *(self.KEYWORDS[name] for name in shown), types=False)
+        names = [name for name in self.KEYWORDS if self.KEYWORDS[name] in self.properties]
+        items = [*self.operands, *(f"{name} = {self._text(name)}" for name in names)]
+        if items:
+            write(printer, " ", items)
+        print_end(printer, self, *(self.KEYWORDS[name] for name in names), types=False)
         self._print_types(printer)
 
     def _print_types(self, printer: Printer) -> None:
@@ -399,30 +491,17 @@ class ElementwiseOp(TensorOp):
     IS_SHORT: ClassVar[bool] = True
 
 
-class ChloOp(ElementwiseOp):
-    """An elementwise op of chlo; `chlo.erf %x : tensor<4xf32> -> tensor<4xf32>`."""
-
-    def _print_types(self, printer: Printer) -> None:
-        write(printer, " : ", [*self.operand_types], " -> ", self.result_types[0])
-
-
 ELEMENTWISE: Final[Mapping[int, str]] = {
     1: "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor "
-    "is_finite log log_plus_one logistic negate not popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt "
-    "tan tanh",
+    "imag is_finite log log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign "
+    "sine sqrt tan tanh",
     2: "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic "
     "shift_right_logical subtract xor",
     3: "clamp",
 }
 """Number of operands -> the names of the elementwise ops of stablehlo."""
-CHLO: Final[Mapping[int, str]] = {
-    1: "acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf lgamma "
-    "sinh square tan",
-    2: "polygamma zeta",
-}
-"""Number of operands -> the names of the elementwise ops of chlo."""
-
 _LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
+    "broadcast": (1, {"sizes": "broadcast_sizes"}),
     "broadcast_in_dim": (1, {"dims": "broadcast_dimensions"}),
     "concatenate": (None, {"dim": "dimension"}),
     "dynamic_broadcast_in_dim": (2, {"dims": "broadcast_dimensions"}),
@@ -445,7 +524,7 @@ _NUMBER: Final = ("dimension", "iota_dimension")
 """Properties that are one integer."""
 
 
-def _declared(dialect: str, name: str, base: type[TensorOp], **members: Any) -> type[TensorOp]:
+def declared(dialect: str, name: str, base: type[TensorOp], **members: Any) -> type[TensorOp]:
     label = "".join(word.capitalize() for word in name.split("_")) + "Op"
     namespace = {
         "name": f"{dialect}.{name}",
@@ -456,15 +535,13 @@ def _declared(dialect: str, name: str, base: type[TensorOp], **members: Any) -> 
 
 
 def _with_keywords(name: str, arity: int | None, keywords: Mapping[str, str]) -> type[TensorOp]:
-    kinds = {p: prop_def(IntegerAttr if p in _NUMBER else _NUMBERS) for p in keywords.values()}
-    return _declared(
-        "stablehlo", name, TensorOp, ARITY=arity, KEYWORDS=dict(keywords), IS_SHORT=name in _SHORT, **kinds
-    )
+    kinds = {p: prop_def(IntegerAttr if p in _NUMBER else NUMBERS) for p in keywords.values()}
+    return declared("stablehlo", name, TensorOp, ARITY=arity, KEYWORDS=dict(keywords), IS_SHORT=name in _SHORT, **kinds)
 
 
 _TABLE: Final[tuple[type[TensorOp], ...]] = (
     *(
-        _declared("stablehlo", name, ElementwiseOp, ARITY=arity)
+        declared("stablehlo", name, ElementwiseOp, ARITY=arity, IS_SHORT=name != "bitcast_convert")
         for arity, names in ELEMENTWISE.items()
         for name in names.split()
     ),
@@ -517,12 +594,12 @@ class CompareOp(ElementwiseOp):
             operands.append(parser.parse_unresolved_operand())
         if parser.parse_optional_punctuation(",") is not None:
             properties["compare_type"] = ComparisonTypeAttr(parser.parse_identifier())
-        return _parse_end(cls, parser, operands, properties, at, lambda _: _parse_short_types(parser, 2))
+        return parse_end(cls, parser, operands, properties, at, lambda _: _parse_short_types(parser, 2))
 
     def print(self, printer: Printer) -> None:
         words = [] if self.compare_type is None else [self.compare_type.data]
         write(printer, " ", [self.comparison_direction.data, *self.operands, *words])
-        _print_end(printer, self, "comparison_direction", "compare_type")
+        print_end(printer, self, "comparison_direction", "compare_type")
 
 
 @irdl_op_definition
@@ -545,7 +622,7 @@ class ConstantOp(IRDLOperation):
         return cls.create(result_types=[type_], properties={"value": value}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        _print_end(printer, self, "value", types=False)
+        print_end(printer, self, "value", types=False)
         write(printer, " ", self.value)
 
 
@@ -555,9 +632,9 @@ class SliceOp(TensorOp):
 
     name = "stablehlo.slice"
     ARITY: ClassVar[int | None] = 1
-    start_indices = prop_def(_NUMBERS)
-    limit_indices = prop_def(_NUMBERS)
-    strides = prop_def(_NUMBERS)
+    start_indices = prop_def(NUMBERS)
+    limit_indices = prop_def(NUMBERS)
+    strides = prop_def(NUMBERS)
 
     @classmethod
     def parse(cls, parser: Parser) -> SliceOp:
@@ -573,14 +650,14 @@ class SliceOp(TensorOp):
         ranges = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_range)
         columns = list(zip(*ranges, strict=True)) or [(), (), ()]
         names = ("start_indices", "limit_indices", "strides")
-        properties: Properties = {name: _array(column) for name, column in zip(names, columns, strict=True)}
-        return _parse_end(cls, parser, [operand], properties, at)
+        properties: Properties = {name: int_array(column) for name, column in zip(names, columns, strict=True)}
+        return parse_end(cls, parser, [operand], properties, at)
 
     def print(self, printer: Printer) -> None:
         columns = (numbers(self.start_indices), numbers(self.limit_indices), numbers(self.strides))
         texts = [f"{s}:{e}" + (f":{step}" if step != 1 else "") for s, e, step in zip(*columns, strict=True)]
         write(printer, " ", self.inputs[0], " [", texts, "]")
-        _print_end(printer, self, "start_indices", "limit_indices", "strides")
+        print_end(printer, self, "start_indices", "limit_indices", "strides")
 
 
 @irdl_op_definition
@@ -591,7 +668,7 @@ class DotGeneralOp(TensorOp):
     ARITY: ClassVar[int | None] = 2
     dot_dimension_numbers = prop_def(DotDimensionNumbersAttr)
     precision_config = opt_prop_def(ArrayAttr)
-    algorithm = opt_prop_def(Attribute)
+    algorithm = opt_prop_def(DotAlgorithmAttr)
 
     @classmethod
     def parse(cls, parser: Parser) -> DotGeneralOp:
@@ -606,28 +683,32 @@ class DotGeneralOp(TensorOp):
             keyword = parser.parse_identifier()
             parser.parse_punctuation("=")
             if keyword == "precision":
-                words = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
-                properties["precision_config"] = ArrayAttr([PrecisionAttr(word) for word in words])
+                properties["precision_config"] = parse_precision(parser)
+            elif keyword == "algorithm":
+                properties["algorithm"] = DotAlgorithmAttr(DotAlgorithmAttr.parse_parameter(parser))
             elif keyword in pairs:
-                keys[pairs[keyword][0]] = _parse_list(parser)
+                keys[pairs[keyword][0]] = parse_list(parser)
                 parser.parse_keyword("x")
-                keys[pairs[keyword][1]] = _parse_list(parser)
+                keys[pairs[keyword][1]] = parse_list(parser)
             else:
                 parser.raise_error(f"stablehlo.dot_general: keyword '{keyword}' is not supported")
         properties["dot_dimension_numbers"] = DotDimensionNumbersAttr(tuple(keys.items()))
-        return _parse_end(cls, parser, operands, properties, at)
+        return parse_end(cls, parser, operands, properties, at)
 
     def print(self, printer: Printer) -> None:
         items: list[Piece] = [*self.operands]
         for keyword, (left, right) in zip(("batching_dims", "contracting_dims"), DOT_KEYS, strict=True):
             pair = self.dot_dimension_numbers.dims(left), self.dot_dimension_numbers.dims(right)
             if pair != ((), ()) or keyword == "contracting_dims":
-                items.append(f"{keyword} = {_shown(pair[0])} x {_shown(pair[1])}")
+                items.append(f"{keyword} = {shown(pair[0])} x {shown(pair[1])}")
         if self.precision_config is not None:
             words = ", ".join(cast("WordAttr", word).data for word in self.precision_config)
             items.append(f"precision = [{words}]")
+        if self.algorithm is not None:
+            entries = ", ".join(f"{key} = {value}" for key, value in self.algorithm.data)
+            items.append(f"algorithm = <{entries}>")
         write(printer, " ", items)
-        _print_end(printer, self, "dot_dimension_numbers", "precision_config")
+        print_end(printer, self, "dot_dimension_numbers", "precision_config", "algorithm")
 
 
 _WINDOW: Final = {
@@ -653,10 +734,10 @@ class ConvolutionOp(TensorOp):
 
     name = "stablehlo.convolution"
     ARITY: ClassVar[int | None] = 2
-    window_strides = opt_prop_def(_NUMBERS)
+    window_strides = opt_prop_def(NUMBERS)
     padding = opt_prop_def(DenseIntOrFPElementsAttr)
-    lhs_dilation = opt_prop_def(_NUMBERS)
-    rhs_dilation = opt_prop_def(_NUMBERS)
+    lhs_dilation = opt_prop_def(NUMBERS)
+    rhs_dilation = opt_prop_def(NUMBERS)
     window_reversal = opt_prop_def(DenseArrayBase.constr(i1))
     dimension_numbers = prop_def(ConvDimensionNumbersAttr)
     feature_group_count = prop_def(IntegerAttr)
@@ -682,7 +763,7 @@ class ConvolutionOp(TensorOp):
             parser.parse_keyword("window")
             parser.parse_punctuation("=")
             parser.parse_comma_separated_list(parser.Delimiter.BRACES, parse_entry)
-        return _parse_end(cls, parser, operands, properties, at)
+        return parse_end(cls, parser, operands, properties, at)
 
     def print(self, printer: Printer) -> None:
         texts: list[str] = []
@@ -695,7 +776,7 @@ class ConvolutionOp(TensorOp):
             texts.append(f"{keyword} = [{', '.join(pairs if keyword == 'pad' else words)}]")
         dims = self.dimension_numbers.text()
         write(printer, "(", [*self.operands], f") dim_numbers = {dims}, window = {{", texts, "}")
-        _print_end(printer, self, "dimension_numbers", *_WINDOW.values())
+        print_end(printer, self, "dimension_numbers", *_WINDOW.values())
 
 
 @irdl_op_definition
@@ -703,9 +784,9 @@ class DynamicConvOp(TensorsOp):
     """A convolution whose padding is its third operand, a row for each spatial dimension."""
 
     name = "stablehlo.dynamic_conv"
-    window_strides = opt_prop_def(_NUMBERS)
-    lhs_dilation = opt_prop_def(_NUMBERS)
-    rhs_dilation = opt_prop_def(_NUMBERS)
+    window_strides = opt_prop_def(NUMBERS)
+    lhs_dilation = opt_prop_def(NUMBERS)
+    rhs_dilation = opt_prop_def(NUMBERS)
     window_reversal = opt_prop_def(DenseArrayBase.constr(i1))
     dimension_numbers = prop_def(ConvDimensionNumbersAttr)
     feature_group_count = prop_def(IntegerAttr)
@@ -720,13 +801,13 @@ class DynamicConvOp(TensorsOp):
 
 def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
     if keyword == "pad":
-        pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_list(parser))
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_list(parser))
         flat = [number for pair in pairs for number in pair]
         return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pairs), 2]), flat)
     if keyword == "reverse":
         flags = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         return DenseArrayBase.from_list(i1, flags)
-    return _array(_parse_list(parser))
+    return int_array(parse_list(parser))
 
 
 # Ops with regions
@@ -819,7 +900,7 @@ class ReduceOp(CombiningOp):
     """  # noqa: E501
 
     name = "stablehlo.reduce"
-    dimensions = prop_def(_NUMBERS)
+    dimensions = prop_def(NUMBERS)
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -840,9 +921,9 @@ class ReduceOp(CombiningOp):
         parser.parse_keyword("across")
         parser.parse_keyword("dimensions")
         parser.parse_punctuation("=")
-        properties: Properties = {"dimensions": _array(_parse_list(parser))}
+        properties: Properties = {"dimensions": int_array(parse_list(parser))}
         operands = [pair[side] for side in range(2) for pair in pairs]
-        op = _parse_end(cls, parser, operands, properties, at)
+        op = parse_end(cls, parser, operands, properties, at)
         scalars = op.operand_types[len(pairs) :]
         op.add_region(
             cls._combining(parser, combining, scalars) if combining else cls._parse_reducer(parser, len(pairs))
@@ -878,13 +959,13 @@ class ReduceOp(CombiningOp):
         pairs = zip(self.inputs[:count], self.inputs[count:], strict=True)
         lone = self.lone_op
         applies = "" if lone is None else f" applies {lone.name}"
-        dimensions = _shown(numbers(self.dimensions))
+        dimensions = shown(numbers(self.dimensions))
         write(
             printer,
             [("(", value, " init: ", initial, ")") for value, initial in pairs],
             f"{applies} across dimensions = {dimensions}",
         )
-        _print_end(printer, self, "dimensions")
+        print_end(printer, self, "dimensions")
         if lone is not None:
             return
         printer.print_string("\n reducer")
@@ -902,10 +983,10 @@ class ReduceWindowOp(CombiningOp):
     """Combines the elements under each place of a window."""
 
     name = "stablehlo.reduce_window"
-    window_dimensions = prop_def(_NUMBERS)
-    window_strides = opt_prop_def(_NUMBERS)
-    base_dilations = opt_prop_def(_NUMBERS)
-    window_dilations = opt_prop_def(_NUMBERS)
+    window_dimensions = prop_def(NUMBERS)
+    window_strides = opt_prop_def(NUMBERS)
+    base_dilations = opt_prop_def(NUMBERS)
+    window_dilations = opt_prop_def(NUMBERS)
     padding = opt_prop_def(DenseIntOrFPElementsAttr)
 
 
@@ -941,7 +1022,7 @@ class GatherOp(TensorsOp):
 
     name = "stablehlo.gather"
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
-    slice_sizes = prop_def(_NUMBERS)
+    slice_sizes = prop_def(NUMBERS)
     indices_are_sorted = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
 
@@ -1077,11 +1158,11 @@ class CustomCallOp(TensorsOp):
         at = parser.pos
         target = cast("SymbolRefAttr", parser.parse_attribute()).string_value()
         operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        return _parse_end(cls, parser, operands, {"call_target_name": StringAttr(target)}, at)
+        return parse_end(cls, parser, operands, {"call_target_name": StringAttr(target)}, at)
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", SymbolRefAttr(self.call_target_name), "(", [*self.operands], ")")
-        _print_end(printer, self, "call_target_name")
+        print_end(printer, self, "call_target_name")
 
 
 @irdl_op_definition
@@ -1107,11 +1188,11 @@ class CompositeOp(TensorsOp):
         operands = parser.parse_optional_undelimited_comma_separated_list(
             parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
         )
-        return _parse_end(cls, parser, operands or [], {"composite_name": StringAttr(label)}, at)
+        return parse_end(cls, parser, operands or [], {"composite_name": StringAttr(label)}, at)
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", self.composite_name, *([" ", [*self.operands]] if self.operands else []))
-        _print_end(printer, self, "composite_name")
+        print_end(printer, self, "composite_name")
 
 
 @irdl_op_definition
@@ -1119,8 +1200,8 @@ class SelectAndScatterOp(RegionOp):
     """Combines each element of `source` into the element of an operand that a comparison selects in its window."""
 
     name = "stablehlo.select_and_scatter"
-    window_dimensions = opt_prop_def(_NUMBERS)
-    window_strides = opt_prop_def(_NUMBERS)
+    window_dimensions = opt_prop_def(NUMBERS)
+    window_strides = opt_prop_def(NUMBERS)
     padding = opt_prop_def(DenseIntOrFPElementsAttr)
     select = region_def("single_block")
     scatter = region_def("single_block")
@@ -1130,7 +1211,7 @@ class SelectAndScatterOp(RegionOp):
             raise VerifyException(f"'{self.name}' has 3 operands and 1 result, got {len(self.inputs)}")
 
 
-_OPS: Final[list[type[Operation]]] = [
+OPS: Final[list[type[Operation]]] = [
     *_TABLE,
     CaseOp,
     CompareOp,
@@ -1154,11 +1235,5 @@ _OPS: Final[list[type[Operation]]] = [
     SortOp,
     WhileOp,
 ]
-
-STABLEHLO = Dialect("stablehlo", record_places(_OPS), _ATTRIBUTES)
-_CHLO_OPS: Final = [
-    _declared("chlo", name, ChloOp, ARITY=arity) for arity, names in CHLO.items() for name in names.split()
-]
-CHLO_DIALECT = Dialect("chlo", record_places(_CHLO_OPS))
 
 DIALECTS: Final = ("stablehlo", "chlo")

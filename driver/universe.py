@@ -18,11 +18,11 @@ from xdsl.universe import Universe
 from weft.dialects.sched import PRIMITIVE_STEPS
 
 DIALECTS: Mapping[str, str] = {
-    "chlo": "weft.dialects.stablehlo:CHLO_DIALECT",
+    "chlo": "weft.dialects.stablehlo_dialects:CHLO_DIALECT",
     "graph": "weft.texpr.graph_operators:GRAPH",
     "low": "weft.dialects.low:LOW",
     "sched": "weft.dialects.sched:SCHED",
-    "stablehlo": "weft.dialects.stablehlo:STABLEHLO",
+    "stablehlo": "weft.dialects.stablehlo_dialects:STABLEHLO",
     "te": "weft.dialects.te:TE",
     "tir": "weft.dialects.tir:TIR",
 }

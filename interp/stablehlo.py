@@ -13,17 +13,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
-from weft.dialects import stablehlo
+from weft.dialects import chlo, stablehlo
 from weft.dialects.element_types import element_name
 from weft.dialects.stablehlo import KeyedAttr, numbers
+from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
+from weft.dialects.stablehlo_library import MapOp, ReducePrecisionOp, RngBitGeneratorOp, TorchIndexSelectOp
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
 from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
 from weft.texpr.references import reference_of
+from weft.texpr.references.arguments import array_dtype as array_dtype_of
 from weft.texpr.references.convolution import convolved
-from weft.texpr.stablehlo import ELEMENTWISE, comparison, converted, dot_subscripts, elementwise, total_order
+from weft.texpr.stablehlo import (
+    ELEMENTWISE,
+    compared,
+    converted,
+    dot_subscripts,
+    elementwise,
+    reduced_precision,
+)
+from weft.texpr.stablehlo_random import next_state, random_bits
+from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS, index_select_layout
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -45,7 +57,7 @@ def _finished(op: Operation, array: object, position: int = 0) -> Array:
 
 def _ops(*names: str) -> list[type[Operation]]:
     """The ops of these names."""
-    known = {op.name: op for dialect in (stablehlo.STABLEHLO, stablehlo.CHLO_DIALECT) for op in dialect.operations}
+    known = {op.name: op for dialect in (STABLEHLO, CHLO_DIALECT) for op in dialect.operations}
     return [known[name] for name in names]
 
 
@@ -79,17 +91,79 @@ def convert(op: Operation, x: Array) -> Array:
 
 @evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp, x: Array, y: Array) -> Array:
-    if op.compare_type is not None and op.compare_type.data == "TOTALORDER" and x.dtype.kind == "f":
-        x, y = (total_order(_apply, side) for side in (x, y))
-    return np.asarray(comparison(_apply, op.comparison_direction.data, x, y))
+    kind = None if op.compare_type is None else op.compare_type.data
+    return np.asarray(compared(_apply, op.comparison_direction.data, kind, x, y))
+
+
+@evaluates(*(op for op in chlo.CHLO_OPS if issubclass(op, chlo.BroadcastingOp)))
+def broadcast_elementwise(op: chlo.BroadcastingOp, *operands: Array) -> Array:
+    rank = max(x.ndim for x in operands)
+    dims = None if op.broadcast_dimensions is None else numbers(op.broadcast_dimensions)
+    if dims is not None:
+        operands = tuple(_spread(x, dims, rank) if x.ndim == len(dims) < rank else x for x in operands)
+    given = np.broadcast_arrays(*operands)
+    if isinstance(op, chlo.BroadcastCompareOp):
+        kind = None if op.compare_type is None else op.compare_type.data
+        return np.asarray(compared(_apply, op.comparison_direction.data, kind, *given))
+    with np.errstate(all="ignore"):
+        return _finished(op, elementwise(_apply, op.BASE, *map(_wide, given)))
+
+
+def _spread(x: Array, dims: Sequence[int], rank: int) -> Array:
+    """An array with dimensions of 1 where it has none of `dims`."""
+    places = dict(zip(dims, x.shape, strict=True))
+    return x.reshape([places.get(d, 1) for d in range(rank)])
+
+
+@evaluates(ReducePrecisionOp)
+def reduce_precision(op: ReducePrecisionOp, x: Array) -> Array:
+    return np.asarray(reduced_precision(_apply, *op.bits, x))
 
 
 @evaluates(*_ops("stablehlo.bitcast_convert"))
 def bitcast_convert(op: Operation, x: Array) -> Array:
     name = element_name(_element(op.results[0]))
-    if name is None or x.shape != _declared(op):
-        raise InterpreterError(op, f"{op.name}: the interpreter converts between types of one width")
-    return _apply("bitcast", x, dtype=name)
+    if name is None:
+        raise InterpreterError(op, f"{op.name}: the interpreter has no arrays of {_element(op.results[0])}")
+    shape = _declared(op)
+    if x.shape == shape:
+        return _apply("bitcast", x, dtype=name)
+    dtype = np.dtype(array_dtype_of(name))
+    return np.ascontiguousarray(x.reshape(-1)).view(dtype).reshape(shape)
+
+
+# Tensors
+
+
+@evaluates(*_ops(*TENSOR_FORMULAS))
+def evaluate_tensors(op: Operation, *operands: Array) -> Any:
+    with np.errstate(all="ignore"):
+        found = TENSOR_FORMULAS[op.name](_apply, op, *map(_wide, operands))
+    if not isinstance(found, list | tuple):
+        return _finished(op, found)
+    return tuple(_finished(op, array, at) for at, array in enumerate(cast("Sequence[Array]", found)))
+
+
+@evaluates(RngBitGeneratorOp)
+def rng_bit_generator(op: RngBitGeneratorOp, state: Array) -> tuple[Array, Array]:
+    shape, dtype = _declared(op, 1), cast("str", element_name(_element(op.results[1])))
+    words, algorithm = [state[at : at + 1] for at in range(len(state))], op.rng_algorithm.data
+    indices = [index.reshape(-1) for index in np.indices(shape)] if shape else []
+    with np.errstate(over="ignore"):
+        found = random_bits(_apply, algorithm, indices, shape, dtype, words).reshape(shape)
+        following = next_state(_apply, algorithm, shape, dtype, words)
+    return np.concatenate(following), found
+
+
+@evaluates(TorchIndexSelectOp)
+def torch_index_select(op: TorchIndexSelectOp, x: Array, indices: Array) -> Array:
+    layout, kept = index_select_layout(op)
+    return gathered(layout, x, indices, [extent if axis in kept else 1 for axis, extent in enumerate(x.shape)])
+
+
+@evaluates(chlo.ConstantLikeOp)
+def constant_like(op: chlo.ConstantLikeOp, x: Array) -> Array:
+    return _finished(op, np.full(x.shape, cast("Any", op.value).value.data))
 
 
 # Shapes and moves
@@ -103,8 +177,8 @@ def emit_constant(emitter: Emitter, op: stablehlo.ConstantOp) -> None:
     emitter.bind(op.output, emitter.constant(array, op.output.name_hint or "constant"))
 
 
-def _declared(op: Operation) -> tuple[int, ...]:
-    shape = cast("TensorType[Attribute]", op.results[0].type).get_shape()
+def _declared(op: Operation, position: int = 0) -> tuple[int, ...]:
+    shape = cast("TensorType[Attribute]", op.results[position].type).get_shape()
     if DYNAMIC_INDEX in shape:
         raise InterpreterError(op, f"{op.name}: the shape of the result is not known")
     return tuple(shape)
@@ -123,6 +197,11 @@ def broadcast_in_dim(op: stablehlo.TensorOp, x: Array, *shape: Array) -> Array:
     extents = tuple(shape[0].tolist()) if shape else _declared(op)
     places = dict(zip(op.keyword("dims"), x.shape, strict=True))
     return np.broadcast_to(x.reshape([places.get(d, 1) for d in range(len(extents))]), extents)
+
+
+@evaluates(*_ops("stablehlo.broadcast"))
+def broadcast(op: stablehlo.TensorOp, x: Array) -> Array:
+    return np.broadcast_to(x, (*op.keyword("sizes"), *x.shape))
 
 
 @evaluates(*_ops("stablehlo.reshape", "stablehlo.dynamic_reshape"))
@@ -216,8 +295,11 @@ def _vectors(layout: KeyedAttr, indices: Array, names: Sequence[int]) -> tuple[A
 
 @evaluates(stablehlo.GatherOp, stablehlo.DynamicGatherOp)
 def gather(op: stablehlo.GatherOp, x: Array, indices: Array, *sizes: Array) -> Array:
-    layout = op.dimension_numbers
-    extents = sizes[0].tolist() if sizes else numbers(op.slice_sizes)
+    return gathered(op.dimension_numbers, x, indices, sizes[0].tolist() if sizes else numbers(op.slice_sizes))
+
+
+def gathered(layout: KeyedAttr, x: Array, indices: Array, extents: Sequence[int]) -> Array:
+    """Slices of `extents` whose starts `indices` gives, moved into the operand."""
     collapsed, batching = layout.dims("collapsed_slice_dims"), layout.dims("operand_batching_dims")
     kept = [axis for axis in range(x.ndim) if axis not in collapsed and axis not in batching]
     moved, starts = _vectors(layout, indices, layout.dims("start_index_map"))
@@ -368,7 +450,12 @@ def select_and_scatter(op: stablehlo.SelectAndScatterOp, operands: Sequence[Arra
     return [result]
 
 
+def map_elements(op: MapOp, operands: Sequence[Array], region: Region) -> list[Array]:
+    return [np.broadcast_to(array, operands[0].shape) for array in region(operands)]
+
+
 _COMBINING: Mapping[type[Operation], Callable[..., list[Array]]] = {
+    MapOp: map_elements,
     stablehlo.ReduceOp: reduce,
     stablehlo.ReduceWindowOp: reduce_window,
     stablehlo.ScatterOp: scatter,

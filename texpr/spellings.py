@@ -136,7 +136,7 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
     "multiply": (onnx("Mul"), stablehlo("multiply")),
     "ndtri": (aten("special_ndtri"),),
     "negative": (aten("neg"), onnx("Neg"), stablehlo("negate")),
-    "nextafter": (aten("nextafter"),),
+    "nextafter": (aten("nextafter"), stablehlo("chlo.next_after")),
     "not_equal": (aten(*_both("ne")),),
     "polygamma": (aten("polygamma"), stablehlo("chlo.polygamma")),
     "reciprocal": (aten("reciprocal"), onnx("Reciprocal")),

@@ -78,6 +78,13 @@ def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value
     return apply(_COMPARISONS[direction], left, right)
 
 
+def compared(apply: Apply, direction: str, kind: str | None, left: Value, right: Value) -> Value:
+    """`compare` of a kind: TOTALORDER, or another one, which the elements tell."""
+    if kind == "TOTALORDER" and is_float(str(left.dtype)):
+        left, right = total_order(apply, left), total_order(apply, right)
+    return comparison(apply, direction, left, right)
+
+
 def converted(apply: Apply, value: Value, dtype: str) -> Value:
     """`convert`: floats are truncated to integers, those beyond saturate and NaN is 0, as on XLA's CPU; integers keep
     their low bits; what is not 0 is true."""
@@ -101,6 +108,62 @@ def total_order(apply: Apply, value: Value) -> Value:
     code = apply("bitcast", value, dtype=dtype)
     negative = apply("bitwise_xor", apply("bitwise_not", code), least(dtype))
     return apply("where", apply("less", code, 0), negative, code)
+
+
+def reduced_precision(apply: Apply, exponent_bits: int, mantissa_bits: int, x: Value) -> Value:
+    """`reduce_precision`: the nearest float of fewer bits, halves to even; numbers beyond the type are infinite, those
+    below its least normal number zeros, and NaN of a type without a mantissa is infinite.
+
+    Source: `EmitReducePrecisionIR` of XLA.
+    """
+    dtype = str(x.dtype)
+    wide_mantissa = _MANTISSA_BITS[dtype]
+    wide_exponent = bits(dtype) - wide_mantissa - 1
+    codes = f"uint{bits(dtype)}"
+    found = apply("bitcast", x, dtype=codes)
+    sign = apply("bitwise_and", found, 1 << (bits(dtype) - 1))
+    if mantissa_bits < wide_mantissa:
+        dropped = wide_mantissa - mantissa_bits
+        odd = apply("bitwise_and", apply("right_shift", found, dropped), 1)
+        rounded = apply("add", found, apply("add", odd, (1 << (dropped - 1)) - 1))
+        found = apply("bitwise_and", rounded, ((1 << bits(dtype)) - 1) ^ ((1 << dropped) - 1))
+    infinity = apply("bitwise_or", sign, ((1 << wide_exponent) - 1) << wide_mantissa)
+    if exponent_bits < wide_exponent:
+        bias, narrow_bias = (1 << (wide_exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        exponent = apply("bitwise_and", found, ((1 << wide_exponent) - 1) << wide_mantissa)
+        is_large = apply("greater", exponent, (bias + narrow_bias) << wide_mantissa)
+        is_small = apply("less_equal", exponent, (bias - narrow_bias) << wide_mantissa)
+        found = apply("where", is_large, infinity, apply("where", is_small, sign, found))
+    number = apply("bitcast", found, dtype=dtype)
+    not_number = x if mantissa_bits else apply("bitcast", infinity, dtype=dtype)
+    return apply("where", apply("isnan", x), not_number, number)
+
+
+_MANTISSA_BITS: Final[Mapping[str, int]] = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+
+
+def _high_product(apply: Apply, x: Value, y: Value) -> Value:
+    """`mulhi`: the high half of the product of integers."""
+    dtype = str(x.dtype)
+    size = bits(dtype)
+    if size < 64:
+        wide = f"{dtype.rstrip('0123456789')}{2 * size}"
+        product = apply("multiply", apply("cast", x, dtype=wide), apply("cast", y, dtype=wide))
+        return apply("cast", apply("right_shift", product, size), dtype=dtype)
+    a, b = (apply("cast", side, dtype="uint64") for side in (x, y))
+    low = [apply("bitwise_and", side, 0xFFFFFFFF) for side in (a, b)]
+    high = [apply("right_shift", side, 32) for side in (a, b)]
+    carry = apply("right_shift", apply("multiply", *low), 32)
+    middle = apply("add", apply("multiply", high[0], low[1]), carry)
+    other = apply("add", apply("multiply", low[0], high[1]), apply("bitwise_and", middle, 0xFFFFFFFF))
+    found = apply("add", apply("multiply", *high), apply("right_shift", middle, 32))
+    found = apply("add", found, apply("right_shift", other, 32))
+    if has_sign(dtype):
+        for one, factor in ((x, b), (y, a)):
+            found = apply(
+                "subtract", found, apply("where", apply("less", one, 0), factor, apply("multiply", factor, 0))
+            )
+    return apply("cast", found, dtype=dtype)
 
 
 def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
@@ -178,6 +241,7 @@ _COMPARISONS: Final = {
     "LT": "less",
 }
 _FORMULAS: Final[Mapping[str, Formula]] = {
+    "chlo.mulhi": _high_product,
     "stablehlo.clamp": clamped,
     "stablehlo.count_leading_zeros": partial(_function, "clz"),
     "stablehlo.divide": _quotient,

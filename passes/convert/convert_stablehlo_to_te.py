@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, TensorType
@@ -18,9 +18,18 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.dialects import stablehlo
+from weft.dialects.chlo import BroadcastCompareOp, BroadcastingOp
 from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
+from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp
+from weft.passes.convert.stablehlo_library import (
+    LIBRARY_RULES,
+    broadcast_together,
+    map_elements,
+    on_tensors,
+    recast,
+)
 from weft.passes.convert.stablehlo_tensors import (
     COMBINING_RULES,
     RULES,
@@ -57,7 +66,6 @@ from weft.texpr.expr import (
     as_expr,
     binary,
     compare,
-    is_float,
     is_integer,
     reinterpret,
 )
@@ -65,7 +73,8 @@ from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
-from weft.texpr.stablehlo import ELEMENTWISE, comparison, converted, elementwise, on_elements, total_order
+from weft.texpr.stablehlo import ELEMENTWISE, compared, converted, elementwise, on_elements, reduced_precision
+from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
 
@@ -164,12 +173,20 @@ def _is_private(function: FuncOp) -> bool:
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
+Elementwise: TypeAlias = ElementwiseOp | BroadcastingOp | stablehlo.CompositeOp
 _Dim: TypeAlias = tuple[int, int]
 """A parameter or operand, and one of its dimensions."""
 
 
 class _OneVariable(Exception):
     """Extents of parameters must have one variable."""
+
+
+_REFUSED: Final[Mapping[str, str]] = {
+    "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
+    "stablehlo.set_dimension_size": "tensors whose types have bounds are not supported",
+}
+"""Op -> why there is no tensor expression for it."""
 
 
 class StablehloConversion:
@@ -305,12 +322,24 @@ class StablehloConversion:
         for left, right in _agreeing(op, values):
             self._agree(values, left, right)
         found: object
+        if isinstance(op, BroadcastingOp):
+            dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
+            values = broadcast_together(values, dims)
         if isinstance(op, stablehlo.ConstantOp):
             found = dense_value(op.value, op.output.name_hint or "constant")
-        elif isinstance(op, ElementwiseOp | stablehlo.CompositeOp):
+        elif op.name == "stablehlo.bitcast_convert" and len(values[0].shape) != len(result_shape(op)):
+            found = recast(cast("stablehlo.TensorOp", op), values[0])
+        elif isinstance(op, Elementwise):
             found = self._elementwise(op, values)
         elif op.name in RULES:
             found = RULES[op.name](op, *values)
+        elif op.name in LIBRARY_RULES:
+            found = LIBRARY_RULES[op.name](op, *values)
+        elif op.name in TENSOR_FORMULAS:
+            tensors = [tensor_of(value, f"{label(op)}_operand{at}") for at, value in enumerate(values)]
+            found = TENSOR_FORMULAS[op.name](on_tensors, op, *tensors)
+        elif isinstance(op, MapOp):
+            found = map_elements(op, values, partial(self._elements, op.body.block))
         elif isinstance(op, CombiningOp) and op.name in COMBINING_RULES:
             found = COMBINING_RULES[op.name](op, values, partial(self._elements, op.body.block))
         elif isinstance(op, stablehlo.SelectAndScatterOp):
@@ -321,6 +350,10 @@ class StablehloConversion:
             found = self._custom_call(op, values)
         elif isinstance(op, stablehlo.OptimizationBarrierOp):
             found = values
+        elif isinstance(op, CommunicationOp):
+            raise CompileError("ops of several devices and of hosts are not supported: weft compiles for one device")
+        elif op.name in _REFUSED:
+            raise CompileError(_REFUSED[op.name])
         else:
             raise CompileError("there is no tensor expression for it")
         results = list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
@@ -359,7 +392,7 @@ class StablehloConversion:
 
     # Elements
 
-    def _elementwise(self, op: ElementwiseOp | stablehlo.CompositeOp, values: list[Value]) -> Value:
+    def _elementwise(self, op: Elementwise, values: list[Value]) -> Value:
         known = _chosen(op, values) or self._floor_division(op) or self._of_sizes(op, values)
         if known is not None:
             return known
@@ -559,19 +592,30 @@ def _has_elementwise_reader(op: Operation) -> bool:
     return is_elementwise and reader is not None and reader.parent is op.parent
 
 
-def _element(op: ElementwiseOp | stablehlo.CompositeOp, operands: Sequence[Expr]) -> Expr:
+def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
     """An element of the result, of elements of the operands."""
-    if isinstance(op, stablehlo.CompositeOp):
-        return elementwise(on_elements, op.composite_name.data, *operands)
-    if isinstance(op, CompareOp):
-        if op.compare_type is not None and op.compare_type.data == "TOTALORDER" and is_float(operands[0].dtype):
-            operands = [total_order(on_elements, operand) for operand in operands]
-        return comparison(on_elements, op.comparison_direction.data, *operands)
-    if op.name == "stablehlo.convert":
+    name = _elementwise_name(op)
+    if isinstance(op, CompareOp | BroadcastCompareOp):
+        kind = None if op.compare_type is None else op.compare_type.data
+        return compared(on_elements, op.comparison_direction.data, kind, *operands)
+    if isinstance(op, ReducePrecisionOp):
+        return reduced_precision(on_elements, *op.bits, *operands)
+    if name == "stablehlo.convert":
         return converted(on_elements, operands[0], result_dtype(op))
-    if op.name == "stablehlo.bitcast_convert":
+    if name == "stablehlo.bitcast_convert":
         return reinterpret(operands[0], result_dtype(op))
-    return elementwise(on_elements, op.name, *operands)
+    return elementwise(on_elements, name, *operands)
+
+
+def _elementwise_name(op: Elementwise) -> str:
+    """The name of the elementwise op that an op applies."""
+    match op:
+        case stablehlo.CompositeOp():
+            return op.composite_name.data
+        case BroadcastingOp():
+            return op.BASE
+        case _:
+            return op.name
 
 
 def _converted_splat(value: Splat, dtype: str) -> Splat | None:

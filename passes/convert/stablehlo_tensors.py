@@ -311,16 +311,15 @@ def _may_be_positive(extent: Extent) -> bool:
 
 
 def _gather(op: GatherOp, source: Value, indices: Value) -> Value:
-    return _gathered(op, source, indices, numbers(op.slice_sizes))
+    return gathered(op.dimension_numbers, source, indices, numbers(op.slice_sizes), label(op))
 
 
 def _dynamic_gather(op: stablehlo.DynamicGatherOp, source: Value, indices: Value, sizes: Value) -> Value:
-    return _gathered(cast("GatherOp", op), source, indices, _extents(sizes, "slice_sizes"))
+    return gathered(op.dimension_numbers, source, indices, _extents(sizes, "slice_sizes"), label(op))
 
 
-def _gathered(op: GatherOp, source: Value, indices: Value, sizes: Sequence[Extent]) -> Value:
+def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[Extent], name: str) -> Value:
     """Slices of `sizes` whose starts `indices` gives, moved into the operand."""
-    layout: KeyedAttr = op.dimension_numbers
     offsets, collapsed = layout.dims("offset_dims"), layout.dims("collapsed_slice_dims")
     batching = dict(zip(layout.dims("operand_batching_dims"), layout.dims("start_indices_batching_dims"), strict=True))
     vector = layout.number("index_vector_dim")
@@ -346,7 +345,7 @@ def _gathered(op: GatherOp, source: Value, indices: Value, sizes: Sequence[Exten
             found.append(offset)
         return element_of(source, found)
 
-    return compute(shape, element, label(op))
+    return compute(shape, element, name)
 
 
 def _index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:

@@ -57,7 +57,7 @@ def trunc_divide(lhs: Array, rhs: Array) -> Array:
 
 def left_shift(lhs: Array, rhs: Array) -> Array:
     inside = (rhs >= 0) & (rhs < 8 * lhs.dtype.itemsize)
-    return np.where(inside, np.left_shift(lhs, np.where(inside, rhs, 0)), np.zeros_like(lhs))
+    return np.where(inside, np.left_shift(lhs, np.where(inside, rhs, 0).astype(lhs.dtype)), np.zeros_like(lhs))
 
 
 def right_shift(lhs: Array, rhs: Array) -> Array:

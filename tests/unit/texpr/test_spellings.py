@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from weft.dialects.stablehlo import CHLO_DIALECT, STABLEHLO
+from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
 from weft.frontends.graph_builder import operator_type
 from weft.texpr.spellings import SPELLINGS, spellings
 
