@@ -8,7 +8,7 @@ from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp
 from xdsl.ir import SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient, Remainder
-from weft.analysis.integer_ranges import RangeOf, range_of
+from weft.analysis.integer_ranges import RangeOf, Ranges
 from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, is_not_negative, lone_name, multiply, symbol
 from weft.support.names import free_name
 
@@ -51,8 +51,9 @@ class ExtentNames:
         """Let a value be an extent."""
         self._extents[value] = extent
 
-    def not_negative(self, ranges: RangeOf = range_of) -> set[str]:
+    def not_negative(self, ranges: RangeOf | None = None) -> set[str]:
         """The names of values that are not negative, by `ranges`. Equal values may have the same name."""
+        ranges = ranges or Ranges()
         named = ((lone_name(extent), ranges(value)[0]) for value, extent in self._extents.items())
         return {name for name, low in named if name is not None and low is not None and low >= 0}
 

@@ -181,6 +181,8 @@ BUDGET = 60_000
 
 CASES = 200
 """The number of cases of quotients by symbols that one question tries."""
+WORK = 1_000_000
+"""Coefficients of all cases that one question tries: about 0.1 s."""
 
 _T = TypeVar("_T")
 Naming: TypeAlias = Callable[[SSAValue], Variable]
@@ -422,6 +424,11 @@ class System:
         choices = [tuple((zeros, ()) for zeros in either) for either in sides]
         return [*choices, *(tuple(((), (row,)) for row in rows) for rows in self._assumed)]
 
+    @property
+    def choices(self) -> int:
+        """The number of maxima, minima and assumed disjunctions."""
+        return len(self._choices) + len(self._assumed)
+
     def _quotient_cases(self) -> Iterator[_Alternatives]:
         """The cases of each pair of quotients by one symbol."""
         for divisor, one, other in self._divisions.pairs():
@@ -488,16 +495,15 @@ class System:
     def _case(self, alternatives: Sequence[_Alternatives]) -> System | None:
         """A combination of cases in which the rows have a solution. Raises `NotProved` past the number of cases."""
         variables = self._variables(row for cases in alternatives for case in cases for part in case for row in part)
-        return self._case_of(self._basic_set(variables), variables, alternatives, [CASES])
+        return self._case_of(self._basic_set(variables), variables, alternatives, [WORK])
 
     def _case_of(
         self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
-        """`_case`, given the points of the system over `variables`. The number of cases that it may still try is
-        `left[0]`."""
-        left[0] -= 1
+        """`_case`, given the points of the system over `variables`. The work that is left for cases is `left[0]`."""
+        left[0] -= max(WORK // CASES, len(variables) * (len(self.zeros) + len(self.positives)))
         if left[0] < 0:
-            raise NotProved(f"quotients, maxima and minima make more than {CASES} cases")
+            raise NotProved(f"quotients, maxima and minima make more than {CASES} cases, or fewer of large systems")
         if within_budget(points.is_empty):
             return None
         if not alternatives:
@@ -646,12 +652,16 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
     dims, position = len(variables), {variable: at for at, variable in enumerate(variables)}
 
     def matrix(rows: Sequence[Row], are_zero: bool) -> isl.Mat:
-        result = isl.Mat.alloc(context, 0, dims + 1)
+        parts: list[isl.Mat] = []
         for row in rows:
             common = _common_factor(row, are_zero)
             values = tuple((position[variable], factor // common) for variable, factor in row.terms.items())
-            result = result.concat(_row_matrix(dims, values, row.constant // common))
-        return result
+            parts.append(_row_matrix(dims, values, row.constant // common))
+        while len(parts) > 1:  # each of these copies both sides: pairs, then pairs of pairs
+            parts = [
+                parts[at].concat(parts[at + 1]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)
+            ]
+        return parts[0] if parts else isl.Mat.alloc(context, 0, dims + 1)
 
     kind = isl.dim_type
     space = isl.Space.set_alloc(context, 0, dims)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
@@ -18,6 +19,9 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
 from weft.passes.tir.nest import range_of, remembered_ranges
+
+_MOST_CHOICES: Final = 32
+"""Maxima and minima of a question about assumptions; one with more takes half a second, and a loop asks dozens."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
             extent = system.row(Index.of(loop.dynamic_extent), naming)
             system.less(system.row(Index({value: 1}), naming), extent)
     system.positives.append(system.row(-index - 1, naming))
+    if system.choices > _MOST_CHOICES:
+        return False
     try:
         return system.is_empty()
     except NotProved:
