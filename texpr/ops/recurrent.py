@@ -268,9 +268,7 @@ def _network(
     given = options.activations
     words = tuple(usual if given is None else given)
     if len(words) != len(usual) or not all(is_one_of(word, tuple(_ACTIVATIONS)) for word in words):
-        raise error(
-            f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}"
-        )
+        raise error(f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}")
     directions = 2 if direction == "bidirectional" else 1
     times, batch, size = x.shape
     hidden = r.shape[2]
