@@ -24,7 +24,7 @@ from weft.backends.low_modules import is_external, lane_count, scalar_name, unkn
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
 from weft.dialects.aliasing import with_overlapping
-from weft.dialects.effects import effects_of
+from weft.dialects.effects import RENAMES, effects_of
 from weft.dialects.promises import ALL_PROMISES
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
@@ -376,8 +376,8 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
 def root_of(buffer: SSAValue) -> Root:
     """The buffer that `buffer` is a cast or a view of."""
     owner = buffer.owner
-    while isinstance(owner, memref.CastOp | memref.ReinterpretCastOp | memref.ViewOp):
-        buffer = owner.source
+    while isinstance(owner, Operation) and type(owner) in RENAMES:
+        buffer = owner.operands[0]
         owner = buffer.owner
     return owner.name_.string_value() if isinstance(owner, memref.GetGlobalOp) else buffer
 
