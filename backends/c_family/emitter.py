@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType
+from xdsl.ir import OpResult
 
 from weft.backends.c_family import index_ranges
 from weft.backends.c_family.expression import LANE, CExpr
@@ -375,10 +376,9 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
 
 def root_of(buffer: SSAValue) -> Root:
     """The buffer that `buffer` is a cast or a view of."""
+    while isinstance(buffer, OpResult) and type(buffer.op) in RENAMES:
+        buffer = buffer.op.operands[0]
     owner = buffer.owner
-    while isinstance(owner, Operation) and type(owner) in RENAMES:
-        buffer = owner.operands[0]
-        owner = buffer.owner
     return owner.name_.string_value() if isinstance(owner, memref.GetGlobalOp) else buffer
 
 
