@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -32,7 +32,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph import CallTirOp, elements_in, preconditions_of
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of, sum_text
-from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
+from weft.dialects.integer_arith import DIVISIONS, SHIFTS, evaluated
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
@@ -273,18 +273,7 @@ class ConcreteShapes:
             if shape[axis] == DYNAMIC_INDEX:
                 shape[axis] = next(self._next)
             return shape[axis]
-        operands = [self.number(operand) for operand in op.operands]
-        known = [n for n in operands if n is not None]
-        if len(known) != len(operands):
-            return None
-        if isinstance(op, affine.ApplyOp):
-            dims = op.map.data.num_dims
-            return op.map.data.eval(known[:dims], known[dims:])[0]
-        combine = INTEGER_OPS.get(type(op))
-        try:
-            return None if combine is None else combine(*known)
-        except ArithmeticError:
-            return None
+        return evaluated(op, [self.number(operand) for operand in op.operands])
 
     def work(self, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work] | None = None) -> Work:
         """The work of a call; `find` gives the functions that it calls, `known` the work of some.
