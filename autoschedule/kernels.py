@@ -21,27 +21,28 @@ from weft.plans.roles import ContractionRoles, contraction_roles
 from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
+from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target
 
 BLOCK: Final = "blockIdx.x"
 _THREADS: Final = 256
 """Threads of a block: enough to hide that memory is slow, few enough that several blocks run on a processor."""
-_WARP: Final = 32
 
 
 def threads_for(work: int | None, target: Target, decisions: Decisions) -> int:
     """How many threads share some steps: a power of two from a warp on, no more than there are steps; None is many. A
     search may choose their number, up to what a device takes."""
-    most = _most_threads(target)
+    device = _device(target)
+    most, warp = device.max_threads_per_block, device.warp_size
     threads = min(_THREADS, most)
-    while work is not None and threads > _WARP and threads > work:
+    while work is not None and threads > warp and threads > work:
         threads //= 2
-    many = most if work is None else min(most, 2 * max(work, _WARP) - 1)
-    return decisions.size(threads, many, least=_WARP)
+    many = most if work is None else min(most, 2 * max(work, warp) - 1)
+    return decisions.size(threads, many, least=warp)
 
 
-def _most_threads(target: Target) -> int:
-    return _THREADS if target.gpu is None else target.gpu.max_threads_per_block
+def _device(target: Target) -> GpuMachine:
+    return target.gpu or GpuMachine()
 
 
 def _total(pattern: BlockPattern, loops: Sequence[Loop]) -> int | None:
@@ -238,8 +239,6 @@ _STEPS: Final = 16
 the sum has no more."""
 _FETCHED_BYTES: Final = 16
 """What a thread moves at once, at most."""
-_MOST_BLOCKS: Final = 65535
-"""Blocks along y and z that every device has."""
 
 
 @planned()
@@ -254,7 +253,8 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decisions.decide(True):
         return None
-    most, lengths = _most_threads(target), (roles.row_count, roles.columns)
+    device = _device(target)
+    most, lengths = device.max_threads_per_block, (roles.row_count, roles.columns)
     fits = all(extent is None or extent > _SIDE * _EACH // 2 for extent in lengths) and most >= _SIDE * _SIDE
     sides = [side for side in (_SIDE // 2, _SIDE, 2 * _SIDE) if side * side <= most]
     side = decisions.choose(sides, _SIDE if fits else _SIDE // 2)
@@ -270,7 +270,7 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
     others: tuple[Loop, ...] = tuple((at,) for at in sorted((*roles.batch, *roles.rows)))
     joined: list[tuple[Loop, ...]] = [(thread, neighbour)]
     tiles = None if roles.row_count is None else -(-roles.row_count // (side * each))
-    if max(_total(pattern, others) or 1, tiles or 1) > _MOST_BLOCKS:
+    if max(_total(pattern, others) or 1, tiles or 1) > min(device.max_grid[1:]):
         joined.append((*others, rows, columns))
         blocks = [(joined[-1][0], BLOCK)]
     else:

@@ -32,7 +32,7 @@ from xdsl.traits import (
 from weft.dialects.functions import function_around
 from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.traversal import ancestors, operations_in
-from weft.dialects.upstream.memref_transpose import TransposeOp
+from weft.dialects.upstream.views import CASTS, VIEWS
 from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
@@ -389,27 +389,21 @@ def opaque_advice(op: Operation) -> str:
 
 
 # Sets of types: `isinstance` of a class that is none of them takes a microsecond each, for they have a metaclass.
-_CASTS = frozenset((memref.CastOp, memref.MemorySpaceCastOp))
-_VIEWS = _CASTS | {
-    memref.CollapseShapeOp,
-    memref.ExpandShapeOp,
-    memref.ReinterpretCastOp,
-    memref.SubviewOp,
-    memref.ViewOp,
-    TransposeOp,
-}
+_CASTS: Final = frozenset(CASTS)
+RENAMES: Final = frozenset((*VIEWS, memref.ViewOp))
+"""Ops that give the memory of a buffer, their first operand, another name: views, and the elements of another type."""
 
 
 def underlying(buffer: SSAValue) -> SSAValue:
     """The buffer that `buffer` is a view of; of the names that a function gives to a global, the first."""
-    while type(buffer) is OpResult and type(buffer.op) in _VIEWS:
+    while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         buffer = buffer.op.operands[0]
     return _names_of_global(buffer.op)[0] if _is_global(buffer) else buffer
 
 
 def is_same_elements(buffer: SSAValue) -> bool:
     """Whether indices of `buffer` are indices of the buffer that it is a view of."""
-    while type(buffer) is OpResult and type(buffer.op) in _VIEWS:
+    while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         if type(buffer.op) not in _CASTS:
             return False
         buffer = buffer.op.operands[0]
@@ -424,7 +418,7 @@ def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
     for name in names:  # grows as views are found
         if name is not buffer:
             yield name
-        names += (use.operation.results[0] for use in name.uses if type(use.operation) in _VIEWS)
+        names += (use.operation.results[0] for use in name.uses if type(use.operation) in RENAMES)
 
 
 def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:
@@ -464,7 +458,7 @@ def _escapes(buffer: SSAValue) -> bool:
     """Whether an opaque op, or one that gives a buffer, takes a temporary."""
     for use in buffer.uses:
         op = use.operation
-        if type(op) in _VIEWS:
+        if type(op) in RENAMES:
             if _escapes(op.results[0]):
                 return True
         elif is_opaque(op) or any(isinstance(result.type, MemRefType) for result in op.results):

@@ -7,10 +7,10 @@ a negative number `ArithmeticError`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from xdsl.dialects import arith, scf, vector
+from xdsl.dialects import affine, arith, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
@@ -102,6 +102,22 @@ INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
     arith.XOrIOp: lambda a, b: a ^ b,
 }
 """Ops of two integers of one type."""
+
+
+def evaluated(op: Operation, numbers: Sequence[int | None]) -> int | None:
+    """The result of an op on indices, by the numbers of its operands; None if one is not known, and for other ops."""
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        return None
+    if isinstance(op, affine.ApplyOp):
+        map_ = op.map.data
+        return map_.eval(known[: map_.num_dims], known[map_.num_dims :])[0]
+    combine = INTEGER_OPS.get(type(op))
+    try:
+        return None if combine is None else combine(*known)
+    except ArithmeticError:
+        return None
+
 
 SIGNED_PREDICATES: Final[Mapping[int, Callable[[float, float], bool]]] = {
     0: operator.eq,

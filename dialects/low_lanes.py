@@ -61,28 +61,31 @@ def mask_type(lanes: Attribute) -> VectorType[Attribute]:
 
 
 @dataclass(frozen=True)
-class LaneType(AttrConstraint[VectorType[Attribute]]):
-    """A vector type. The parser infers it from LANES by a rule; `verify_` of the op checks that it follows."""
+class TypeByRule(AttrConstraint[Attribute]):
+    """A type that the parser infers by a rule from the type under a name; `verify_` of the op checks that it follows.
+    `check` raises `VerifyException` for types that are none of its kind."""
 
-    rule: Callable[[Attribute], VectorType[Attribute]] = vector_type
+    name: str
+    rule: Callable[[Attribute], Attribute]
+    check: Callable[[Attribute], object] = bool
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        vector_type(attr)
+        self.check(attr)
 
     def can_infer(self, var_constraint_names: Set[str]) -> bool:
-        return LANES.name in var_constraint_names
+        return self.name in var_constraint_names
 
-    def infer(self, context: InferenceContext) -> VectorType[Attribute]:
-        return self.rule(LANES.infer(context))
+    def infer(self, context: InferenceContext) -> Attribute:
+        return self.rule(VarConstraint(self.name, AnyAttr()).infer(context))
 
-    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> LaneType:
+    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> TypeByRule:
         return self
 
 
-LANES: Final = VarConstraint("LANES", LaneType())
+SAME: Final = TypeByRule("LANES", vector_type, vector_type)
+LANES: Final = VarConstraint("LANES", SAME)
 """The vector type that the text of an op gives."""
-SAME: Final = LaneType()
-MASK: Final = LaneType(mask_type)
+MASK: Final = TypeByRule("LANES", mask_type, vector_type)
 
 
 def _predicate(names: Sequence[str]) -> type[CustomDirective]:

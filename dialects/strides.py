@@ -54,9 +54,15 @@ def layout_problem(type_: MemRefType[Attribute]) -> str | None:
     return None
 
 
+def dense_buffer(type_: Attribute) -> MemRefType[Attribute]:
+    """The dense buffer with the elements and the shape of a tensor or buffer, signs of integers included."""
+    shaped = cast("TensorType[Attribute] | MemRefType[Attribute]", type_)
+    return MemRefType(shaped.element_type, shaped.get_shape())
+
+
 def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
     """The type with these strides; dense when they are those of the dense buffer."""
-    dense = tuple(MemRefType(type_.element_type, type_.get_shape()).get_strides() or ())
+    dense = tuple(dense_buffer(type_).get_strides() or ())
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
     return MemRefType(type_.element_type, type_.shape, StridedLayoutAttr(strides, None), type_.memory_space)

@@ -32,13 +32,8 @@ from weft.dialects.index_map import (
     static_extents,
 )
 from weft.dialects.printing import Piece, write
+from weft.dialects.strides import dense_buffer
 from weft.dialects.traversal import operations_in
-
-
-def buffer_of(tensor: Attribute) -> MemRefType[Attribute]:
-    """The buffer in which a tensor is written."""
-    type_ = cast("TensorType[Attribute]", tensor)
-    return MemRefType(type_.element_type, type_.get_shape())
 
 
 class WritesOwnBuffers(RecursiveMemoryEffect):
@@ -129,7 +124,7 @@ class ExternOp(IRDLOperation):
         buffer_hints: Sequence[str | None] = (),
     ) -> ExternOp:
         """An op whose body has its indices and buffers as arguments and is to be filled with statements."""
-        block = Block(arg_types=[*[IndexType()] * len(domain), *map(buffer_of, types)])
+        block = Block(arg_types=[*[IndexType()] * len(domain), *map(dense_buffer, types)])
         for argument, hint in zip(block.args, (*index_hints, *buffer_hints), strict=False):
             argument.name_hint = hint
         return ExternOp(name, domain, types, extents, Region(block))
@@ -177,7 +172,7 @@ class ExternOp(IRDLOperation):
             )
         if len(self.body.blocks) != 1:
             raise VerifyException(f"{what} holds exactly one block of statements, got {len(self.body.blocks)}")
-        wanted = [*[IndexType()] * len(self.static_extents.get_values()), *map(buffer_of, self.result_types)]
+        wanted = [*[IndexType()] * len(self.static_extents.get_values()), *map(dense_buffer, self.result_types)]
         if list(self.body.block.arg_types) != wanted:
             raise VerifyException(
                 f"{what} takes arguments of types {', '.join(map(str, wanted))}, got "
@@ -204,7 +199,7 @@ class ExternOp(IRDLOperation):
             type_ = parser.parse_type()
             if not isinstance(type_, TensorType):
                 parser.raise_error(f'te.extern "{name}" makes tensors, got {type_}', at, parser.pos)
-            buffers.append(argument.resolve(buffer_of(type_)))
+            buffers.append(argument.resolve(dense_buffer(type_)))
             types.append(type_)
             given = parser.parse_optional_comma_separated_list(
                 parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType())

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, ModuleOp, TensorType, f32
+from xdsl.dialects.func import FuncOp
 
 from weft.dialects.element_types import TYPES, element_name
 from weft.dialects.traversal import copy_of
@@ -43,9 +45,6 @@ def bind_weights(
     the file lacks a name; if shapes differ; and, with the tensor, if weft does not read its type or a scale is not
     finite. `OSError` if the file cannot be read.
     """
-    from xdsl.context import Context
-    from xdsl.dialects.func import FuncOp
-
     from weft.passes.graph.graph_bind_params import bind_values  # start-up: 56 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from math import prod
@@ -24,8 +24,7 @@ from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.kernel_functions import find_kernels
 from weft.driver.peaks import quick_peaks
 from weft.driver.pipeline import ModelKernel, Pipeline
-from weft.driver.work_formulas import SymbolicFunction
-from weft.interp.arguments import ConcreteShapes, Work
+from weft.driver.work_formulas import SymbolicFunction, number_of
 from weft.passes.tir.flat_signature import ParameterAccesses
 from weft.runtime.kernel_report import KernelRow, MachinePeaks
 from weft.support.target import Target
@@ -39,14 +38,22 @@ class _Use:
 
     kernel: ModelKernel
     calls: int = 0
-    flops: int | None = 0
-    moved: int | None = 0
+    flops: KnownExtent | None = 0
+    moved: KnownExtent | None = 0
     constants: set[str] = field(default_factory=set[str])
 
-    def add(self, times: int, flops: int | None, moved: int | None) -> None:
-        self.calls += times
-        self.flops = None if flops is None or self.flops is None else self.flops + times * flops
-        self.moved = None if moved is None or self.moved is None else self.moved + times * moved
+    def add(self, times: KnownExtent, callee: SymbolicFunction) -> None:
+        """Count calls of a kernel with these shapes."""
+        self.calls += number_of(times)
+        try:
+            self.flops = _sum(self.flops, callee.flops(), times)
+            self.moved = _sum(self.moved, callee.moved_bytes(_read(self.kernel)), times)
+        except ShapeError:
+            self.flops = self.moved = None  # an extent has too many factors
+
+
+def _sum(total: KnownExtent | None, one: KnownExtent | None, times: KnownExtent) -> KnownExtent | None:
+    return None if total is None or one is None else add(total, multiply(one, times))
 
 
 def report_of(pipeline: Pipeline) -> ModelReport | None:
@@ -76,7 +83,6 @@ class ModelReport:
             if isinstance(op, FuncOp) and any(isinstance(inner, CallOp) for inner in operations_in(op))
         }
         self._kernels: dict[str, ModelKernel] = {}
-        self._known: dict[Hashable, Work] = {}
 
     def taken(self, kernels: Sequence[ModelKernel]) -> None:
         """State which functions are kernels."""
@@ -95,46 +101,14 @@ class ModelReport:
     def rows(self, name: str, shapes: Shapes) -> Sequence[KernelRow]:
         """The kernels in order of their first calls."""
         uses: dict[str, _Use] = {}
-        self._count(ConcreteShapes(self._callers[name], (), shapes or {}), 1, uses)
-        is_open = any(use.flops is None or use.moved is None for use in uses.values())
-        formulas: Mapping[str, tuple[str, str]] = self._formulas(name) if is_open else {}
-        return [
-            KernelRow(
-                symbol,
-                tuple(function.sym_name.data for function in use.kernel.functions),
-                _labels(use.kernel.functions[0]),
-                use.calls,
-                sum(self._sizes.get(constant) or 0 for constant in use.constants),
-                use.flops,
-                use.moved,
-                flops_formula="" if use.flops is not None else formulas.get(symbol, ("", ""))[0],
-                bytes_formula="" if use.moved is not None else formulas.get(symbol, ("", ""))[1],
-            )
-            for symbol, use in uses.items()
-        ]
-
-    def _formulas(self, name: str) -> Mapping[str, tuple[str, str]]:
-        """The arithmetic and the bytes of kernels by symbol, in terms of the symbols of a function."""
-        flops: dict[str, KnownExtent] = {}
-        moved: dict[str, KnownExtent | None] = {}
-
-        def count(caller: SymbolicFunction, times: KnownExtent) -> None:
-            for op, callee, number in caller.calls(self._find):
-                kernel = self._kernels.get(op.callee.string_value())
-                number = multiply(times, number)
-                if kernel is None:
-                    count(callee, number)
-                    continue
-                own = callee.moved_bytes(_read(kernel))
-                flops[kernel.symbol] = add(flops.get(kernel.symbol, 0), multiply(callee.flops(), number))
-                known = moved.get(kernel.symbol, 0)
-                moved[kernel.symbol] = None if own is None or known is None else add(known, multiply(own, number))
-
-        try:
-            count(SymbolicFunction.of_entry(self._callers[name]), 1)
-        except ShapeError:
-            return {}  # an extent has too many factors
-        return {one: (show_extent(flops[one]), "" if moved[one] is None else show_extent(moved[one])) for one in flops}
+        self._count(SymbolicFunction.of_entry(self._callers[name], shapes), 1, uses)
+        found: list[KernelRow] = []
+        for symbol, use in uses.items():
+            names = tuple(function.sym_name.data for function in use.kernel.functions)
+            size = sum(self._sizes.get(constant) or 0 for constant in use.constants)
+            row = KernelRow(symbol, names, _labels(use.kernel.functions[0]), use.calls, size, None, None)
+            found.append(_with_work(row, use.flops, use.moved))
+        return found
 
     def temporary_formula(self, name: str) -> str:
         """The bytes of the arena of a function, in terms of its symbols; empty without one."""
@@ -157,16 +131,15 @@ class ModelReport:
                     seen.add(inner)
         return list(called)
 
-    def _count(self, caller: ConcreteShapes, times: int, uses: dict[str, _Use]) -> None:
+    def _count(self, caller: SymbolicFunction, times: KnownExtent, uses: dict[str, _Use]) -> None:
         for op, callee, count in caller.calls(self._find):
-            called = op.callee.string_value()
-            kernel = self._kernels.get(called)
+            kernel = self._kernels.get(op.callee.string_value())
+            number = multiply(times, count)
             if kernel is None:
-                self._count(callee, times * count, uses)
+                self._count(callee, number, uses)
                 continue
             use = uses.setdefault(kernel.symbol, _Use(kernel))
-            work = callee.work(self._find, self._known)
-            use.add(times * count, work.flops if work.is_exact else None, callee.traffic(_read(kernel)))
+            use.add(number, callee)
             use.constants.update(filter(None, map(_constant, op.arguments)))
 
     def _find(self, name: str) -> FuncOp | None:
@@ -179,19 +152,16 @@ class ModelReport:
         """What the arena of a function takes; without one all that it allocates. None for what extents decide that are
         not known."""
         function = self._callers[name]
-        concrete = ConcreteShapes(function, (), shapes or {})
-        if ARENA_BYTES in function.attributes:
-            dims = [op.result for op in operations_in(function) if isinstance(op, DimOp)]
-            extents = {dim.name_hint: number for dim in dims if (number := concrete.number(dim)) is not None}
-            try:
+        symbolic = SymbolicFunction.of_entry(function, shapes)
+        try:
+            if ARENA_BYTES in function.attributes:
+                dims = [op.result for op in operations_in(function) if isinstance(op, DimOp)]
+                extents = {dim.name_hint: number for dim in dims if isinstance(number := symbolic.extent(dim), int)}
                 return planned_bytes(function, {name: number for name, number in extents.items() if name})
-            except KeyError:
-                return None
-        sizes = [
-            None if (shape := concrete.known_shape(op.memref)) is None else _size(op.memref.type, shape)
-            for op in operations_in(function)
-            if isinstance(op, AllocOp)
-        ]
+            allocated = [op.memref for op in operations_in(function) if isinstance(op, AllocOp)]
+            sizes = [_size(buffer.type, symbolic.shape(buffer) or ()) for buffer in allocated]
+        except (KeyError, ShapeError):
+            return None
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
@@ -200,12 +170,13 @@ class ModelReport:
         return None if self._target.has_kernels else quick_peaks(self._target)
 
 
-def _size(type_: object, shape: Sequence[int] | None = None) -> int | None:
+def _size(type_: object, shape: Sequence[KnownExtent] | None = None) -> int | None:
     """The bytes of a buffer; None where an extent is not known."""
     if not isinstance(type_, MemRefType):
         return None
-    extents = type_.get_shape() if shape is None else shape
-    return None if any(extent < 0 for extent in extents) else prod(extents) * bytes_of(type_.element_type)
+    extents = [extent for extent in (type_.get_shape() if shape is None else shape) if isinstance(extent, int)]
+    is_known = len(extents) == len(type_.get_shape()) and min(extents, default=0) >= 0
+    return prod(extents) * bytes_of(type_.element_type) if is_known else None
 
 
 def _labels(function: FuncOp) -> tuple[str, ...]:
@@ -230,18 +201,20 @@ def _read_parameters(function: FuncOp) -> set[int]:
 
 def function_row(function: FuncOp) -> KernelRow:
     """One call of a tir function that calls no other, as a row of a report."""
-    shapes, name, read = ConcreteShapes(function, (), {}), function.sym_name.data, _read_parameters(function)
-    work, moved = shapes.work(lambda _: None), shapes.traffic(read)
-    row = KernelRow(name, (name,), _labels(function), 1, 0, work.flops if work.is_exact else None, moved)
-    if row.flops is not None and moved is not None:
-        return row
+    name = function.sym_name.data
+    row = KernelRow(name, (name,), _labels(function), 1, 0, None, None)
+    symbolic = SymbolicFunction.of_entry(function)
     try:
-        symbolic = SymbolicFunction.of_entry(function)
-        flops, size = symbolic.flops(), symbolic.moved_bytes(read)
+        return _with_work(row, symbolic.flops(), symbolic.moved_bytes(_read_parameters(function)))
     except ShapeError:
         return row  # an extent has too many factors
-    flops_formula = "" if row.flops is not None else show_extent(flops)
-    return replace(row, flops_formula=flops_formula, bytes_formula="" if size is None else show_extent(size))
+
+
+def _with_work(row: KernelRow, flops: KnownExtent | None, moved: KnownExtent | None) -> KernelRow:
+    """A row with the work that is known, as numbers or as formulas."""
+    numbers = [work if isinstance(work, int) else None for work in (flops, moved)]
+    texts = ["" if work is None or isinstance(work, int) else show_extent(work) for work in (flops, moved)]
+    return replace(row, flops=numbers[0], moved_bytes=numbers[1], flops_formula=texts[0], bytes_formula=texts[1])
 
 
 def _constant(value: SSAValue) -> str | None:

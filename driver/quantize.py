@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from weft.dialects.traversal import copy_of
 from weft.support.argument_types import checked
@@ -143,9 +144,6 @@ def _with_weights(
     mod: ModuleOp, weights: str, group: int, symmetric: bool, scales: str, skip: tuple[str, ...], data: str
 ) -> Quantized:
     """The module with weights in groups."""
-    from xdsl.context import Context
-    from xdsl.dialects.builtin import StringAttr
-
     from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass  # start-up: 899 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
     from weft.passes.graph.graph_quantize_weights import Rounding, quantize_module  # start-up: 66 ms

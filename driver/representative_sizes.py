@@ -9,7 +9,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from weft.interp.arguments import ConcreteShapes
+from weft.driver.work_formulas import SymbolicFunction, number_of
 from weft.passes.module_functions import functions_of, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
 from weft.passes.tir.nest import tir_functions
@@ -41,14 +41,14 @@ def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[st
     used = {symbol for holder in module.ops for symbol, op in symbol_uses(holder) if op is not holder}
     found: dict[str, dict[Shapes, float]] = {}
 
-    def count(caller: ConcreteShapes, times: float) -> None:
+    def count(caller: SymbolicFunction, times: float) -> None:
         name = caller.function.sym_name.data
         shapes = _known_shapes(caller)
         if shapes is not None:
             by_shapes = found.setdefault(name, {})
             by_shapes[shapes] = by_shapes.get(shapes, 0.0) + times
         for _, callee, number in caller.calls(functions.get):
-            count(callee, times * number)
+            count(callee, times * number_of(number))
 
     entries = [function for name, function in functions.items() if name not in used]
     entries = [function for function in entries if function in set(tir_functions(module))]
@@ -60,7 +60,7 @@ def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[st
             if symbol not in known:
                 raise CompileError(f"sizes: no function has a symbol '{symbol}'{did_you_mean(symbol, known)}")
         for function in entries:
-            count(ConcreteShapes(function, (), _given(function, entry.sizes)), entry.weight)
+            count(SymbolicFunction.of_entry(function, _given(function, entry.sizes)), entry.weight)
     return {name: [WeightedShapes(*item) for item in by_shapes.items()] for name, by_shapes in found.items()}
 
 
@@ -94,17 +94,14 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
     return given
 
 
-def _known_shapes(concrete: ConcreteShapes) -> Shapes | None:
+def _known_shapes(caller: SymbolicFunction) -> Shapes | None:
     """The shapes of the parameters of a function; None if some are not known."""
     shapes: list[tuple[int, ...] | int] = []
-    for argument, shape in zip(concrete.function.args, concrete.shapes, strict=True):
-        number = concrete.numbers.get(argument)
-        if isinstance(argument.type, MemRefType) and shape is not None and DYNAMIC_INDEX not in shape:
-            shapes.append(tuple(shape))
-        elif isinstance(argument.type, IndexType) and number is not None:
-            shapes.append(number)
-        elif isinstance(argument.type, MemRefType | IndexType):
+    for argument, shape in zip(caller.function.args, caller.shapes, strict=True):
+        extents = shape if isinstance(shape, tuple) else () if shape is None else (shape,)
+        numbers = tuple(extent for extent in extents if isinstance(extent, int))
+        is_buffer = isinstance(argument.type, MemRefType)
+        if len(numbers) < len(extents) or (shape is None and (is_buffer or isinstance(argument.type, IndexType))):
             return None
-        else:
-            shapes.append(())
+        shapes.append(numbers[0] if isinstance(argument.type, IndexType) else numbers)
     return tuple(shapes)

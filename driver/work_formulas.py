@@ -1,11 +1,11 @@
-"""The work of kernels as formulas of the symbols of the function that calls them."""
+"""The work of kernels: numbers, or formulas of the symbols of the function that calls them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import TypeAlias, cast
+from functools import cached_property, reduce
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
@@ -16,8 +16,11 @@ from weft.analysis.extents import ExtentNames
 from weft.dialects.element_types import bytes_of
 from weft.dialects.graph_shapes import (
     KnownExtent,
+    ShapeError,
     add,
     choose,
+    divide,
+    evaluate,
     is_not_negative,
     multiply,
     names_in,
@@ -25,7 +28,7 @@ from weft.dialects.graph_shapes import (
     subtract,
     symbol,
 )
-from weft.dialects.tir import ForOp, InitOp
+from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.traversal import operations_in
 from weft.interp.arguments import flops_of
 from weft.passes.tir.flat_signature import FlatSignature, quantity_of
@@ -55,17 +58,33 @@ class SymbolicFunction:
         self._names = ExtentNames(known)
 
     @staticmethod
-    def of_entry(function: FuncOp) -> SymbolicFunction:
-        """A function whose symbols have the names that callers see."""
+    def of_entry(function: FuncOp, given: Mapping[str, Sequence[int] | int] | None = None) -> SymbolicFunction:
+        """A function with the `given` shapes and numbers of parameters by name; the symbols of others have the names
+        that callers see."""
         signature = FlatSignature.of(function)
         shapes: list[ShapeOf] = []
         for argument in function.args:
+            known = None if given is None else given.get(argument.name_hint or "")
             if isinstance(argument.type, MemRefType):
-                shapes.append(tuple(signature.shape_of(argument)))
-            else:
+                shapes.append(tuple(signature.shape_of(argument)) if known is None else tuple(cast("list[int]", known)))
+            elif isinstance(argument.type, IndexType):
                 label = signature.of_scalar.get(argument.index) or signature.labels[argument.index]
-                shapes.append(symbol(label) if isinstance(argument.type, IndexType) else None)
+                shapes.append(symbol(label) if known is None else cast("int", known))
+            else:
+                shapes.append(None)
         return SymbolicFunction(function, shapes)
+
+    @cached_property
+    def is_counted(self) -> bool:
+        """Whether all that a call does is in loops and branches of the function itself."""
+        return not any(
+            isinstance(op, CallOp) or (op.regions and not isinstance(op, _COUNTED))
+            for op in operations_in(self.function.body)
+        )
+
+    def extent(self, value: SSAValue) -> KnownExtent:
+        """An index value."""
+        return self._names.extent(value)
 
     def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
         """The calls of functions that `find` gives, with their arguments, and the number of times that each runs."""
@@ -81,8 +100,12 @@ class SymbolicFunction:
                 yield from self._calls(inner, find, multiply(times, self._iterations(op)))
 
     def _passed(self, value: SSAValue) -> ShapeOf:
-        if isinstance(value.type, MemRefType):
-            return self.shape(value)
+        try:
+            return self.shape(value) if isinstance(value.type, MemRefType) else self._number(value)
+        except ShapeError:
+            return None  # an extent has too many factors
+
+    def _number(self, value: SSAValue) -> KnownExtent | None:
         return self._names.extent(value) if isinstance(value.type, IndexType) else None
 
     def shape(self, buffer: SSAValue) -> tuple[KnownExtent, ...] | None:
@@ -108,12 +131,14 @@ class SymbolicFunction:
         if isinstance(op, ForOp):
             return op.extent if isinstance(op.extent, int) else self._names.extent(op.extent)
         if isinstance(op, scf.ForOp):
-            return subtract(self._names.extent(op.ub), self._names.extent(op.lb))
+            distance, step = subtract(self._names.extent(op.ub), self._names.extent(op.lb)), self._names.extent(op.step)
+            return distance if step == 1 else divide("floordiv", subtract(add(distance, step), 1), step)
         return 1
 
-    def flops(self) -> KnownExtent:
-        """Operations on floating-point numbers of a call; of branches those of the one with more."""
-        return self._flops(self.function.body)
+    def flops(self) -> KnownExtent | None:
+        """Operations on floating-point numbers of a call, of branches those of the one with more; None if they are not
+        known."""
+        return self._flops(self.function.body) if self.is_counted else None
 
     def _flops(self, region: Region) -> KnownExtent:
         total: KnownExtent = 0
@@ -128,7 +153,10 @@ class SymbolicFunction:
 
     def moved_bytes(self, is_read: set[int]) -> KnownExtent | None:
         """The bytes of parameters that a call moves at least: of each the elements that it loads and stores, at most
-        all of them. Loads count of the parameters `is_read`."""
+        all of them. Loads count of the parameters `is_read`, for others are read where they were written. None if they
+        are not known."""
+        if not self.is_counted:
+            return None
         moved: dict[tuple[int, bool], KnownExtent] = {}
         places: dict[SSAValue, int] = {argument: argument.index for argument in self.function.args}
         self._count(self.function.body, places, 1, moved)
@@ -156,6 +184,15 @@ class SymbolicFunction:
                 moved[key] = add(moved.get(key, 0), times)
             for inner in op.regions:
                 self._count(inner, places, multiply(times, self._iterations(op)), moved)
+
+
+_COUNTED = (ForOp, BlockOp, InitOp, scf.ForOp, scf.IfOp)
+_UNKNOWN: Final = 8
+
+
+def number_of(extent: KnownExtent) -> int:
+    """An extent, with 8 for the numbers in it that are not known."""
+    return evaluate(extent, dict.fromkeys(names_in(extent), _UNKNOWN))
 
 
 def _larger(one: KnownExtent, other: KnownExtent) -> KnownExtent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -30,10 +29,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.element_types import TYPES, bytes_of
+from weft.dialects.element_types import TYPES
 from weft.dialects.graph import CallTirOp, elements_in, preconditions_of
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of, sum_text
-from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
+from weft.dialects.integer_arith import DIVISIONS, SHIFTS, evaluated
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
@@ -274,18 +273,7 @@ class ConcreteShapes:
             if shape[axis] == DYNAMIC_INDEX:
                 shape[axis] = next(self._next)
             return shape[axis]
-        operands = [self.number(operand) for operand in op.operands]
-        known = [n for n in operands if n is not None]
-        if len(known) != len(operands):
-            return None
-        if isinstance(op, affine.ApplyOp):
-            dims = op.map.data.num_dims
-            return op.map.data.eval(known[:dims], known[dims:])[0]
-        combine = INTEGER_OPS.get(type(op))
-        try:
-            return None if combine is None else combine(*known)
-        except ArithmeticError:
-            return None
+        return evaluated(op, [self.number(operand) for operand in op.operands])
 
     def work(self, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work] | None = None) -> Work:
         """The work of a call; `find` gives the functions that it calls, `known` the work of some.
@@ -344,46 +332,6 @@ class ConcreteShapes:
         sizes = iter(op.dynamic_sizes if isinstance(op, memref.AllocOp) else op.sizes)
         numbers = [self.number(next(sizes)) if e == DYNAMIC_INDEX else e for e in buffer.type.get_shape()]
         return [DYNAMIC_INDEX if number is None else number for number in numbers]
-
-    def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, ConcreteShapes, int]]:
-        """The calls of functions that `find` gives, with the shapes that are passed, and how often each runs in a call
-        of this function. Only with `given`."""
-        return self._calls(self.function.body, find, 1)
-
-    def _calls(
-        self, region: Region, find: Callable[[str], FuncOp | None], times: int
-    ) -> Iterator[tuple[CallOp, ConcreteShapes, int]]:
-        for op in (op for block in region.blocks for op in block.ops):
-            if isinstance(op, CallOp) and (callee := find(op.callee.string_value())) is not None:
-                yield op, ConcreteShapes(callee, self.extents, self._given_to(callee, op)), times
-            for inner in op.regions:
-                yield from self._calls(inner, find, times * self.iterations(op))
-
-    def traffic(self, is_read: Collection[int]) -> int | None:
-        """The bytes of parameters that a call moves at least: of each the elements that it loads and stores, at most
-        all of them. Loads count of the parameters `is_read`, for others are read where they were written. None where a
-        shape is not known."""
-        arguments = list(self.function.body.block.args)
-        moved: Counter[tuple[int, bool]] = Counter()
-        self._count_accesses(self.function.body, {value: at for at, value in enumerate(arguments)}, 1, moved)
-        total = 0
-        for (at, is_store), accesses in moved.items():
-            shape, type_ = self.shapes[at], arguments[at].type
-            if not isinstance(type_, MemRefType) or not (is_store or at in is_read):
-                continue
-            if shape is None or DYNAMIC_INDEX in shape:
-                return None
-            total += min(prod(shape), accesses) * bytes_of(type_.element_type)
-        return None if self._is_guessed else total
-
-    def _count_accesses(
-        self, region: Region, places: Mapping[SSAValue, int], times: int, moved: Counter[tuple[int, bool]]
-    ) -> None:
-        for op in (op for block in region.blocks for op in block.ops):
-            if isinstance(op, memref.LoadOp | memref.StoreOp) and op.memref in places:
-                moved[places[op.memref], isinstance(op, memref.StoreOp)] += times
-            for inner in op.regions:
-                self._count_accesses(inner, places, times * self.iterations(op), moved)
 
     def iterations(self, op: Operation) -> int:
         """How often the regions of an op run."""

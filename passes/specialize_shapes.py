@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects import affine, arith, memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     IndexType,
@@ -26,7 +26,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import KnownExtent, lone_name, shape_of, symbol
 from weft.dialects.input_shapes import Specialization, unify
-from weft.dialects.integer_arith import INTEGER_OPS, constant_integer
+from weft.dialects.integer_arith import constant_integer, evaluated
 from weft.dialects.low_access import StrideOp
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
@@ -273,18 +273,7 @@ def _number(op: Operation) -> int | None:
         at, type_ = constant_integer(op.index), op.source.type
         extent = type_.get_shape()[at] if isinstance(type_, MemRefType) and at is not None else DYNAMIC_INDEX
         return None if extent == DYNAMIC_INDEX else extent
-    numbers = [constant_integer(operand) for operand in op.operands]
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
-        return None
-    if isinstance(op, affine.ApplyOp):
-        dims = op.map.data.num_dims
-        return op.map.data.eval(known[:dims], known[dims:])[0]
-    combine = INTEGER_OPS.get(type(op))
-    try:
-        return None if combine is None else combine(*known)
-    except ArithmeticError:
-        return None
+    return evaluated(op, [constant_integer(operand) for operand in op.operands])
 
 
 def _make_static(op: memref.AllocOp) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType
+from xdsl.ir import OpResult
 
 from weft.backends.c_family import index_ranges
 from weft.backends.c_family.expression import LANE, CExpr
@@ -24,7 +25,7 @@ from weft.backends.low_modules import is_external, lane_count, scalar_name, unkn
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
 from weft.dialects.aliasing import with_overlapping
-from weft.dialects.effects import effects_of
+from weft.dialects.effects import RENAMES, effects_of
 from weft.dialects.promises import ALL_PROMISES
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
@@ -375,10 +376,9 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
 
 def root_of(buffer: SSAValue) -> Root:
     """The buffer that `buffer` is a cast or a view of."""
+    while isinstance(buffer, OpResult) and type(buffer.op) in RENAMES:
+        buffer = buffer.op.operands[0]
     owner = buffer.owner
-    while isinstance(owner, memref.CastOp | memref.ReinterpretCastOp | memref.ViewOp):
-        buffer = owner.source
-        owner = buffer.owner
     return owner.name_.string_value() if isinstance(owner, memref.GetGlobalOp) else buffer
 
 

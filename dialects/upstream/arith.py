@@ -6,8 +6,7 @@ vectors the op that does the same on every lane (`dialects/low_lanes.py`): `arit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from xdsl.dialects import arith
@@ -15,11 +14,8 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorTyp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
-    AttrConstraint,
-    InferenceContext,
     IRDLOperation,
     VarConstraint,
-    VerificationContext,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -38,7 +34,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
 
-from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.low_lanes import LANE_FORMS, TypeByRule
 from weft.dialects.printing import write
 from weft.dialects.upstream.custom_syntax import word_directive
 
@@ -114,22 +110,9 @@ def _conversion(scalar: type[Operation]) -> type[Operation]:
 _T: Final = VarConstraint("T", AnyAttr())
 
 
-@dataclass(frozen=True)
-class _Truths(AttrConstraint[Attribute]):
+def _truths(type_: Attribute) -> Attribute:
     """The type of a comparison: a truth value for each element of the operands."""
-
-    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        pass
-
-    def can_infer(self, var_constraint_names: Set[str]) -> bool:
-        return _T.name in var_constraint_names
-
-    def infer(self, context: InferenceContext) -> Attribute:
-        type_ = _T.infer(context)
-        return type(type_)(i1, type_.get_shape()) if isinstance(type_, TensorType | VectorType) else i1
-
-    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> _Truths:
-        return self
+    return type(type_)(i1, type_.get_shape()) if isinstance(type_, TensorType | VectorType) else i1
 
 
 class _Comparison(_OnTensors):
@@ -138,7 +121,7 @@ class _Comparison(_OnTensors):
     predicate = prop_def(IntegerAttr)
     lhs = operand_def(_T)
     rhs = operand_def(_T)
-    result = result_def(_Truths())
+    result = result_def(TypeByRule("T", _truths))
 
     traits = traits_def(Pure())
 

@@ -62,7 +62,7 @@ import operator_forms
 
 from weft.dialects.effects import PointerEffects, StatesFact, Synchronizes
 from weft.dialects.low_kernel import InKernel
-from weft.dialects.low_lanes import MASK, LaneType
+from weft.dialects.low_lanes import MASK, TypeByRule
 from weft.dialects.sched_parameters import FuncOp as SchedFuncOp
 from weft.dialects.sched_parameters import StepOp
 from weft.driver.universe import DIALECTS, load
@@ -260,7 +260,7 @@ def words(constraint: object) -> str:
             return f"{words(of)}, the same everywhere (`T`)"
         case VarConstraint(constraint=of):
             return words(of)
-        case LaneType():
+        case TypeByRule():
             return "vector of `i1`, as long as the others" if constraint == MASK else "vector, as long as the others"
         case EqAttrConstraint(attr=attribute):
             return (

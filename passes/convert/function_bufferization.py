@@ -37,6 +37,7 @@ from xdsl.ir.affine import AffineMap
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessAttr, AccessMode
+from weft.dialects.strides import dense_buffer
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.upstream.arith import element_form
 from weft.dialects.upstream.bufferization import WRITABLE
@@ -63,12 +64,6 @@ _INDEX: Final = IndexType()
 
 def _element(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, TensorType | MemRefType) else type_
-
-
-def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The dense buffer that holds a tensor, with its elements as they are."""
-    type_ = cast("TensorType[Attribute]", tensor)
-    return MemRefType(type_.element_type, type_.get_shape())
 
 
 def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
@@ -150,7 +145,7 @@ class FunctionBufferization:
 
     def parameter(self, value: SSAValue, type_: Attribute, index: int) -> SSAValue:
         """A new parameter for a tensor, at this position."""
-        parameter = self.function.body.block.insert_arg(buffer_type(type_), index)
+        parameter = self.function.body.block.insert_arg(dense_buffer(type_), index)
         parameter.name_hint = value.name_hint
         parameter.location = self.function.location
         return parameter
@@ -248,7 +243,7 @@ class FunctionBufferization:
 
     def allocate(self, value: SSAValue, extents: Callable[[], Sequence[int | SSAValue]]) -> SSAValue:
         """The memory of `value`, of this shape: a new buffer, or that of a result."""
-        type_ = buffer_type(value.type)
+        type_ = dense_buffer(value.type)
         destination = self.placement.allocated[value].destination
         if destination is not None:
             if not isinstance(destination, int):
@@ -368,7 +363,7 @@ class FunctionBufferization:
         self.done(op)
         if result.first_use is None:
             return
-        type_, value = buffer_type(result.type), op.properties["value"]
+        type_, value = dense_buffer(result.type), op.properties["value"]
         name = self._globals.get((type_, value))
         if name is None:
             module = cast("ModuleOp", self.function.parent_op())

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from weft.dialects.aliasing import is_exposed
 from weft.dialects.effects import opaque_op
+from weft.dialects.strides import dense_buffer
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_before
@@ -86,8 +86,7 @@ def _move(
     buffer: SSAValue, nests: Sequence[Operation], name: str, next_: WholeWrite, sizes: Sequence[SSAValue]
 ) -> None:
     """Keep the value that `nests` write in a new buffer, where `next_` reads it."""
-    type_ = cast("MemRefType[Attribute]", buffer.type)
-    alloc = AllocOp(sizes, [], MemRefType(type_.element_type, type_.get_shape()))
+    alloc = AllocOp(sizes, [], dense_buffer(buffer.type))
     alloc.memref.name_hint = name
     insert_before(nests[0], [alloc])
     for nest in nests:

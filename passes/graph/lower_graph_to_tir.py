@@ -63,6 +63,7 @@ from weft.dialects.graph_shapes import (
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_results import ReturnResultOp
+from weft.dialects.strides import dense_buffer
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_assume import CheckSizeOp
 from weft.dialects.tir_kinds import (
@@ -468,7 +469,7 @@ class _FunctionLowering(Bufferization):
         self._allocate_results(op)
         types = [_tensor(value) for value in (*op.operands, *op.results)]
         extents = [extent for type_ in types for extent in self._dynamic(type_)]
-        shapes = [MemRefType(type_.element_type, type_.get_shape()) for type_ in types]  # the sign of integers stays
+        shapes = list(map(dense_buffer, types))
         operands, results = ([self._buffer(op, value) for value in group] for group in (op.operands, op.results))
         call = CallRegisteredOp(op.callee.data, operands, results, extents, shapes)
         call.location = op.location

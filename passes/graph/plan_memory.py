@@ -21,6 +21,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.extents import ExtentNames
 from weft.dialects.arena import ARENA_BYTES, arena_attribute
+from weft.dialects.effects import RENAMES
 from weft.dialects.element_types import bytes_of
 from weft.dialects.graph_shapes import EXTENTS, KnownExtent, symbol
 from weft.dialects.low_access import AccessPtrOp
@@ -38,8 +39,6 @@ from weft.support.errors import CompileError
 
 _MOST_BYTES: Final = 1 << 56
 """Bytes of an address space: virtual addresses have 57 bits at most, of which one tells the half of the system."""
-_RENAMES: Final = (memref.CastOp, memref.ReinterpretCastOp, memref.ViewOp, AccessPtrOp)
-"""Ops that give a temporary, or a pointer into it, another name."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None
     found: list[Operation] = []
     for use in buffer.uses:
         user = use.operation
-        if isinstance(user, _RENAMES):
+        if isinstance(user, (*RENAMES, AccessPtrOp)):
             renames.append(user)
             inner = _users(user.results[0], renames)
             if inner is None:

@@ -30,7 +30,7 @@ from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.argument_attributes import argument_attributes
-from weft.dialects.effects import callee_of
+from weft.dialects.effects import RENAMES, callee_of
 from weft.dialects.element_types import parameter_types
 from weft.dialects.graph_shapes import KnownExtent, symbol
 from weft.dialects.index_map import mixed_extents
@@ -368,7 +368,7 @@ class ParameterAccesses:
 
     def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
         """Whether each element that is read of a parameter was written before in the same call."""
-        if any(isinstance(use.operation, memref.CastOp | memref.ReinterpretCastOp) for use in buffer.uses):
+        if any(type(use.operation) in RENAMES for use in buffer.uses):
             return False  # an alias, whose accesses are not those of `buffer`
         found = self._accesses_in(function).get(buffer, [])
         reads = [a for a in found if not a.is_write and self._may_read(a.op, buffer)]
@@ -395,7 +395,7 @@ class ParameterAccesses:
 
     def _of_use(self, op: Operation, position: int) -> AccessMode | None:
         match op:
-            case memref.CastOp() | memref.ReinterpretCastOp():
+            case _ if type(op) in RENAMES:
                 return self._of_value(op.results[0])
             case CallOp():
                 return self._of_callee(callee_of(op), position)

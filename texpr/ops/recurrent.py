@@ -43,7 +43,7 @@ _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 @dataclass(frozen=True)
 class _Cell:
-    """What distinguishes the operators."""
+    """The number of gates of an operator, its usual activations, and the names of its states."""
 
     what: str
     gates: int
@@ -57,7 +57,7 @@ _LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "init
 
 
 @dataclass(frozen=True)
-class _Weights:
+class _CellWeights:
     """Weights of the data and of the states, a bias of both, and what weights of integers have."""
 
     data: Tensor
@@ -240,7 +240,7 @@ class _Step:
 def _network(
     cell: _Cell,
     data: Tensor,
-    weights: _Weights,
+    weights: _CellWeights,
     states: Sequence[Tensor | None],
     options: _Options,
     peepholes: Tensor | None = None,
@@ -268,9 +268,7 @@ def _network(
     given = options.activations
     words = tuple(usual if given is None else given)
     if len(words) != len(usual) or not all(is_one_of(word, tuple(_ACTIVATIONS)) for word in words):
-        raise error(
-            f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}"
-        )
+        raise error(f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}")
     directions = 2 if direction == "bidirectional" else 1
     times, batch, size = x.shape
     hidden = r.shape[2]
@@ -377,7 +375,7 @@ def rnn(
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
     """
-    weights = _Weights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
+    weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
     options = _Options(sequence_lens, direction, activations, clip, name)
     network = _network(_RNN, data, weights, [initial_h], options)
     (f,) = network.activations
@@ -421,7 +419,7 @@ def gru(
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX GRU; `torch.nn.GRU` with `linear_before_reset`, its gates in another order.
     """
-    weights = _Weights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
+    weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
     options = _Options(sequence_lens, direction, activations, clip, name)
     network = _network(_GRU, data, weights, [initial_h], options, apart=linear_before_reset)
     f, g_of = network.activations
@@ -489,7 +487,7 @@ def lstm(
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.
     """
-    weights = _Weights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
+    weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, state_scale)
     options = _Options(sequence_lens, direction, activations, clip, name)
     network = _network(_LSTM, data, weights, [initial_h, initial_c], options, peepholes)
     f, g_of, h_of = network.activations

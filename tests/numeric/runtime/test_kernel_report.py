@@ -10,7 +10,7 @@ import weft
 from weft import graph as G
 from weft.driver import model_report
 from weft.driver.programs import parse
-from weft.interp.arguments import ConcreteShapes
+from weft.driver.work_formulas import SymbolicFunction
 from weft.passes.module_functions import functions_of
 from weft.runtime import kernel_times
 from weft.runtime.kernel_report import MachinePeaks, Report
@@ -198,8 +198,8 @@ def test_moved_bytes_are_at_most_the_array() -> None:
       func.return
     }
     """
-    shapes = ConcreteShapes(functions_of(parse(text))["f"], (), {})
-    assert shapes.traffic({0, 1, 2}) == 4 * (8 + 2 + 8)  # eight elements of the table, not all
+    called = SymbolicFunction.of_entry(functions_of(parse(text))["f"])
+    assert called.moved_bytes({0, 1, 2}) == 4 * (8 + 2 + 8)  # eight elements of the table, not all
 
 
 def test_formulas_of_symbols() -> None:
