@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from weft.dialects.graph_shapes import Expression, evaluate, lone_name, names_in
 from weft.driver.build import build
-from weft.support.call_arguments import described
+from weft.support.call_arguments import bind_arguments, described
 
 if TYPE_CHECKING:
     from weft.frontends.torch.importing import Argument, ImportedModel, Output, TorchCall
     from weft.runtime.library import Library
+    from weft.support.call_signature import Signature
     from weft.support.target import Target
 
 
@@ -45,7 +46,7 @@ def compile(
     from weft.frontends.torch.importing import import_model  # needs torch
 
     program = exported(model, example_inputs, example_keywords, dynamic_shapes)
-    builder, imported = import_model(program, params=params, fallback=fallback)
+    builder, imported = import_model(program, params=params, fallback=fallback, keep_orders=True)
     written = {mutation.state if mutation.leaf is None else mutation.leaf for mutation in imported.mutations}
     donate = [a.name for a in imported.arguments if (a.state if a.leaf is None else a.leaf) in written]
     library = build(builder.get(), target=target, checked=checked, cache=cache, donate=donate, precision=precision)
@@ -55,13 +56,14 @@ def compile(
 class CompiledModel:
     """A compiled model: called as the model was.
 
-    Tensors that are not contiguous are copied; the others are used where they are. Raises `TypeError` for inputs of
-    another structure, kind or element type, `ValueError` for shapes that the model was not exported for, and for a
-    tensor that the model writes and that shares memory with another input, parameter or buffer.
+    Tensors are used where they are if they have the layout of the example inputs: contiguous, or dense with the axes in
+    another order in memory, such as channels_last. Others are copied. Raises `TypeError` for inputs of another
+    structure, kind or element type, `ValueError` for shapes that the model was not exported for, and for a tensor that
+    the model writes and that shares memory with another input, parameter or buffer.
     """
 
     def __init__(self, library: Library, model: ImportedModel) -> None:
-        from weft.frontends.torch.importing import Output  # needs torch
+        from weft.frontends.torch.importing import Output, back  # needs torch
         from weft.frontends.torch.library import pytree  # needs torch
         from weft.frontends.torch.shared_memory import WrittenTensors  # needs torch
 
@@ -72,6 +74,9 @@ class CompiledModel:
         self._is_flat = model.in_spec is None or _is_flat(model.in_spec, pytree)
         self._checks = [_check(a) for a in model.arguments if a.leaf is not None]
         self._readers = [_reader(argument, model) for argument in model.arguments]
+        orders = {argument.name: argument.order for argument in model.arguments if argument.order is not None}
+        self._in_shape = {name: back(order) for name, order in orders.items()}
+        """The axes of parameters that are in the order of memory, in the order of the tensors."""
         self._places = _places(model.arguments)
         self._has_checks = bool(self._places or model.constants)
         self._makers = [_maker(output, model.dtypes) for output in model.outputs]
@@ -98,7 +103,7 @@ class CompiledModel:
         arguments = [read(leaves, sizes) for read in self._readers]
         if self._memory is not None:
             self._memory.check(leaves)
-        found = self._function(*arguments)
+        found = self._run(arguments)
         results = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
         outputs = [make(results, sizes) for make in self._makers]
         for mutation in self._model.mutations:
@@ -111,6 +116,14 @@ class CompiledModel:
         if self._is_single:
             return outputs[0]
         return outputs if self._model.out_spec is None else self._pytree.tree_unflatten(outputs, self._model.out_spec)
+
+    def _run(self, arguments: Sequence[Any]) -> Any:
+        try:
+            return self._function(*arguments)
+        except ValueError:
+            if self._in_shape:
+                _check_in_shape(self._function.signature, arguments, self._in_shape)
+            raise
 
     def _flattened(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
         """The inputs in a row. Raises `TypeError` for another structure than the model was exported with."""
@@ -238,14 +251,19 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
     leaf, name = argument.leaf, argument.name
     if argument.is_size:
         return lambda leaves, sizes: sizes[str(argument.size)] if leaf is None else leaves[leaf]
+    order = argument.order
+
+    def in_memory(tensor: Any) -> Any:
+        return tensor if order is None or tensor.ndim != len(order) else tensor.permute(order)
+
     if leaf is None:
-        tensor = model.state[cast("str", argument.state)]
-        return lambda leaves, sizes: array_of(tensor)
+        state = in_memory(model.state[cast("str", argument.state)])
+        return lambda leaves, sizes: array_of(state)
 
     is_plain = argument.meta.dtype != "bfloat16" and not argument.meta.dtype.startswith("float8")
 
     def read(leaves: Sequence[Any], sizes: Mapping[str, int]) -> Any:
-        tensor = leaves[leaf]
+        tensor = leaves[leaf] if order is None else in_memory(leaves[leaf])
         try:
             is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad and not tensor.is_neg()
             return tensor.numpy() if is_ready else array_of(tensor)
@@ -255,15 +273,35 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
     return read
 
 
+def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mapping[str, Sequence[int]]) -> None:
+    """Raises the error of a call for arrays with the axes of the tensors; `axes` has them for parameters with axes in
+    another order."""
+
+    def turned(spec: Any, array: Any) -> tuple[Any, Any]:
+        order = axes.get(spec.name)
+        if order is None:
+            return spec, array
+        is_whole = getattr(array, "ndim", None) == len(order)
+        shape = tuple(spec.shape[axis] for axis in order)
+        return replace(spec, shape=shape), array.transpose(order) if is_whole else array
+
+    pairs = [turned(spec, array) for spec, array in zip(signature.args, arguments, strict=False)]
+    specs = (*(spec for spec, _ in pairs), *signature.args[len(pairs) :])
+    bind_arguments(replace(signature, args=specs), [array for _, array in pairs], {}, copied=True)
+
+
 def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
     """A function from the results and the symbolic sizes to an output of the model."""
-    from weft.frontends.torch.importing import tensor_of  # needs torch
+    from weft.frontends.torch.importing import back, tensor_of  # needs torch
 
     place, value = output.result, output.value
     if place is not None:
         dtype = dtypes[place]
         if output.is_size:
             return lambda results, sizes: int(results[place])
+        if output.order is not None:
+            axes = back(output.order)
+            return lambda results, sizes: tensor_of(results[place], dtype).permute(axes)
         return lambda results, sizes: tensor_of(results[place], dtype)
     if isinstance(value, Expression):
         return lambda results, sizes: evaluate(value, sizes)

@@ -83,11 +83,12 @@ class Conversion:
         """That of the first result."""
         return self.results[0].dtype
 
-    def sizes(self, extent: Extent) -> DataSizes:
-        """Operators whose next result has an extent that data decide, under the name that PyTorch gives it."""
+    def sizes(self, extent: Extent, *, has_range: bool = True) -> DataSizes:
+        """Operators whose next result has an extent that data decide, under the name that PyTorch gives it, and at most
+        the greatest value that it states unless `has_range` is false."""
         name = lone_name(extent)
         taken = name is None or name in self.builder.extent_names()
-        most = None if name is None else self.ranges.get(name, (0, None))[1]
+        most = self.ranges.get(name, (0, None))[1] if name is not None and has_range else None
         return DataSizes(self.builder, None if taken else name, most)
 
     def te(self, function: Callable[..., object], *args: object) -> Any:

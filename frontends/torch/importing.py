@@ -35,7 +35,7 @@ from weft.frontends.equal_extents import assumed_equal, unified
 from weft.frontends.fallback_cost import fallback_cost
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
 from weft.frontends.torch.complex_numbers import Complex, complex_converter, is_complex
-from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
+from weft.frontends.torch.converters import CONVERTERS, Conversion, apply, known, size_value
 from weft.frontends.torch.exporting import decomposed
 from weft.frontends.torch.guards import call_preconditions
 from weft.frontends.torch.library import pytree, torch
@@ -47,6 +47,7 @@ from weft.frontends.torch.symbols import (
     extent_of,
     meta_of,
     number_of,
+    order_in_memory,
     result_meta,
     symbols_of,
     torch_dtype,
@@ -99,6 +100,15 @@ class Argument:
     leaf: int | None = None
     state: str | None = None
     size: Extent = None
+    order: tuple[int, ...] | None = None
+    """The axes of the tensor in the order of memory, which are those of the function's parameter; None for contiguous
+    tensors."""
+
+    @property
+    def in_memory(self) -> TensorMeta:
+        """The type of the function's parameter."""
+        shape = self.meta.shape
+        return self.meta if self.order is None else replace(self.meta, shape=tuple(shape[axis] for axis in self.order))
 
     @property
     def is_size(self) -> bool:
@@ -128,6 +138,8 @@ class Output:
     value: Any = None
     is_size: bool = False
     """Whether the result is a tensor of rank 0 that holds a number of the model."""
+    order: tuple[int, ...] | None = None
+    """The axes of the output in the order of memory, which are those of the result; None for contiguous ones."""
 
 
 @dataclass
@@ -184,15 +196,18 @@ class Importer:
         *,
         fallback: bool = False,
         ranges: Mapping[str, tuple[int, int | None]] | None = None,
+        keep_orders: bool = False,
     ) -> None:
         """`placeholders` are the nodes of the inputs, and `ranges` the least and greatest values of symbolic sizes that
-        a model states."""
+        a model states. With `keep_orders`, parameters of the function have the axes of inputs in their order in
+        memory."""
         self.builder = builder
         self.names = _names(placeholders)
         """The name of each input."""
         self.equal = {**_elements(self.names), **equal}
         """The extents that stand for symbols: integers of the inputs, or extents that operators require to be equal."""
         self._fallback = fallback
+        self._keep_orders = keep_orders
         self.problems: list[Problem] = []
         self.in_torch: list[TorchCall] = []
         self.functions: dict[str, Callable[..., None]] = {}
@@ -248,7 +263,7 @@ class Importer:
         env: dict[Any, Item] = dict(inputs)
         for node in module.graph.nodes:
             if node.op == "output":
-                return [self._item(env, output) for output in pytree.tree_leaves(node.args[0], is_leaf=_is_none)]
+                return [self._item(env, output) for output in _output_nodes(module)]
             if node.op == "get_attr":
                 found = _attribute(module, node.target)
                 env[node] = self.constant(found, node.name) if isinstance(found, torch.Tensor) else found
@@ -281,6 +296,11 @@ class Importer:
             return meta_of(tensor, self.equal)
         except UnsupportedError as error:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
+
+    def order(self, value: Any) -> tuple[int, ...] | None:
+        """The axes of a tensor in the order of memory, if parameters have them in this order."""
+        is_kept = self._keep_orders and isinstance(value, torch.Tensor)
+        return order_in_memory(value, self.equal) if is_kept else None
 
     def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
         """The types of results. Raises `UnsupportedError` if a shape depends on data that no operator has made an
@@ -649,20 +669,27 @@ class _UnsupportedOperatorsError(CompileError):
 
 
 def import_model(
-    program: Any, *, name: str = "main", params: str = "constants", fallback: bool = False
+    program: Any,
+    *,
+    name: str = "main",
+    params: str = "constants",
+    fallback: bool = False,
+    keep_orders: bool = False,
 ) -> tuple[BlockBuilder, ImportedModel]:
     """Write an exported program as the function `name` of a builder.
 
     Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
     the other parameters and buffers that it uses. Its results are the outputs of the model, then what is written into
-    buffers and inputs. Raises `CompileError` that lists all operators that are not supported.
+    buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as images in the
+    layout channels_last, have the axes in their order in memory, unless the model writes them. Raises `CompileError`
+    that lists all operators that are not supported.
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
     decomposed_program = _decomposed(program)
 
     def write(fallback: bool, equal: Sizes) -> Imported:
-        return _import_program(program, decomposed_program, name, params, fallback, equal)
+        return _import_program(program, decomposed_program, name, params, fallback, keep_orders, equal)
 
     return _imported(write, fallback)
 
@@ -695,11 +722,14 @@ def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedMode
         equal = found
 
 
-def _import_program(exported: Any, program: Any, name: str, params: str, fallback: bool, equal: Sizes) -> Imported:
+def _import_program(
+    exported: Any, program: Any, name: str, params: str, fallback: bool, keep_orders: bool, equal: Sizes
+) -> Imported:
     """Write an exported program, decomposed as `program`."""
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
-    importer = Importer(BlockBuilder(), equal, [*nodes.values()], fallback=fallback, ranges=_ranges(program))
+    options: dict[str, Any] = {"fallback": fallback, "ranges": _ranges(program), "keep_orders": keep_orders}
+    importer = Importer(BlockBuilder(), equal, [*nodes.values()], **options)
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
     model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
     items: dict[Any, Item] = {}
@@ -717,11 +747,17 @@ def _import_program(exported: Any, program: Any, name: str, params: str, fallbac
         tensor = program.state_dict.get(spec.target)
         tensor = program.constants[spec.target] if tensor is None else tensor
         if spec.target in written or (params == "arguments" and node.users):
-            meta = importer.meta(node.meta["val"], node.name)
-            variables.append((node, Argument(importer.names[node], node.name, meta, state=spec.target)))
+            value = node.meta["val"]
+            meta, order = importer.meta(value, node.name), importer.order(value)
+            variables.append((node, Argument(importer.names[node], node.name, meta, state=spec.target, order=order)))
             model.state[spec.target] = tensor
         elif node.users:
             items[node] = model.fixed[spec.target] = tensor
+    written |= {spec.target for spec in signature.output_specs if spec.kind.name == "USER_INPUT_MUTATION"}
+    variables = [
+        (node, replace(argument, order=None) if written & {argument.state, argument.node} else argument)
+        for node, argument in variables
+    ]
     variables.sort(key=lambda pair: pair[1].leaf is None)
     inputs = {a.leaf: a.size if a.is_size else a.meta.shape for _, a in variables if a.leaf is not None}
     leaves = [(inputs | model.constants).get(leaf) for leaf in range(model.leaves)]
@@ -759,7 +795,8 @@ def _take_input(
     model.leaves += 1
     name = importer.names[node]
     if isinstance(value, torch.Tensor):
-        variables.append((node, Argument(name, node.name, importer.meta(value, node.name), leaf=leaf)))
+        meta = importer.meta(value, node.name)
+        variables.append((node, Argument(name, node.name, meta, leaf=leaf, order=importer.order(value))))
     elif isinstance(value, torch.SymInt):
         items[node] = extent_of(value, importer.equal)
         variables.append((node, Argument(name, node.name, _INTEGER, leaf=leaf, size=items[node])))
@@ -829,7 +866,8 @@ def import_graph(
 
 def _import_graph(module: Any, constants: Mapping[int, Any], fallback: bool, equal: Sizes) -> Imported:
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    importer, model = Importer(BlockBuilder(), equal, placeholders, fallback=fallback), ImportedModel()
+    importer = Importer(BlockBuilder(), equal, placeholders, fallback=fallback, keep_orders=True)
+    model = ImportedModel()
     items: dict[Any, Item] = {}
     variables: list[tuple[Any, Argument]] = []
     for node in placeholders:
@@ -840,9 +878,14 @@ def _import_graph(module: Any, constants: Mapping[int, Any], fallback: bool, equ
             _take_input(importer, node, model, items, variables)
 
     def sort_results(found: Sequence[Item]) -> list[Value]:
-        results = [item for item in found if isinstance(item, Value)]
-        places = iter(range(len(results)))
-        model.outputs += [Output(next(places)) if isinstance(item, Value) else Output(value=item) for item in found]
+        results: list[Value] = []
+        for item, node in zip(found, _output_nodes(module), strict=True):
+            order = importer.order(node.meta["val"]) if isinstance(item, Value) else None
+            if isinstance(item, Value):
+                model.outputs.append(Output(len(results), order=order))
+                results.append(item if order is None else apply("transpose", item, list(order)))
+            else:
+                model.outputs.append(Output(value=item))
         return results
 
     return importer, model, _write_function(importer, "main", module, variables, items, model, sort_results)
@@ -863,7 +906,7 @@ def _write_function(
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].size not in shown]
-    values = {node: var(argument.name, known_text(argument.meta), argument.meta.dtype) for node, argument in variables}
+    values = {node: var(a.name, known_text(a.in_memory), a.meta.dtype) for node, a in variables}
     model.arguments = [argument for _, argument in variables]
     sizes = _unbound_sizes(model.arguments)
     parameters = [*values.values(), *(var(a.name, (), a.meta.dtype) for a in sizes)]
@@ -873,8 +916,8 @@ def _write_function(
     facts = list(dict.fromkeys((*facts, *chain.from_iterable(map(importer.size_facts, model.arguments)))))
     with builder.function(name, parameters, {PRECONDITIONS: facts} if facts else None):
         with builder.dataflow():
-            for node, value in values.items():
-                items.setdefault(node, value)
+            for node, argument in variables:
+                items.setdefault(node, _in_shape(values[node], argument.order))
             for node, item in items.items():
                 if isinstance(item, torch.Tensor):
                     items[node] = importer.constant(item, node.name)
@@ -898,6 +941,22 @@ def _write_function(
         builder.emit_func_output(outputs)
     model.in_torch = importer.in_torch
     return found
+
+
+def back(order: Sequence[int]) -> list[int]:
+    """The inverse of a permutation of axes."""
+    return [order.index(axis) for axis in range(len(order))]
+
+
+def _in_shape(value: Value, order: Sequence[int] | None) -> Value:
+    """A parameter with the axes of the tensor that it is for."""
+    return value if order is None else apply("transpose", value, back(order))
+
+
+def _output_nodes(module: Any) -> list[Any]:
+    """The outputs of a graph, flat."""
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    return pytree.tree_leaves(output.args[0], is_leaf=_is_none)
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:

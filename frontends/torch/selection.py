@@ -35,7 +35,8 @@ def _masked_select(cx: Conversion, x: Value, mask: Value) -> Value:
     data = apply("where", mask, x, x)  # of the shape that both broadcast to
     shape = known(data.shape) or [1]
     data, flag = apply("reshape", data, shape), apply("broadcast_to", mask, shape)
-    return cx.sizes(cx.shape[0]).masked(data, flag)
+    # PyTorch states the number of elements of `x` as the greatest size, also if `x` is repeated.
+    return cx.sizes(cx.shape[0], has_range=known(x.shape) == shape).masked(data, flag)
 
 
 def masked_index(cx: Conversion, x: Value, mask: Value, axis: int) -> Value:

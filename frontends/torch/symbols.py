@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
@@ -87,6 +87,31 @@ def meta_of(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
     """Shape and element type of a (fake) tensor, with extents in place of the symbols in `equal`. Raises
     `UnsupportedError` for an element type that graphs lack."""
     return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), dtype_name(value.dtype))
+
+
+def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, ...] | None:
+    """The axes of a dense (fake) tensor in the order of memory, the one with the greatest stride first; None if this is
+    their order in the shape, and for a tensor that is not dense. Symbolic strides are those of a contiguous tensor, of
+    channels_last, or of a transposed matrix, or the tensor is not taken for a dense one."""
+    shape, strides = ([extent_of(number, equal) for number in numbers] for numbers in (value.shape, value.stride()))
+    axes = tuple(range(len(shape)))
+    if 0 in shape or None in shape:
+        return None
+
+    def is_dense(order: Sequence[int]) -> bool:
+        expected: Extent = 1
+        for axis in reversed(order):
+            if shape[axis] != 1 and strides[axis] != expected:
+                return False
+            expected = multiply(expected, shape[axis])
+        return True
+
+    orders = [axes, (*axes[:1], *axes[2:], *axes[1:2]), (*axes[:-2], *axes[:-3:-1])]
+    numbers = [stride for stride in strides if isinstance(stride, int)]
+    if len(numbers) == len(axes):
+        orders.append(tuple(sorted(axes, key=lambda axis: -numbers[axis])))
+    found = next(filter(is_dense, orders), axes)
+    return None if found == axes else found
 
 
 def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:

@@ -30,9 +30,11 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 DTYPES: Final = ("float32", "int64", "bool")
 TOLERANCES: Final = {"float64": 1e-7, "float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-2}
@@ -121,15 +123,46 @@ def determined(name: str, results: Sequence[Any]) -> list[Any]:
     return [values, product, left.mT @ left, right @ right.mT]
 
 
-def outcome(
-    entry: Any, function: Any, tensors: Sequence[Any], expected: Sequence[Any], compiles: bool
-) -> tuple[str, str]:
+Sample: TypeAlias = tuple[Any, Sequence[Any], Sequence[Any]]
+"""A function of tensors, the tensors, and the flat results of PyTorch."""
+Outcome: TypeAlias = tuple[str, str]
+_TOGETHER: Final = 8
+"""Samples that are exported as one program, which takes PyTorch a second."""
+
+
+def outcomes(entry: Any, batch: Sequence[Sample], compiles: bool) -> list[Outcome]:
+    """The outcomes of samples of an entry: as one program, and of each apart if not all are equal."""
+    if len(batch) > 1:
+        ends = list(accumulate(len(tensors) for _, tensors, _ in batch))
+
+        def together(*given: Any) -> list[Any]:
+            return [
+                function(*given[end - len(tensors) : end])
+                for (function, tensors, _), end in zip(batch, ends, strict=True)
+            ]
+
+        found = results(together, [tensor for _, tensors, _ in batch for tensor in tensors], compiles)
+        if isinstance(found, list) and len(found) == sum(len(expected) for _, _, expected in batch):
+            left = iter(found)
+            judged = [compared(entry.name, [next(left) for _ in expected], expected) for _, _, expected in batch]
+            if all(kind == "equal" for kind, _ in judged):
+                return judged
+    judged = []
+    for function, tensors, expected in batch:
+        found = results(function, tensors, compiles)
+        judged.append(compared(entry.name, found, expected) if isinstance(found, list) else found)
+    return judged
+
+
+def results(function: Any, tensors: Sequence[Any], compiles: bool) -> list[Any] | Outcome:
+    """The flat results of a function compiled by weft, or why there are none. None of those of a function that is only
+    imported."""
     import torch
     from torch.utils import _pytree as pytree
 
     import weft
 
-    class Sample(torch.nn.Module):
+    class Model(torch.nn.Module):
         def forward(self, *given: Any) -> Any:
             return function(*given)
 
@@ -137,23 +170,29 @@ def outcome(
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            program = torch.export.export(Sample().eval(), given)
+            program = torch.export.export(Model().eval(), given)
     except Exception as error:  # noqa: BLE001
         return "no export", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     try:
         if not compiles:
             weft.from_torch(program)
             return "equal", ""
-        found = pytree.tree_leaves(weft.compile(program)(*(tensor.clone() for tensor in tensors)))
+        return pytree.tree_leaves(weft.compile(program)(*(tensor.clone() for tensor in tensors)))
     except weft.CompileError as error:
         lines = str(error).splitlines()
         return "refused", (lines[1] if len(lines) > 1 and "not supported" in lines[0] else lines[0]).strip()
     except Exception as error:  # noqa: BLE001
         return "error", f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def compared(name: str, found: Sequence[Any], expected: Sequence[Any]) -> Outcome:
+    """Whether results of the function `name` are those of PyTorch."""
+    import torch
+
     shapes = [[(t.shape, t.dtype) if isinstance(t, torch.Tensor) else t for t in part] for part in (found, expected)]
     if shapes[0] == shapes[1]:
-        found, expected = determined(entry.name, found), determined(entry.name, expected)
-    is_random = any(word in entry.name for word in (*RANDOM, *_UNINITIALISED))
+        found, expected = determined(name, found), determined(name, expected)
+    is_random = any(word in name for word in (*RANDOM, *_UNINITIALISED))
     for position, (one, other) in enumerate(zip(found, expected, strict=True)):
         if not isinstance(other, torch.Tensor):
             if one != other:
@@ -162,9 +201,9 @@ def outcome(
         if (one.shape, one.dtype) != (other.shape, other.dtype):
             return "wrong", f"{tuple(one.shape)} {one.dtype} for {tuple(other.shape)} {other.dtype}"
         tolerance = TOLERANCES.get(str(other.dtype).removeprefix("torch."), 0.0)
-        tolerance = max([tolerance, *(error for name, error in _INEXACT.items() if entry.name.startswith(name))])
+        tolerance = max([tolerance, *(error for word, error in _INEXACT.items() if name.startswith(word))])
         try:
-            if not is_random and not (position == 1 and entry.name in _OF_TIES):
+            if not is_random and not (position == 1 and name in _OF_TIES):
                 torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
         except AssertionError as error:
             return "wrong", " ".join(str(error).split())[:300]
@@ -177,13 +216,12 @@ def work(names: Sequence[str], dtypes: Sequence[str], most: int, compiles: bool)
     for name in names:
         for dtype in dtypes:
             print(json.dumps({"begin": name, "dtype": dtype}), flush=True)
-            found: list[tuple[str, str]] = []
-            try:
-                for sample in samples(known[name], dtype, most):
-                    found.append(outcome(known[name], *sample, compiles))
-                    print(json.dumps({"operator": name, "dtype": dtype, "outcome": found[-1]}), flush=True)
-            except Exception:  # noqa: BLE001 (there are no samples of this element type)
-                continue
+            found: list[Sample] = []
+            with suppress(Exception):  # there are no samples of this element type, or no more
+                found.extend(samples(known[name], dtype, most))
+            for first in range(0, len(found), _TOGETHER):
+                for judged in outcomes(known[name], found[first : first + _TOGETHER], compiles):
+                    print(json.dumps({"operator": name, "dtype": dtype, "outcome": judged}), flush=True)
 
 
 def missing_operators(function: Any, tensors: Sequence[Any]) -> set[str]:
@@ -257,10 +295,10 @@ def coverage(names: Sequence[str], dtypes: Sequence[str], most: int) -> None:
 
 def run(names: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """All outcomes, by workers that are replaced when they crash or exceed their time."""
-    results: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
 
     def keep(result: dict[str, Any]) -> None:
-        results.append(result)
+        kept.append(result)
         if arguments.save:
             with arguments.save.open("a") as file:
                 file.write(json.dumps(result) + "\n")
@@ -300,10 +338,10 @@ def run(names: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, A
                     keep(entry)
             worker.wait()
             if not problem:
-                return results
+                return kept
             keep({"operator": current[0], "dtype": current[1], "outcome": [problem, f"status {worker.returncode}"]})
             left = left[left.index(current[0]) + 1 :] if current[0] in left else []
-    return results
+    return kept
 
 
 def summary(results: Sequence[dict[str, Any]]) -> str:

@@ -75,7 +75,9 @@ class Verdict:
         """Why nodes were refused, without where these are."""
         lines = [line.strip() for line in self.message.splitlines()[1:]] or [self.message]
         found = [re.sub(r" \(opset \d+\)|, at [^,]*(, [^ ]+)*$", "", line) for line in lines]
-        return [text.removeprefix(f"{self.operator}: ") for text in found if text]
+        return [
+            text.removeprefix(f"{self.operator}: ") for text in found if text and not text.startswith("fallback=True")
+        ]
 
 
 def node_cases() -> list[Any]:

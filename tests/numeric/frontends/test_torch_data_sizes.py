@@ -50,6 +50,12 @@ def test_masks(torch: Any) -> None:
 
 
 @pytest.mark.slow
+def test_masks_that_repeat_the_data(torch: Any) -> None:
+    """PyTorch states that there are at most as many results as elements of the data."""
+    check(torch, lambda x, mask: (torch.masked_select(x, mask),), *([x[0], x < 1] for x in matrices(torch)))
+
+
+@pytest.mark.slow
 def test_several_cuts_and_products(torch: Any) -> None:
     def function(x: Any) -> Any:
         places = torch.nonzero(x)

@@ -235,3 +235,95 @@ def test_views_of_inputs_and_of_results(torch: Any, function: Any, dynamic: bool
         assert torch.equal(x, other)  # views share the memory of what they are views of
         if isinstance(found, tuple):
             assert all(map(torch.equal, found, expected))
+
+
+@pytest.fixture(scope="module")
+def images(torch: Any) -> Any:
+    class Images(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleDict({str(rank): _convolution(torch, rank) for rank in (2, 3)})
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.layers[str(x.ndim - 2)](x))
+
+    torch.manual_seed(0)
+    return Images().eval()
+
+
+def _convolution(torch: Any, rank: int) -> Any:
+    return getattr(torch.nn, f"Conv{rank}d")(3, 4, 3, padding=1)
+
+
+def _addresses(compiled: Any) -> list[int]:
+    """The addresses of the arrays of calls, which are appended as calls are made."""
+    function, found = compiled._function, list[int]()
+
+    def noted(*arrays: Any) -> Any:
+        found.extend(array.ctypes.data for array in arrays)
+        return function(*arrays)
+
+    noted.signature = function.signature
+    compiled._function = noted
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [2, 3])
+def test_images_with_channels_last_are_not_copied(torch: Any, images: Any, rank: int) -> None:
+    layout = (torch.channels_last, torch.channels_last_3d)[rank - 2]
+    x = torch.randn(2, 3, *(5, 6, 4)[:rank]).to(memory_format=layout)
+    compiled = weft.compile(images, (x,))
+    addresses = _addresses(compiled)
+    with torch.no_grad():
+        for given in (x, x.contiguous()):
+            torch.testing.assert_close(compiled(given), images(x), rtol=1e-5, atol=1e-5)
+    assert addresses[0] == x.data_ptr() and len(addresses) == 2
+    wrong = torch.randn(2, 3, *(5, 7, 4)[:rank]).to(memory_format=layout)
+    with pytest.raises(ValueError, match=r"expected shape \(2, 3, 5, 6.*, got shape \(2, 3, 5, 7.*dimension 3 is 7"):
+        compiled(wrong)
+    with pytest.raises(ValueError, match=rf"expected rank {rank + 2} \(shape \(2, 3, 5, 6"):
+        compiled(x[0])
+
+
+@pytest.mark.slow
+def test_layouts_of_symbolic_size_and_transposed_matrices(torch: Any, images: Any) -> None:
+    class Product(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(5, 4).T)
+
+        def forward(self, x: Any, y: Any) -> Any:
+            y.add_(1)
+            return x @ self.weight, x.transpose(0, 1) * 2
+
+    rows = torch.export.Dim("rows", min=2, max=9)
+    x = torch.randn(2, 3, 5, 6).to(memory_format=torch.channels_last)
+    compiled = weft.compile(images, (x,), dynamic_shapes=({0: rows, 2: torch.export.Dim("height", min=4, max=8)},))
+    other = torch.randn(3, 3, 7, 6).to(memory_format=torch.channels_last)
+    addresses = _addresses(compiled)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(other), images(other), rtol=1e-5, atol=1e-5)
+    assert addresses == [other.data_ptr()]
+    with pytest.raises(ValueError, match=r"must be at most 8, got 9 \(axis 2 of 'x'\)"):
+        compiled(torch.randn(2, 3, 9, 6))
+    model, z = Product(), torch.randn(6, 3, 4).permute(1, 0, 2)
+    for params in ("constants", "arguments"):
+        written, expected = torch.zeros(4, 3).T, torch.zeros(4, 3).T
+        compiled = weft.compile(model, (z, torch.zeros(4, 3).T), params=params)
+        with torch.no_grad():
+            found, wanted = compiled(z, written), model(z, expected)
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(written, expected)
+
+
+@pytest.mark.slow
+def test_graphs_of_torch_compile_keep_layouts(torch: Any, images: Any) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(images, backend="weft")
+    x = torch.randn(2, 3, 5, 6).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        for given in (x, x.contiguous()):
+            found, expected = compiled(given), images(given)
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+            assert found.stride() == expected.stride()

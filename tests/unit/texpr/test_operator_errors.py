@@ -96,6 +96,26 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.grid_sample(IMAGE, T(2, 3, 3, 2)), r"takes a grid \(N, ..., 2\), got A of shape \(2, 3, 3, 2\)"),
     (lambda: ops.grid_sample(IMAGE, T(1, 3, 3, 2), "cube"), "the method is one of nearest, linear, cubic, got 'cube'"),
     (lambda: ops.grid_sample(IMAGE, T(1, 3, 3, 2), padding_mode="wrap"), "the padding mode is one of zeros, border"),
+    (
+        lambda: ops.deform_conv2d(T(1, 2, 5, 5), T(1, 9, 3, 3), T(2, 2, 3, 3)),
+        r"deform_conv2d: offset must have the shape \(1, 18, 3, 3\), got A",
+    ),
+    (
+        lambda: ops.deform_conv2d(T(1, 2, 5, 5), T(1, 18, 3, 3), T(2, 2, 3, 3), T(1, 3, 3, 3)),
+        r"deform_conv2d: mask must have the shape \(1, 9, 3, 3\), got A",
+    ),
+    (
+        lambda: ops.deform_conv2d(T(1, 3, 5, 5), T(1, 18, 3, 3), T(2, 2, 3, 3)),
+        r"A of shape \(1, 3, 5, 5\) and A of shape \(2, 2, 3, 3\) do not consist of 1 groups",
+    ),
+    (
+        lambda: ops.deform_conv2d(T(1, 4, 5, 5), T(1, 18, 3, 3), T(2, 4, 3, 3), offset_groups=3),
+        "deform_conv2d: 4 channels cannot be split into 3 groups of offsets",
+    ),
+    (
+        lambda: ops.deform_conv2d(T(1, 1, 0, 5), T(1, 18, 3, 3), T(2, 1, 3, 3)),
+        r"deform_conv2d: axis 2 of A of shape \(1, 1, 0, 5\) has no elements",
+    ),
     (lambda: ops.roi_align(IMAGE, T(3, 5), INTEGERS, 2), r"roi_align: rois must have the shape \(3, 4\), got A"),
     (
         lambda: ops.roi_align(IMAGE, T(3, 4), INTEGERS, 2, mode="min"),
