@@ -11,6 +11,7 @@ from weft.analysis.structure import consumers_of, producers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
+from weft.dialects.traversal import operations_in
 from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
     Associated,
@@ -381,6 +382,57 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
             if len(own) > 1 and dimension:
                 payload.schedule.reorder(*own)
         return [found]
+
+    return each(interpreter, op, run)
+
+
+@handles("structured.pad")
+def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """Dimensions up to multiples, with copies of the operands around it."""
+    dimensions = integers_of(op, "padding_dimensions") or []
+    multiples = interpreter.sizes(op, "static_pad_to_multiple_of", op.operands[1:])
+    if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
+        raise CompileError.at(op, f"{op_name(op)}: transpose_paddings is not supported")
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        payload, structured = interpreter.payload, as_structured(interpreter, op, target)
+        if any(not 0 <= dimension < len(structured.loops) for dimension in dimensions):
+            raise interpreter.failure(op, f"padding dimensions {dimensions} of {len(structured.loops)}", target)
+        padding = [1] * len(structured.loops)
+        for at, dimension in enumerate(dimensions):
+            padding[dimension] = interpreter.number(multiples[at]) if at < len(multiples) else 1
+        function = payload.place(payload.around(target)[-2])
+        before = {block for block in operations_in(function) if isinstance(block, BlockOp)}
+        payload.schedule.pad_einsum(structured.block, padding)
+        padded = replace(interpreter, structured)
+        reduction = payload.block(padded)
+        pads: list[PayloadOp] = []
+        copies: list[PayloadOp] = []
+        is_after = False
+        for block in [one for one in operations_in(function) if isinstance(one, BlockOp)]:
+            is_after = is_after or block is reduction
+            if block not in before:
+                name = "linalg.copy" if is_after else "tensor.pad"
+                made = payload.add_structured(payload.schedule.handle_of(block), None, name, target)
+                (copies if is_after else pads).append(made)
+        return [[padded], pads, copies]
+
+    return each(interpreter, op, run)
+
+
+@handles("structured.convert_conv2d_to_img2col")
+def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """A copy of the input that is indexed by the dimensions of the convolution, and the product of it."""
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        payload, structured = interpreter.payload, as_structured(interpreter, op, target)
+        if "conv_2d" not in structured.name:
+            raise interpreter.failure(op, "it is no convolution over two dimensions", target)
+        copy = payload.schedule.reindex(structured.block, ("read", 0))
+        return [
+            [payload.add_structured(copy, None, "linalg.generic", target)],
+            [renewed(interpreter, structured, structured.loops, "linalg.generic")],
+        ]
 
     return each(interpreter, op, run)
 
