@@ -50,6 +50,9 @@ PASSES: Mapping[str, str] = {
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
     "convert-tir-to-linalg": "weft.passes.convert.convert_tir_to_linalg:ConvertTirToLinalgPass",
+    "convert-sched-to-transform": (
+        "weft.schedule.transform.convert_sched_to_transform:ConvertSchedToTransformPass"
+    ),
     "convert-transform-to-sched": (
         "weft.schedule.transform.convert_transform_to_sched:ConvertTransformToSchedPass"
     ),

@@ -54,18 +54,10 @@ def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
 
 @handles("apply_patterns")
 def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
+    """Patterns that clean up, as weft's lowering does in any case."""
     for pattern in op.regions[0].block.ops:
         if op_name(pattern) not in _PATTERNS:
             raise CompileError.at(pattern, f"{op_name(pattern)} is not supported")
-    interpreter.later.append(_canonicalize(has_flag(op, "apply_cse")))
-
-
-def _canonicalize(cse: bool):
-    def run(module: ModuleOp) -> None:
-        for one in parse_passes("canonicalize,cse" if cse else "canonicalize", installed_universe().all_passes):
-            one.apply(Context(), module)
-
-    return run
 
 
 @handles(*_KEEPING)
