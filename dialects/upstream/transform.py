@@ -116,6 +116,27 @@ class _Sizes(CustomDirective):
             state.last_was_punctuation, state.should_emit_space = False, True
 
 
+@irdl_custom_directive
+class TileSizes(_Sizes):
+    """`tile_sizes [4, %n]`, with a flag for each that says whether it is scalable."""
+
+    dynamic: VariadicOperandVariable
+    static: AttributeVariable
+    scalable: AttributeVariable
+    WORD = "tile_sizes"
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        super().parse(parser, state)
+        static = state.properties.get("static_sizes")
+        if isinstance(static, DenseArrayBase):
+            self.scalable.set(state, no_flags(len(static)))
+
+
+def no_flags(count: int) -> DenseArrayBase[Any]:
+    """`scalable_sizes` of sizes that are not."""
+    return DenseArrayBase.from_list(i1, [0] * count)
+
+
 def _parse_sizes(parser: Parser) -> tuple[list[Any], DenseArrayBase[Any]]:
     """`[4, %n, 0]`; a scalable size `[[4]]` is refused by name."""
     dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
@@ -130,7 +151,7 @@ def _sizes_directive(word: str) -> type[CustomDirective]:
 _SIZES: Final = {
     directive.__name__: directive
     for directive in (
-        *(_Layout, _sizes_directive("tile_sizes")),
+        *(_Layout, TileSizes, _sizes_directive("tile_sizes")),
         _sizes_directive("pad_to_multiple_of"),
     )
 }
@@ -825,8 +846,10 @@ class VectorizeOp(_TypesLastOp):
         names = [parser.parse_unresolved_operand()]
         properties: dict[str, Attribute] = {}
         if parser.parse_optional_keyword("vector_sizes") is not None:
-            dynamic, properties["static_vector_sizes"] = _parse_sizes(parser)
+            dynamic, static = _parse_sizes(parser)
             names += dynamic
+            properties["static_vector_sizes"] = static
+            properties["scalable_sizes"] = no_flags(len(static))
         return cls.parse_rest(parser, names, properties)
 
     def print(self, printer: Printer) -> None:
@@ -958,7 +981,8 @@ _DECLARED: Final = (
     # Structured operations.
     _op(
         "structured.tile_using_for",
-        "$target custom<TileSizesList>($dynamic_sizes, $static_sizes) (`interchange` `=` $interchange^)? " + _FUNCTION,
+        "$target custom<TileSizes>($dynamic_sizes, $static_sizes, $scalable_sizes) (`interchange` `=` $interchange^)? "
+        + _FUNCTION,
         "target dynamic_sizes*",
         "static_sizes?:ints interchange?:ints scalable_sizes?:bools",
         "tiled_linalg_op loops*",

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    BoolAttr,
     DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
@@ -27,7 +28,7 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ORIGIN, LoopKind
 from weft.dialects.traversal import copy_of, operations_in
-from weft.dialects.upstream.transform import OPERATIONS, YieldOp
+from weft.dialects.upstream.transform import OPERATIONS, YieldOp, no_flags
 from weft.schedule.traces import steps_of
 from weft.schedule.transform.payload import Origin, Payload
 from weft.support.errors import CompileError
@@ -140,7 +141,7 @@ class _Script:
             not plain or bool(notes) or any(loop.kind.data is not LoopKind.SERIAL or loop.attributes for loop in around)
         )
 
-    def _add(self, name: str, operands: Sequence[SSAValue], results: int, **properties: Attribute) -> list[SSAValue]:
+    def _add(self, name: str, operands: Sequence[SSAValue], results: int, /, **properties: Attribute) -> list[SSAValue]:
         op = _CLASSES[f"transform.{name}"].create(
             operands=operands, result_types=[_ANY] * results, properties=properties
         )
@@ -190,7 +191,13 @@ class _Script:
                     operandSegmentSizes=segments,
                 )
             else:
-                tiled, made = self._add("structured.tile_using_for", [self.handles[number]], 2, static_sizes=attribute)
+                tiled, made = self._add(
+                    "structured.tile_using_for",
+                    [self.handles[number]],
+                    2,
+                    static_sizes=attribute,
+                    scalable_sizes=no_flags(len(sizes)),
+                )
             self.handles[number] = tiled
             loops.append((group[-1], made))
             for producer in reversed(producers):
@@ -256,7 +263,7 @@ class _Script:
         for name, value in attributes.items():
             if name.startswith(("tir.", "low.")) or name in ("kind", "location"):
                 continue
-            if isinstance(value, UnitAttr) or value == IntegerAttr(1, 1):
+            if isinstance(value, UnitAttr) or value == BoolAttr.from_bool(True):
                 self._add("annotate", [handle], 0, name=StringAttr(name))
                 continue
             param = _CLASSES["transform.param.constant"].create(

@@ -14,13 +14,16 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft.backends.upstream import UpstreamTarget
+from weft.dialects import sched
 from weft.dialects.element_types import array_name
 from weft.interp.interpreter import Interpreter
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
+from weft.schedule.transform.convert_sched_to_transform import ConvertSchedToTransformPass
 from weft.schedule.transform.convert_transform_to_sched import ConvertTransformToSchedPass
 from weft.schedule.transform.payload import Payload
 from weft.schedule.transform.weft_transform_interpreter import WeftTransformInterpreterPass
+from weft.support.errors import CompileError
 
 SCRIPTS = sorted((Path(__file__).parent.parent / "data" / "transform").glob("*.mlir"))
 _TO_BUFFERS = (
@@ -100,3 +103,27 @@ def by_mlir(text: str, name: str, arrays: Sequence[Any]) -> list[Any]:
     copies = [array.copy() for array in arrays]
     UpstreamLibrary(text, _TO_BUFFERS)[name](*copies)
     return copies
+
+
+def script_of_schedule(text: str) -> str | None:
+    """The payload with the script that weft's schedule of the script becomes; None if a step has no form."""
+    module = weft.parse(text)
+    ConvertTransformToSchedPass().apply(Context(), module)
+    (schedule,) = [op for op in module.body.block.ops if isinstance(op, sched.FuncOp)]
+    schedule.detach()
+    linalg = Payload(weft.parse(text), (), 0).source
+    linalg.body.block.add_op(schedule)
+    try:
+        ConvertSchedToTransformPass().apply(Context(), linalg)
+    except CompileError as error:
+        assert "no form in the transform dialect" in error.message, error
+        return None
+    linalg.verify()
+    output = StringIO()
+    UpstreamTarget().emit(Context(), linalg, output)
+    return output.getvalue()
+
+
+def result_count(text: str) -> int:
+    """The number of results of the function of a payload."""
+    return len(function_of(Payload(weft.parse(text), (), 0).source).function_type.outputs)
