@@ -167,7 +167,7 @@ class _Script:
         """Tile an op by the loops around its block from `depth` on; the blocks before it in these loops are fused."""
         number, around = self._origin(block).number, loops_around(block)
         own = self._own_loops(block, around[depth:])
-        outer = around[depth : len(around) - own]
+        outer = [loop for loop in around[depth : len(around) - own] if not _is_idle(block, loop)]
         producers = [other for other in inside if other is not block]
         loops: list[tuple[ForOp, SSAValue]] = []
         at = 0
@@ -249,8 +249,7 @@ class _Script:
             only = [op for op in loop.body.block.ops if isinstance(op, ForOp | BlockOp)]
             if loop.kind.data not in kinds or loop.attributes.keys() - {"kind"} or len(only) > 1:
                 break
-            found = [d for d, index in enumerate(bindings_of(block)) if index.depends_on([loop.induction_variable])]
-            if not found and loop.extent == 1:
+            if _is_idle(block, loop):
                 count += 1
                 continue
             dimension, stride = self._step(block, loop)
@@ -271,3 +270,8 @@ class _Script:
             )
             self.body.add_op(param)
             self._add("annotate", [handle, param.results[0]], 0, name=StringAttr(name))
+
+
+def _is_idle(block: BlockOp, loop: ForOp) -> bool:
+    """Whether a loop of one iteration is over no dimension of a block."""
+    return loop.extent == 1 and not any(index.depends_on([loop.induction_variable]) for index in bindings_of(block))

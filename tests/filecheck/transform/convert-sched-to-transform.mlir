@@ -12,8 +12,8 @@
 // CHECK-NEXT:    %6, %7 = transform.structured.tile_using_for %4 tile_sizes [0, 0, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
 // CHECK-NEXT:    %8 = transform.param.constant 3 : i64 -> !transform.any_param
 // CHECK-NEXT:    transform.annotate %6 "note" = %8 : !transform.any_op, !transform.any_param
-// CHECK-NEXT:    transform.structured.vectorize %2 : !transform.any_op
 // CHECK-NEXT:    transform.loop.unroll %7 {factor = 4 : i64} : !transform.any_op
+// CHECK-NEXT:    transform.structured.vectorize %2 : !transform.any_op
 // CHECK-NEXT:    transform.yield
 func.func @layer(%A: tensor<16x32xf32>, %B: tensor<32x24xf32>, %bias: tensor<16x24xf32>) -> tensor<16x24xf32> {
   %e = tensor.empty() : tensor<16x24xf32>
