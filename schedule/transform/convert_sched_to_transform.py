@@ -89,6 +89,13 @@ class ConvertSchedToTransformPass(ModulePass):
         op.attributes["transform.with_named_sequence"] = UnitAttr()
 
 
+def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[str]) -> str:
+    """The text of the script that does to `source`, functions of linalg, what a trace does to their block loops."""
+    payload = Payload(source, promises, 0)
+    payload.schedule.replay(trace)
+    return str(script_of(payload, steps_of(trace)))
+
+
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
     """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
     without = [step for step in steps if not isinstance(step, sched.QueryOp | sched.SamplingOp) and not _has_form(step)]
@@ -105,7 +112,11 @@ def _has_form(step: sched.StepOp) -> bool:
 
 @dataclass
 class _Script:
-    """A script under construction."""
+    """A script under construction, from the loops that are around the blocks of a scheduled payload.
+
+    The innermost loops of an op that go over single elements, one a dimension and in the order of the dimensions, are
+    its own, and stay in it. Each loop outside of these is a tiling by one size, the outermost first.
+    """
 
     payload: Payload
     body: Block = field(default_factory=lambda: Block(arg_types=[_ANY]))
