@@ -50,7 +50,7 @@ class Schedule(Recorded):
     source: ModuleOp | None = None
     """The module of upstream dialects that `weft.schedule_of` made this schedule of."""
     promises: Sequence[str] = ()
-    """What it was said to promise."""
+    """The promises of that module."""
 
     def transform_script(self) -> str:
         """The steps so far as a script of MLIR's transform dialect, which runs on the functions of linalg that

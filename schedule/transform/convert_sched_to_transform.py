@@ -72,7 +72,7 @@ class ConvertSchedToTransformPass(ModulePass):
     name = "convert-sched-to-transform"
 
     promises: tuple[str, ...] = ("reassoc",)
-    """What the payload promises: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         schedules = [one for one in op.body.block.ops if isinstance(one, sched.FuncOp)]

@@ -1,7 +1,7 @@
-"""The payload of a transform script: what handles stand for, and the schedule that changes it.
+"""The payload of a transform script: the ops of handles, and the schedule that changes them.
 
-A structured op is a block with loops of its own, one for each dimension of its iteration space. Loops that a script
-makes, or that the program had, are loop ops. Other ops of the program are known by what they were before.
+A structured op is a block and the loops over the dimensions of its iteration space. Loops that a script makes, and
+loops of the program, are loop ops. Other ops of the program are those that it had before conversion.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Origin:
 
 @dataclass(eq=False)
 class PayloadOp:
-    """What a handle stands for."""
+    """An op that handles may stand for."""
 
     name: str
     location: SourceLocation | None
@@ -153,7 +153,7 @@ class Payload:
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = _UndoableSchedule(module, self._seed)
         self.known: list[PayloadOp] = others
-        """The ops that handles may stand for, in any order, besides functions."""
+        """The ops that handles may stand for, except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
 
@@ -246,7 +246,7 @@ class Payload:
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo what is done to the program inside if it raises."""
+        """Undo the changes to the program inside if it raises."""
         known = list(self.known)
         try:
             with self.schedule.undone_on_error():

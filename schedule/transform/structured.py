@@ -32,7 +32,7 @@ _LANES: Final = 64
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op as a block with loops of its own; a fill that starts a reduction becomes one."""
+    """A payload op as a block with loops; a fill that starts a reduction becomes one."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -167,7 +167,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
 def fuse_producers(
     interpreter: Interpreter, op: Operation, producers: Sequence[PayloadOp], containing: LoopOp
 ) -> list[Associated]:
-    """Move producers into a loop, each after what uses it there."""
+    """Move producers into a loop, the consumers among them first."""
     pending, fused = list(producers), list[Associated]()
     while pending:
         failures: list[Silenceable] = []
@@ -240,7 +240,7 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: StructuredOp, loop: LoopOp) -> None:
-    """Move producers of what is in a loop into it, those that may."""
+    """Move the producers of the blocks in a loop into it, unless that is refused."""
     payload = interpreter.payload
     pending = [payload.block(tiled)]
     while pending:

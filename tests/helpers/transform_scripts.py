@@ -93,7 +93,9 @@ def payload_by_weft(text: str) -> str:
 
 def payload_by_mlir(text: str) -> str:
     """The payload that MLIR's interpreter of scripts leaves."""
-    return _run([MLIR_OPT, "--transform-interpreter", "--test-transform-dialect-erase-schedule", "--canonicalize"], text)
+    return _run(
+        [MLIR_OPT, "--transform-interpreter", "--test-transform-dialect-erase-schedule", "--canonicalize"], text
+    )
 
 
 def by_mlir(text: str, name: str, arrays: Sequence[Any]) -> list[Any]:
