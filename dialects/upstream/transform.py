@@ -292,7 +292,7 @@ def _print_regions(printer: Printer, regions: Sequence[Region]) -> None:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """What a sequence or region gives: `transform.yield %a, %b : !transform.any_op, !transform.any_op`."""
+    """The end of a sequence or region, with its results: `transform.yield %a : !transform.any_op`."""
 
     name = "transform.yield"
 
@@ -621,7 +621,7 @@ class TileUsingForallOp(IRDLOperation):
         at = parser.pos
         target = parser.parse_unresolved_operand()
         empty: _Given = ([], None, None)
-        given = {"num_threads": empty, "tile_sizes": empty}
+        given: dict[str, _Given] = {"num_threads": empty, "tile_sizes": empty}
         while word := next((one for one in given if parser.parse_optional_keyword(one) is not None), None):
             given[word] = _parse_packed(parser)
         properties: dict[str, Attribute | None] = {f"static_{word}": given[word][1] for word in given}
@@ -784,7 +784,7 @@ class _TypesLastOp(IRDLOperation):
 
 @irdl_op_definition
 class AnnotateOp(_TypesLastOp):
-    """An attribute of payload ops: `transform.annotate %a "name" = %value : !transform.any_op, !transform.any_param`."""
+    """An attribute of payload ops: `transform.annotate %a "name" = %value : !transform.any_op, T`."""
 
     name = "transform.annotate"
 
@@ -907,7 +907,7 @@ class ApplyPatternsOp(IRDLOperation):
 
 @irdl_op_definition
 class MergeHandlesOp(IRDLOperation):
-    """What several handles give: `%c = transform.merge_handles deduplicate %a, %b : !transform.any_op`."""
+    """The payload ops of several handles: `%c = transform.merge_handles deduplicate %a, %b : !transform.any_op`."""
 
     name = "transform.merge_handles"
 
@@ -933,7 +933,7 @@ class MergeHandlesOp(IRDLOperation):
 
 
 _DECLARED: Final = (
-    # What handles give.
+    # Queries.
     _functional("get_parent_op", properties=_PARENT),
     _op(
         "get_producer_of_operand",

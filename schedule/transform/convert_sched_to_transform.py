@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.transform import AnyOpType, AnyParamType, MatchOp, NamedSequenceOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -41,7 +41,7 @@ _FORMS: Final = frozenset(
     )
 )
 """The primitives whose effect is in the loops around blocks, of which the script is made."""
-_CLASSES: Final[Mapping[str, Any]] = {one.name: one for one in OPERATIONS if issubclass(one, Operation)}
+_CLASSES: Final[Mapping[str, Any]] = {one.name: one for one in OPERATIONS}
 _ANY: Final = AnyOpType()
 
 
@@ -253,7 +253,7 @@ class _Script:
         return found[0]
 
     def _own_loops(self, block: BlockOp, around: Sequence[ForOp]) -> int:
-        """How many of the innermost loops the op itself has: one a dimension, in order, each over single elements."""
+        """The number of innermost loops that are the op itself: one a dimension, in order, over single elements."""
         count, last = 0, len(block.iter_vars)
         for loop in reversed(around):
             kinds = (LoopKind.SERIAL, LoopKind.VECTORIZED) if count == 0 else (LoopKind.SERIAL,)

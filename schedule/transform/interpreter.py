@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.dialects.transform import NamedSequenceOp
+from xdsl.dialects.transform import FailurePropagationModeAttr, NamedSequenceOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.dialects.effects import op_name
@@ -97,7 +97,7 @@ class Interpreter:
         """Run the named sequence `entry_point`, or else the sequences at the top of the module, on the payload."""
         names = [op for op in self.module.body.block.ops if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
-        tops = [op for op in self.module.body.block.ops if isinstance(op, SequenceOp)]
+        tops = [op for op in self.module.body.block.ops if op_name(op) == SequenceOp.name]
         root: list[list[Associated]] = [[self.payload.root()]]
         if found is not None:
             if len(found.body.block.args) != 1:
@@ -110,7 +110,7 @@ class Interpreter:
             known = {op.sym_name.data for op in names}
             raise CompileError(f"no transform.named_sequence @{entry_point}{did_you_mean(entry_point, known)}")
         for top in tops:
-            self.run_block(top.regions[0].block, root, top.failure_propagation_mode.value.data)
+            self.run_block(top.regions[0].block, root, mode_of(top))
 
     def run_block(
         self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
@@ -120,7 +120,7 @@ class Interpreter:
             self._invalid.pop(argument, None)
             self._values[argument] = given
         for op in block.ops:
-            if isinstance(op, YieldOp):
+            if op_name(op) == YieldOp.name:
                 return [self.associated(operand, op) for operand in op.operands]
             try:
                 self._run_op(op)
@@ -156,7 +156,7 @@ class Interpreter:
     # Handles
 
     def associated(self, value: SSAValue, user: Operation) -> Sequence[Associated]:
-        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` if an operation consumed it."""
+        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` for a consumed one."""
         if value in self._invalid:
             by = self._invalid[value]
             note = (
@@ -261,6 +261,14 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
     if not isinstance(attribute, DenseArrayBase):
         return None
     return [int(one) for one in cast("DenseArrayBase[Any]", attribute).get_values()]
+
+
+def mode_of(op: Operation) -> int:
+    """The failure propagation mode of an operation, which xDSL's own classes write as a word."""
+    attribute = op.properties.get("failure_propagation_mode")
+    if isinstance(attribute, FailurePropagationModeAttr):
+        return MODES.index(attribute.data.value)
+    return integer_of(op, "failure_propagation_mode")
 
 
 def text_of(op: Operation, name: str) -> str | None:

@@ -93,7 +93,7 @@ def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         known = {payload.loop(one.loops[0]): one for one in payload.known if isinstance(one, LoopOp)}
         chain: list[LoopHandle] = list(target.loops)
         merged: list[PayloadOp] = [target]
-        while (inner := known.get(_only(payload.loop(chain[-1])))) is not None:
+        while (only := _only(payload.loop(chain[-1]))) is not None and (inner := known.get(only)) is not None:
             chain += inner.loops
             merged.append(inner)
         if len(chain) < 2:
@@ -105,7 +105,7 @@ def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return each(interpreter, op, run)
 
 
-def _only(loop: ForOp) -> Operation | None:
+def _only(loop: ForOp) -> ForOp | None:
     """The loop that is the whole body of a loop."""
     inner = loop.body.block.first_op
     return inner if isinstance(inner, ForOp) and inner.next_op is None else None

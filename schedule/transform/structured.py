@@ -12,6 +12,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
 from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.transform import FuseOp, TileUsingForallOp
 from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
     Associated,
@@ -132,11 +133,11 @@ def tile_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associa
 
 @handles("structured.tile_using_forall")
 def tile_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    operands = [list(cast("Sequence", getattr(op, name))) for name in ("num_threads", "tile_sizes")]
-    if op.packed_num_threads is not None or op.packed_tile_sizes is not None:
+    forall = cast("TileUsingForallOp", op)
+    if forall.packed_num_threads is not None or forall.packed_tile_sizes is not None:
         raise CompileError.at(op, f"{op_name(op)}: packed sizes are not supported")
-    threads = interpreter.sizes(op, "static_num_threads", operands[0])
-    sizes = interpreter.sizes(op, "static_tile_sizes", operands[1])
+    threads = interpreter.sizes(op, "static_num_threads", forall.num_threads)
+    sizes = interpreter.sizes(op, "static_tile_sizes", forall.tile_sizes)
     if threads and any(map(interpreter.number, sizes)):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
 
@@ -218,9 +219,10 @@ def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None
 
 @handles("structured.fuse")
 def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    sizes = interpreter.sizes(op, "static_tile_sizes", op.tile_sizes)
+    sizes = interpreter.sizes(op, "static_tile_sizes", cast("FuseOp", op).tile_sizes)
     interchange = [
-        interpreter.number(one) for one in interpreter.sizes(op, "static_tile_interchange", op.tile_interchange)
+        interpreter.number(one)
+        for one in interpreter.sizes(op, "static_tile_interchange", cast("FuseOp", op).tile_interchange)
     ]
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -338,7 +340,7 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         structured = as_structured(interpreter, op, target)
         interpreter.payload.remove(structured)
-        cast("BlockOp", interpreter.payload.block(structured)).attributes.pop(ORIGIN, None)
+        interpreter.payload.block(structured).attributes.pop(ORIGIN, None)
         made = [
             interpreter.payload.add_loop("scf.for", [loop], target) for loop in structured.loops if loop is not None
         ]

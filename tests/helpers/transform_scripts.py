@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from upstream_tools import MLIR_OPT, UpstreamLibrary, _run
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import weft

@@ -1,5 +1,5 @@
-"""Transform scripts compute what their payloads compute: scheduled by weft, run by weft's interpreter of scripts, and by
-MLIR's; and schedules that become scripts, in MLIR."""
+"""Transform scripts leave the results of their payloads as they are: as schedules of weft, in weft's and MLIR's
+interpreters of scripts, and as schedules that become scripts again, in MLIR."""
 
 from pathlib import Path
 
