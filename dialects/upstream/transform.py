@@ -1022,6 +1022,13 @@ _DECLARED: Final = (
         "reduction_dims?:ints tile_sizes?:ints",
         "results_*",
     ),
+    _op(
+        "structured.tile_reduction_using_forall",
+        "$target (`reduction_dims` `=` $reduction_dims^)? `by` (`num_threads` `=` $num_threads^)? " + _FUNCTION,
+        "target",
+        "reduction_dims?:ints num_threads?:ints tile_sizes?:ints mapping?:list",
+        "results_*",
+    ),
     # Loops.
     _on("loop.unroll", "factor:int"),
     _functional("loop.peel", "peeled_loop remainder_loop", "peel_front?:any fail_if_already_divisible?:any"),

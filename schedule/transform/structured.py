@@ -463,6 +463,30 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
     return each(interpreter, op, run)
 
 
+@handles("structured.tile_reduction_using_forall")
+def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """Partial results of parts of the reduction that run at once, which a further op combines."""
+    counts = interpreter.sizes(op, "num_threads", ())
+    if has_flag(op, "tile_sizes"):
+        raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        payload = interpreter.payload
+        structured = as_structured(interpreter, op, target)
+        reduced = [at for at, count in enumerate(counts) if interpreter.number(count)]
+        kinds = kinds_of(interpreter, structured)
+        if len(reduced) != 1 or reduced[0] >= len(kinds) or kinds[reduced[0]] is not IterKind.REDUCE:
+            raise interpreter.failure(op, "one dimension is tiled, a reduction", target)
+        tiled, (part,) = tile(interpreter, op, structured, counts, counted=True)
+        partial, combining = _factor(interpreter, tiled, part, -1)
+        payload.schedule.parallel(part)
+        loop = payload.add_loop("scf.forall", [part], target)
+        partial = replace(interpreter, partial)
+        return _as_many(op, [_start_of(interpreter, partial), [partial], [combining], [loop]])
+
+    return each(interpreter, op, run)
+
+
 @handles("structured.split_reduction")
 def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     """Partial results for each part of the reduction, which a further op combines."""
