@@ -318,4 +318,6 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     copy = copy_of(module)
     convert_from_upstream(Context(), copy, tuple(promises), strict=True)
     lower_to_tir(copy)
-    return Schedule(copy, seed)
+    schedule = Schedule(copy, seed)
+    schedule.source, schedule.promises = module, tuple(promises)
+    return schedule

@@ -50,9 +50,8 @@ PASSES: Mapping[str, str] = {
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
     "convert-tir-to-linalg": "weft.passes.convert.convert_tir_to_linalg:ConvertTirToLinalgPass",
-    "convert-transform-to-sched": (
-        "weft.schedule.transform.convert_transform_to_sched:ConvertTransformToSchedPass"
-    ),
+    "convert-sched-to-transform": ("weft.schedule.transform.convert_sched_to_transform:ConvertSchedToTransformPass"),
+    "convert-transform-to-sched": ("weft.schedule.transform.convert_transform_to_sched:ConvertTransformToSchedPass"),
     "convert-upstream-to-low": "weft.passes.convert.convert_upstream_to_low:ConvertUpstreamToLowPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "plan-memory": "weft.passes.graph.plan_memory:PlanMemoryPass",
@@ -120,9 +119,7 @@ PASSES: Mapping[str, str] = {
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-transpose-tiles": "weft.passes.tir.tir_transpose_tiles:TransposeTilesPass",
     "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
-    "weft-transform-interpreter": (
-        "weft.schedule.transform.weft_transform_interpreter:WeftTransformInterpreterPass"
-    ),
+    "weft-transform-interpreter": ("weft.schedule.transform.weft_transform_interpreter:WeftTransformInterpreterPass"),
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
     **{
         step.pass_name: f"weft.passes.schedule.primitive_passes:{step.class_name}Pass"

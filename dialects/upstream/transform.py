@@ -116,6 +116,27 @@ class _Sizes(CustomDirective):
             state.last_was_punctuation, state.should_emit_space = False, True
 
 
+@irdl_custom_directive
+class TileSizes(_Sizes):
+    """`tile_sizes [4, %n]`, with a flag for each that says whether it is scalable."""
+
+    dynamic: VariadicOperandVariable
+    static: AttributeVariable
+    scalable: AttributeVariable
+    WORD = "tile_sizes"
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        super().parse(parser, state)
+        static = state.properties.get("static_sizes")
+        if isinstance(static, DenseArrayBase):
+            self.scalable.set(state, no_flags(len(static)))
+
+
+def no_flags(count: int) -> DenseArrayBase[Any]:
+    """`scalable_sizes` of sizes that are not."""
+    return DenseArrayBase.from_list(i1, [0] * count)
+
+
 def _parse_sizes(parser: Parser) -> tuple[list[Any], DenseArrayBase[Any]]:
     """`[4, %n, 0]`; a scalable size `[[4]]` is refused by name."""
     dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
@@ -130,7 +151,7 @@ def _sizes_directive(word: str) -> type[CustomDirective]:
 _SIZES: Final = {
     directive.__name__: directive
     for directive in (
-        *(_Layout, _sizes_directive("tile_sizes")),
+        *(_Layout, TileSizes, _sizes_directive("tile_sizes")),
         _sizes_directive("pad_to_multiple_of"),
     )
 }
@@ -271,7 +292,7 @@ def _print_regions(printer: Printer, regions: Sequence[Region]) -> None:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """What a sequence or region gives: `transform.yield %a, %b : !transform.any_op, !transform.any_op`."""
+    """The end of a sequence or region, with its results: `transform.yield %a : !transform.any_op`."""
 
     name = "transform.yield"
 
@@ -600,7 +621,7 @@ class TileUsingForallOp(IRDLOperation):
         at = parser.pos
         target = parser.parse_unresolved_operand()
         empty: _Given = ([], None, None)
-        given = {"num_threads": empty, "tile_sizes": empty}
+        given: dict[str, _Given] = {"num_threads": empty, "tile_sizes": empty}
         while word := next((one for one in given if parser.parse_optional_keyword(one) is not None), None):
             given[word] = _parse_packed(parser)
         properties: dict[str, Attribute | None] = {f"static_{word}": given[word][1] for word in given}
@@ -763,7 +784,7 @@ class _TypesLastOp(IRDLOperation):
 
 @irdl_op_definition
 class AnnotateOp(_TypesLastOp):
-    """An attribute of payload ops: `transform.annotate %a "name" = %value : !transform.any_op, !transform.any_param`."""
+    """An attribute of payload ops: `transform.annotate %a "name" = %value : !transform.any_op, T`."""
 
     name = "transform.annotate"
 
@@ -825,8 +846,10 @@ class VectorizeOp(_TypesLastOp):
         names = [parser.parse_unresolved_operand()]
         properties: dict[str, Attribute] = {}
         if parser.parse_optional_keyword("vector_sizes") is not None:
-            dynamic, properties["static_vector_sizes"] = _parse_sizes(parser)
+            dynamic, static = _parse_sizes(parser)
             names += dynamic
+            properties["static_vector_sizes"] = static
+            properties["scalable_sizes"] = no_flags(len(static))
         return cls.parse_rest(parser, names, properties)
 
     def print(self, printer: Printer) -> None:
@@ -884,7 +907,7 @@ class ApplyPatternsOp(IRDLOperation):
 
 @irdl_op_definition
 class MergeHandlesOp(IRDLOperation):
-    """What several handles give: `%c = transform.merge_handles deduplicate %a, %b : !transform.any_op`."""
+    """The payload ops of several handles: `%c = transform.merge_handles deduplicate %a, %b : !transform.any_op`."""
 
     name = "transform.merge_handles"
 
@@ -910,7 +933,7 @@ class MergeHandlesOp(IRDLOperation):
 
 
 _DECLARED: Final = (
-    # What handles give.
+    # Queries.
     _functional("get_parent_op", properties=_PARENT),
     _op(
         "get_producer_of_operand",
@@ -958,7 +981,8 @@ _DECLARED: Final = (
     # Structured operations.
     _op(
         "structured.tile_using_for",
-        "$target custom<TileSizesList>($dynamic_sizes, $static_sizes) (`interchange` `=` $interchange^)? " + _FUNCTION,
+        "$target custom<TileSizes>($dynamic_sizes, $static_sizes, $scalable_sizes) (`interchange` `=` $interchange^)? "
+        + _FUNCTION,
         "target dynamic_sizes*",
         "static_sizes?:ints interchange?:ints scalable_sizes?:bools",
         "tiled_linalg_op loops*",
@@ -996,6 +1020,13 @@ _DECLARED: Final = (
         f"custom<TileSizesList>($dynamic_sizes, $tile_sizes) {_FUNCTION}",
         "target dynamic_sizes*",
         "reduction_dims?:ints tile_sizes?:ints",
+        "results_*",
+    ),
+    _op(
+        "structured.tile_reduction_using_forall",
+        "$target (`reduction_dims` `=` $reduction_dims^)? `by` (`num_threads` `=` $num_threads^)? " + _FUNCTION,
+        "target",
+        "reduction_dims?:ints num_threads?:ints tile_sizes?:ints mapping?:list",
         "results_*",
     ),
     # Loops.

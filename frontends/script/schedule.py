@@ -8,8 +8,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from weft.schedule.recording import step_methods
 from weft.schedule.schedule import Schedule as Recorded
+from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TextIO
 
     from weft.frontends.script.show import Script
@@ -44,6 +46,23 @@ class Schedule(Recorded):
         if type(copy) is not ModuleOp:
             return copy
         return ScheduledModule(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
+
+    source: ModuleOp | None = None
+    """The module of upstream dialects that `weft.schedule_of` made this schedule of."""
+    promises: Sequence[str] = ()
+    """The promises of that module."""
+
+    def transform_script(self) -> str:
+        """The steps so far as a script of MLIR's transform dialect, which runs on the functions of linalg that
+        `weft.schedule_of` was given.
+
+        Raises `CompileError` for a schedule of another program, and for steps without a form there, which it lists.
+        """
+        from weft.schedule.transform.convert_sched_to_transform import transform_script  # start-up: 60 ms
+
+        if self.source is None:
+            raise CompileError("a transform script needs linalg to run on: make the schedule by weft.schedule_of")
+        return transform_script(self.source, self.trace, self.promises)
 
     # What reads and prints scripts is imported when a script is wanted.
 

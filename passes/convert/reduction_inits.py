@@ -14,12 +14,12 @@ from weft.analysis.structure import bindings_of, buffers_loaded, buffers_written
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import is_opaque, touches_memory
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_at_start
 
 
-def merge_inits(function: FuncOp) -> None:
+def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
     """Make a block that fills what a reduction then updates the `tir.init` of the reduction.
 
     ```mlir
@@ -28,19 +28,26 @@ def merge_inits(function: FuncOp) -> None:
     // becomes
     tir.for %i in 8 { tir.for %k in 9 { tir.block "C" ... { tir.init { memref.store %zero, %C[%vi] } ... } } }
     ```
-    The fill writes the elements that the reduction updates and no others, nothing touches these in between, and
-    the reduction reads nothing that may overlap them.
+    The fill writes the elements that the reduction updates and no others, nothing touches these in between, and the
+    reduction reads nothing that may overlap them. With `starts`, a block that computes each element, such as a copy or
+    a bias, becomes an init too, unless its inputs are touched in between. The reduction keeps its name then, and the
+    origin of the other is its `tir.init_origin`.
     """
     for block in child_blocks(function):
         if block.parent is None or block.init is not None:
             continue
-        fill = _fill_of(block)
+        fill = _fill_of(block, starts=starts)
         if fill is not None:
+            label = block.block_name
             _merge(fill, block)
+            if starts:
+                block.block_name = label
+                if ORIGIN in fill.attributes:
+                    block.attributes[INIT_ORIGIN] = fill.attributes[ORIGIN]
 
 
-def _fill_of(block: BlockOp) -> BlockOp | None:
-    """The fill in front of a reduction."""
+def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
+    """The fill in front of a reduction, or with `starts` what computes the elements that it updates."""
     if IterKind.REDUCE not in block.kinds or block.guards:
         return None
     if any(extent == 0 for extent, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE):
@@ -54,13 +61,16 @@ def _fill_of(block: BlockOp) -> BlockOp | None:
     if any(load.memref is buffer and [Index.of(i) for i in load.indices] != place for load in loads):
         return None
     nest: Operation = block
+    between: list[Operation] = [block]
     while True:
         before = nest.prev_op
         while before is not None:
             if (fill := _only_block(before)) is not None and buffers_written(fill) == [buffer]:
-                return fill if _is_fill(fill, block, stores[0]) else None
+                disturbed = any(touches(op, read) for read in buffers_loaded(fill) for op in between)
+                return fill if not disturbed and _is_fill(fill, block, stores[0], starts=starts) else None
             if touches(before, buffer):
                 return None
+            between.append(before)
             before = before.prev_op
         parent = nest.parent_op()
         if not isinstance(parent, ForOp):
@@ -92,15 +102,22 @@ def touches(op: Operation, buffer: SSAValue) -> bool:
     return False
 
 
-def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp) -> bool:
-    """Whether a block stores one value to exactly the elements that a reduction updates."""
+def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: bool) -> bool:
+    """Whether a block stores one value, or with `starts` one for each element, to exactly the elements that a reduction
+    updates."""
     ops = list(fill.body.block.ops)
     store = ops[-1] if ops else None
-    if not isinstance(store, memref.StoreOp) or any(touches_memory(op) or op.regions for op in ops[:-1]):
+    if not isinstance(store, memref.StoreOp):
+        return False
+    if any(op.regions or (touches_memory(op) and not (starts and isinstance(op, memref.LoadOp))) for op in ops[:-1]):
         return False
     if fill.guards or any(kind is not IterKind.SPATIAL for kind in fill.kinds):
         return False
-    if any(value in fill.iter_vars for op in ops[:-1] for value in op.operands) or store.value in fill.iter_vars:
+    if starts and store.memref in buffers_loaded(fill):
+        return False
+    if not starts and (
+        any(value in fill.iter_vars for op in ops[:-1] for value in op.operands) or store.value in fill.iter_vars
+    ):
         return False
     mapping = _matched(fill, store, block, update)
     if mapping is None:

@@ -6,11 +6,11 @@ loops hold no code that they would simplify.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import PassFailedException
 
 from weft.dialects.attribute_values import value_of
@@ -54,18 +54,10 @@ def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
 
 @handles("apply_patterns")
 def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
+    """Patterns that clean up, as weft's lowering does in any case."""
     for pattern in op.regions[0].block.ops:
         if op_name(pattern) not in _PATTERNS:
             raise CompileError.at(pattern, f"{op_name(pattern)} is not supported")
-    interpreter.later.append(_canonicalize(has_flag(op, "apply_cse")))
-
-
-def _canonicalize(cse: bool):
-    def run(module: ModuleOp) -> None:
-        for one in parse_passes("canonicalize,cse" if cse else "canonicalize", installed_universe().all_passes):
-            one.apply(Context(), module)
-
-    return run
 
 
 @handles(*_KEEPING)
@@ -84,7 +76,7 @@ def keep_and_return(interpreter: Interpreter, op: Operation) -> list[Sequence[As
 def apply_registered_pass(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
     targets = interpreter.ops(op)
     options = op.properties.get("options")
-    given = options.data if isinstance(options, DictionaryAttr) else {}
+    given: Mapping[str, Attribute] = options.data if isinstance(options, DictionaryAttr) else {}
     text = text_of(op, "pass_name") or ""
     if given:
         texts = [f"{name}={_option_text(value_of(value))}" for name, value in given.items()]

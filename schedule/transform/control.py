@@ -8,7 +8,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.transform import NamedSequenceOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from weft.dialects.attribute_values import value_of
 from weft.dialects.effects import op_name
@@ -21,6 +21,7 @@ from weft.schedule.transform.interpreter import (
     handles,
     has_flag,
     integer_of,
+    mode_of,
     text_of,
 )
 from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, StructuredOp
@@ -202,7 +203,7 @@ def emit_remark_at(interpreter: Interpreter, op: Operation) -> None:
 @handles("sequence")
 def sequence(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
     given = [interpreter.associated(operand, op) for operand in op.operands] or [[interpreter.payload.root()]]
-    return interpreter.run_block(op.regions[0].block, given, integer_of(op, "failure_propagation_mode"))
+    return interpreter.run_block(op.regions[0].block, given, mode_of(op))
 
 
 @handles("include")
@@ -219,7 +220,7 @@ def include(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated
         raise CompileError.at(op, f"{op_name(op)}: '@{name}' includes itself")
     interpreter.including.append(name)
     try:
-        return interpreter.run_block(block, given, integer_of(op, "failure_propagation_mode"))
+        return interpreter.run_block(block, given, mode_of(op))
     finally:
         interpreter.including.pop()
 
@@ -286,7 +287,7 @@ def tune_alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[
         text = interpreter.choices[name]
         number = int(text) if text.isdecimal() else -1
     elif op.operands:
-        number = interpreter.number(interpreter.size(op, cast("SSAValue", op.operands[0])))
+        number = interpreter.number(interpreter.size(op, op.operands[0]))
     elif "selected_region_attr" in op.properties:
         number = integer_of(op, "selected_region_attr")
     else:

@@ -40,7 +40,7 @@ class ConvertTransformToSchedPass(ModulePass):
     entry_point: str = "__transform_main"
     """The named sequence to run."""
     promises: tuple[str, ...] = ("reassoc",)
-    """What the payload promises: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
     choices: tuple[str, ...] = ()
     """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
     seed: int = 0

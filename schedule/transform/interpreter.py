@@ -1,7 +1,7 @@
 """The interpreter of transform scripts: handles, failures, and the operations that have no effect on loops.
 
 A failure is silenceable (`Silenceable`), which sequences may suppress and alternatives may try around, or definite (any
-other `CompileError`), which ends the script. What a failed operation did is undone.
+other `CompileError`), which ends the script. The effects of a failed operation are undone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.dialects.transform import NamedSequenceOp
+from xdsl.dialects.transform import FailurePropagationModeAttr, NamedSequenceOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.dialects.effects import op_name
@@ -47,16 +47,16 @@ class Param:
 
 Associated: TypeAlias = "PayloadOp | Param"
 Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Associated]] | None]"
-"""Runs one operation; returns what each of its results stands for."""
+"""Runs one operation; returns the payload ops or parameters of each of its results."""
 
 
 class Silenceable(CompileError):
-    """A failure after which a script may go on: the program is as it was before the operation."""
+    """A failure that scripts may suppress: the program is as it was before the operation."""
 
 
 @dataclass
 class _Invalidation:
-    """The operation that consumed what a handle stands for, and the number of its operand."""
+    """The operation that consumed the payload ops of a handle, and the number of its operand."""
 
     op: Operation
     operand: int
@@ -74,7 +74,7 @@ class Interpreter:
     later: list[Callable[[ModuleOp], None]] = field(default_factory=list[Callable[[ModuleOp], None]])
     """Passes to run on the payload that results."""
     is_bufferized: bool = False
-    """Whether the script asked for functions over buffers."""
+    """Whether the script bufferizes function boundaries."""
     including: list[str] = field(default_factory=list[str])
     """The sequences that are being included."""
     _values: dict[SSAValue, Sequence[Associated]] = field(default_factory=dict[SSAValue, "Sequence[Associated]"])
@@ -82,7 +82,7 @@ class Interpreter:
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo what is done to the program and to handles inside if it raises."""
+        """Undo the changes to the program and to handles inside if it raises."""
         invalid = dict(self._invalid)
         try:
             with self.payload.undone_on_error():
@@ -97,7 +97,7 @@ class Interpreter:
         """Run the named sequence `entry_point`, or else the sequences at the top of the module, on the payload."""
         names = [op for op in self.module.body.block.ops if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
-        tops = [op for op in self.module.body.block.ops if isinstance(op, SequenceOp)]
+        tops = [op for op in self.module.body.block.ops if op_name(op) == SequenceOp.name]
         root: list[list[Associated]] = [[self.payload.root()]]
         if found is not None:
             if len(found.body.block.args) != 1:
@@ -110,17 +110,17 @@ class Interpreter:
             known = {op.sym_name.data for op in names}
             raise CompileError(f"no transform.named_sequence @{entry_point}{did_you_mean(entry_point, known)}")
         for top in tops:
-            self.run_block(top.regions[0].block, root, top.failure_propagation_mode.value.data)
+            self.run_block(top.regions[0].block, root, mode_of(top))
 
     def run_block(
         self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
     ) -> list[Sequence[Associated]]:
-        """Run a sequence; returns what it yields. Silenceable failures end it, or are suppressed."""
+        """Run a sequence; returns the values that it yields. Silenceable failures end it, or are suppressed."""
         for argument, given in zip(block.args, arguments, strict=True):
             self._invalid.pop(argument, None)
             self._values[argument] = given
         for op in block.ops:
-            if isinstance(op, YieldOp):
+            if op_name(op) == YieldOp.name:
                 return [self.associated(operand, op) for operand in op.operands]
             try:
                 self._run_op(op)
@@ -156,7 +156,7 @@ class Interpreter:
     # Handles
 
     def associated(self, value: SSAValue, user: Operation) -> Sequence[Associated]:
-        """What a handle or parameter stands for. Raises `CompileError` if an operation consumed it."""
+        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` for a consumed one."""
         if value in self._invalid:
             by = self._invalid[value]
             note = (
@@ -263,6 +263,14 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
     return [int(one) for one in cast("DenseArrayBase[Any]", attribute).get_values()]
 
 
+def mode_of(op: Operation) -> int:
+    """The failure propagation mode of an operation, which xDSL's own classes write as a word."""
+    attribute = op.properties.get("failure_propagation_mode")
+    if isinstance(attribute, FailurePropagationModeAttr):
+        return MODES.index(attribute.data.value)
+    return integer_of(op, "failure_propagation_mode")
+
+
 def text_of(op: Operation, name: str) -> str | None:
     """The text of an attribute of an operation; None if it has none."""
     attribute = op.properties.get(name, op.attributes.get(name))
@@ -272,7 +280,7 @@ def text_of(op: Operation, name: str) -> str | None:
 
 
 HANDLERS: Final[dict[str, Handler]] = {}
-"""What runs each operation, by its name. The modules of the families of operations fill it."""
+"""The handler of each operation, by its name. The modules of the families of operations fill it."""
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
@@ -288,8 +296,8 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 def each(
     interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
 ) -> list[list[Associated]]:
-    """Consume the first operand, run for each payload op of it, and join what each result stands for. If it fails for
-    one of them, the program is as it was before all of them."""
+    """Consume the first operand, run for each payload op of it, and join the payload ops of each result. If it fails
+    for one of them, the program is as it was before all of them."""
     targets = interpreter.ops(op)
     interpreter.consume(op)
     results: list[list[Associated]] = [[] for _ in op.results]

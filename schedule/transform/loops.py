@@ -54,7 +54,7 @@ def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.peel")
 def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """The first or the last, partial, iteration as a loop of its own."""
+    """Separate the first iteration of a loop, or the last, partial one, into another loop."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         loop, payload = _serial(target), interpreter.payload
@@ -77,7 +77,7 @@ def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _is_partial(loop: ForOp) -> bool:
-    """Whether conditions of blocks leave out iterations of a loop."""
+    """Whether guards of blocks depend on a loop."""
     variable = [loop.induction_variable]
     blocks = [op for op in operations_in(loop) if isinstance(op, BlockOp)]
     return any(left.depends_on(variable) or right.depends_on(variable) for b in blocks for left, right in guards_of(b))
@@ -93,7 +93,7 @@ def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         known = {payload.loop(one.loops[0]): one for one in payload.known if isinstance(one, LoopOp)}
         chain: list[LoopHandle] = list(target.loops)
         merged: list[PayloadOp] = [target]
-        while (inner := known.get(_only(payload.loop(chain[-1])))) is not None:
+        while (only := _only(payload.loop(chain[-1]))) is not None and (inner := known.get(only)) is not None:
             chain += inner.loops
             merged.append(inner)
         if len(chain) < 2:
@@ -105,8 +105,8 @@ def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return each(interpreter, op, run)
 
 
-def _only(loop: ForOp) -> Operation | None:
-    """The loop that a loop contains, and nothing else."""
+def _only(loop: ForOp) -> ForOp | None:
+    """The loop that is the whole body of a loop."""
     inner = loop.body.block.first_op
     return inner if isinstance(inner, ForOp) and inner.next_op is None else None
 

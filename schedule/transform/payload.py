@@ -1,7 +1,7 @@
-"""The payload of a transform script: what handles stand for, and the schedule that changes it.
+"""The payload of a transform script: the ops of handles, and the schedule that changes them.
 
-A structured op is a block with loops of its own, one for each dimension of its iteration space. Loops that a script
-makes, or that the program had, are loop ops. Other ops of the program are known by what they were before.
+A structured op is a block and the loops over the dimensions of its iteration space. Loops that a script makes, and
+loops of the program, are loop ops. Other ops of the program are those that it had before conversion.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from weft.dialects.traversal import ancestors, copy_of, operations_in
 from weft.dialects.upstream.linalg_forms import is_structured
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
+from weft.passes.convert.reduction_inits import merge_inits
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
@@ -53,7 +54,7 @@ class Origin:
 
 @dataclass(eq=False)
 class PayloadOp:
-    """What a handle stands for."""
+    """An op that handles may stand for."""
 
     name: str
     location: SourceLocation | None
@@ -146,11 +147,13 @@ class Payload:
         others = [PayloadOp(o.name, o.location, origin=o) for o in self.origins.values() if not o.is_structured]
         if any(map(is_structured, operations_in(module))):
             ConvertLinalgToTirPass(promises=self._promises).apply(Context(), module)
+            for function in functions(module):
+                merge_inits(function, starts=True)
         elif any(isinstance(op, scf.ForOp | scf.ParallelOp | affine.ForOp) for op in operations_in(module)):
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = _UndoableSchedule(module, self._seed)
         self.known: list[PayloadOp] = others
-        """The ops that handles may stand for, in any order, besides functions."""
+        """The ops that handles may stand for, except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
 
@@ -243,7 +246,7 @@ class Payload:
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo what is done to the program inside if it raises."""
+        """Undo the changes to the program inside if it raises."""
         known = list(self.known)
         try:
             with self.schedule.undone_on_error():
@@ -328,7 +331,10 @@ class Payload:
 
     def _drop_dead(self) -> None:
         """Forget ops of which steps took blocks or loops apart."""
-        self.known = [op for op in self.known if all(map(self.schedule.is_live, self._handles_of(op)))]
+        self.known = [op for op in self.known if self._is_live(op)]
+
+    def _is_live(self, op: PayloadOp) -> bool:
+        return all(map(self.schedule.is_live, self._handles_of(op)))
 
     def _handles_of(self, op: PayloadOp) -> list[BlockHandle | LoopHandle]:
         if isinstance(op, StructuredOp):
@@ -365,8 +371,8 @@ class Payload:
         return [*found, self._functions[place.sym_name.data], self._module]
 
     def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
-        """Whether `inner` is `outer`, or inside of it."""
-        return inner is outer or outer in self.around(inner)
+        """Whether `inner` is `outer`, or inside of it; not if steps took one of them apart."""
+        return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
     def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:
         """The op that gave an operand in the program."""

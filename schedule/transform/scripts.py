@@ -17,17 +17,19 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-# The families of operations register their handlers.
-from weft.schedule.transform import cleanups, control, loops, structured  # noqa: F401  # isort: skip
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.bufferization import ToBufferOp, ToTensorOp
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
+from weft.schedule.transform import cleanups, control, loops, structured
 from weft.schedule.transform.interpreter import Interpreter
 from weft.schedule.transform.payload import Payload
 from weft.support.errors import CompileError, remark
+
+FAMILIES = (control, structured, loops, cleanups)
+"""The modules that register the handlers of operations."""
 
 
 def run_scripts(

@@ -11,6 +11,8 @@ from weft.analysis.structure import consumers_of, producers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
+from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.transform import FuseOp, TileUsingForallOp
 from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
     Associated,
@@ -31,7 +33,7 @@ _LANES: Final = 64
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op as a block with loops of its own; a fill that starts a reduction becomes one."""
+    """A payload op as a block with loops; a fill that starts a reduction becomes one."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -131,11 +133,11 @@ def tile_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associa
 
 @handles("structured.tile_using_forall")
 def tile_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    operands = [list(cast("Sequence", getattr(op, name))) for name in ("num_threads", "tile_sizes")]
-    if op.packed_num_threads is not None or op.packed_tile_sizes is not None:
+    forall = cast("TileUsingForallOp", op)
+    if forall.packed_num_threads is not None or forall.packed_tile_sizes is not None:
         raise CompileError.at(op, f"{op_name(op)}: packed sizes are not supported")
-    threads = interpreter.sizes(op, "static_num_threads", operands[0])
-    sizes = interpreter.sizes(op, "static_tile_sizes", operands[1])
+    threads = interpreter.sizes(op, "static_num_threads", forall.num_threads)
+    sizes = interpreter.sizes(op, "static_tile_sizes", forall.tile_sizes)
     if threads and any(map(interpreter.number, sizes)):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
 
@@ -166,7 +168,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
 def fuse_producers(
     interpreter: Interpreter, op: Operation, producers: Sequence[PayloadOp], containing: LoopOp
 ) -> list[Associated]:
-    """Move producers into a loop, each after what uses it there."""
+    """Move producers into a loop, the consumers among them first."""
     pending, fused = list(producers), list[Associated]()
     while pending:
         failures: list[Silenceable] = []
@@ -217,9 +219,10 @@ def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None
 
 @handles("structured.fuse")
 def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    sizes = interpreter.sizes(op, "static_tile_sizes", op.tile_sizes)
+    sizes = interpreter.sizes(op, "static_tile_sizes", cast("FuseOp", op).tile_sizes)
     interchange = [
-        interpreter.number(one) for one in interpreter.sizes(op, "static_tile_interchange", op.tile_interchange)
+        interpreter.number(one)
+        for one in interpreter.sizes(op, "static_tile_interchange", cast("FuseOp", op).tile_interchange)
     ]
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -239,7 +242,7 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: StructuredOp, loop: LoopOp) -> None:
-    """Move producers of what is in a loop into it, those that may."""
+    """Move the producers of the blocks in a loop into it, unless that is refused."""
     payload = interpreter.payload
     pending = [payload.block(tiled)]
     while pending:
@@ -337,7 +340,7 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         structured = as_structured(interpreter, op, target)
         interpreter.payload.remove(structured)
-        cast("BlockOp", interpreter.payload.block(structured)).attributes.pop(ORIGIN, None)
+        interpreter.payload.block(structured).attributes.pop(ORIGIN, None)
         made = [
             interpreter.payload.add_loop("scf.for", [loop], target) for loop in structured.loops if loop is not None
         ]
@@ -385,6 +388,57 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return each(interpreter, op, run)
 
 
+@handles("structured.pad")
+def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """Dimensions up to multiples, with copies of the operands around it."""
+    dimensions = integers_of(op, "padding_dimensions") or []
+    multiples = interpreter.sizes(op, "static_pad_to_multiple_of", op.operands[1:])
+    if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
+        raise CompileError.at(op, f"{op_name(op)}: transpose_paddings is not supported")
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        payload, structured = interpreter.payload, as_structured(interpreter, op, target)
+        if any(not 0 <= dimension < len(structured.loops) for dimension in dimensions):
+            raise interpreter.failure(op, f"padding dimensions {dimensions} of {len(structured.loops)}", target)
+        padding = [1] * len(structured.loops)
+        for at, dimension in enumerate(dimensions):
+            padding[dimension] = interpreter.number(multiples[at]) if at < len(multiples) else 1
+        function = payload.place(payload.around(target)[-2])
+        before = {block for block in operations_in(function) if isinstance(block, BlockOp)}
+        payload.schedule.pad_einsum(structured.block, padding)
+        padded = replace(interpreter, structured)
+        reduction = payload.block(padded)
+        pads: list[PayloadOp] = []
+        copies: list[PayloadOp] = []
+        is_after = False
+        for block in [one for one in operations_in(function) if isinstance(one, BlockOp)]:
+            is_after = is_after or block is reduction
+            if block not in before:
+                name = "linalg.copy" if is_after else "tensor.pad"
+                made = payload.add_structured(payload.schedule.handle_of(block), None, name, target)
+                (copies if is_after else pads).append(made)
+        return [[padded], pads, copies]
+
+    return each(interpreter, op, run)
+
+
+@handles("structured.convert_conv2d_to_img2col")
+def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """A copy of the input that is indexed by the dimensions of the convolution, and the product of it."""
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        payload, structured = interpreter.payload, as_structured(interpreter, op, target)
+        if "conv_2d" not in structured.name:
+            raise interpreter.failure(op, "it is no convolution over two dimensions", target)
+        copy = payload.schedule.reindex(structured.block, ("read", 0))
+        return [
+            [payload.add_structured(copy, None, "linalg.generic", target)],
+            [renewed(interpreter, structured, structured.loops, "linalg.generic")],
+        ]
+
+    return each(interpreter, op, run)
+
+
 # Reductions
 
 
@@ -405,6 +459,30 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
         outer = interpreter.payload.add_loop("scf.for", loops, target)
         fills = [*start, *_start_of(interpreter, partial)][-1:]
         return _as_many(op, [fills, [partial], [combining], [outer]])
+
+    return each(interpreter, op, run)
+
+
+@handles("structured.tile_reduction_using_forall")
+def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """Partial results of parts of the reduction that run at once, which a further op combines."""
+    counts = interpreter.sizes(op, "num_threads", ())
+    if has_flag(op, "tile_sizes"):
+        raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        payload = interpreter.payload
+        structured = as_structured(interpreter, op, target)
+        reduced = [at for at, count in enumerate(counts) if interpreter.number(count)]
+        kinds = kinds_of(interpreter, structured)
+        if len(reduced) != 1 or reduced[0] >= len(kinds) or kinds[reduced[0]] is not IterKind.REDUCE:
+            raise interpreter.failure(op, "one dimension is tiled, a reduction", target)
+        tiled, (part,) = tile(interpreter, op, structured, counts, counted=True)
+        partial, combining = _factor(interpreter, tiled, part, -1)
+        payload.schedule.parallel(part)
+        loop = payload.add_loop("scf.forall", [part], target)
+        partial = replace(interpreter, partial)
+        return _as_many(op, [_start_of(interpreter, partial), [partial], [combining], [loop]])
 
     return each(interpreter, op, run)
 

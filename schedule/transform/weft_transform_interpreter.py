@@ -18,7 +18,7 @@ class WeftTransformInterpreterPass(ModulePass):
     `transform.sequence` ops at its top.
 
     Structured ops and loops of the payload become block loops, operations of the script become schedule primitives, and
-    what results is written with `scf`, `memref`, `vector`, `arith`, `math` and `func` (`docs/transform.md`). A step
+    the result is written with `scf`, `memref`, `vector`, `arith`, `math` and `func` (`docs/transform.md`). A step
     that would change results is refused: a silenceable failure, with the counterexample.
 
     Requires: functions of `linalg` on tensors or memrefs, or of loops over buffers, and a script.
@@ -32,7 +32,7 @@ class WeftTransformInterpreterPass(ModulePass):
     entry_point: str = "__transform_main"
     """The named sequence to run."""
     promises: tuple[str, ...] = ("reassoc",)
-    """What the payload promises: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
     choices: tuple[str, ...] = ()
     """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
     seed: int = 0

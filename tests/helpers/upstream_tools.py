@@ -79,7 +79,7 @@ class UpstreamLibrary:
             "--convert-arith-to-llvm",
             "--convert-index-to-llvm",
         ),
-        *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"),
+        *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--convert-ub-to-llvm", "--reconcile-unrealized-casts"),
     )
 
     @classmethod

@@ -1,0 +1,25 @@
+// Clean-ups between the steps.
+module attributes {transform.with_named_sequence} {
+  func.func @fc_relu(%A: tensor<16x32xf32>, %B: tensor<32x24xf32>, %bias: tensor<16x24xf32>, %out: tensor<16x24xf32>) -> tensor<16x24xf32> {
+    %e = tensor.empty() : tensor<16x24xf32>
+    %z = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%z : f32) outs(%e : tensor<16x24xf32>) -> tensor<16x24xf32>
+    %C = linalg.matmul ins(%A, %B : tensor<16x32xf32>, tensor<32x24xf32>) outs(%f : tensor<16x24xf32>) -> tensor<16x24xf32>
+    %D = linalg.elementwise kind=#linalg.elementwise_kind<add> ins(%C, %bias : tensor<16x24xf32>, tensor<16x24xf32>) outs(%out : tensor<16x24xf32>) -> tensor<16x24xf32>
+    %r = linalg.elementwise kind=#linalg.elementwise_kind<max_signed> ins(%D, %f : tensor<16x24xf32>, tensor<16x24xf32>) outs(%out : tensor<16x24xf32>) -> tensor<16x24xf32>
+    return %r : tensor<16x24xf32>
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %fn = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %t, %l:2 = transform.structured.tile_using_for %mm tile_sizes [4, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.apply_patterns to %fn {
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.linalg.tiling_canonicalization
+    } : !transform.any_op
+    transform.apply_cse to %fn : !transform.any_op
+    transform.apply_licm to %l#1 : !transform.any_op
+    %again = transform.apply_registered_pass "cse" to %fn : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}

@@ -1,0 +1,17 @@
+// A matmul as a generic operation with its dimensions in another order.
+module attributes {transform.with_named_sequence} {
+  func.func @matmul(%A: tensor<16x32xf32>, %B: tensor<32x24xf32>) -> tensor<16x24xf32> {
+    %e = tensor.empty() : tensor<16x24xf32>
+    %z = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%z : f32) outs(%e : tensor<16x24xf32>) -> tensor<16x24xf32>
+    %C = linalg.matmul ins(%A, %B : tensor<16x32xf32>, tensor<32x24xf32>) outs(%f : tensor<16x24xf32>) -> tensor<16x24xf32>
+    return %C : tensor<16x24xf32>
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %g = transform.structured.generalize %mm : (!transform.any_op) -> !transform.any_op
+    %i = transform.structured.interchange %g iterator_interchange = [2, 0, 1] : (!transform.any_op) -> !transform.any_op
+    %t, %l:3 = transform.structured.tile_using_for %i tile_sizes [8, 4, 12] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

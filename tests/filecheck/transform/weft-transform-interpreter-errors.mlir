@@ -1,0 +1,533 @@
+// RUN: weft-opt %s -p weft-transform-interpreter --split-input-file --verify-diagnostics
+
+// A handle that was consumed.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-note@+1 {{invalidated by this transform.structured.tile_using_for, which consumes its operand #0}}
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-error@+1 {{transform.structured.generalize uses a handle invalidated by a previously executed transform op: %mm}}
+  %g = transform.structured.generalize %mm : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A handle to an op inside of what was consumed.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-note@+1 {{invalidated by this transform.loop.unroll}}
+  transform.loop.unroll %l {factor = 2} : !transform.any_op
+  // expected-error@+1 {{transform.structured.vectorize uses a handle invalidated}}
+  transform.structured.vectorize %t : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// Two handles to the same op.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %again = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-note@+1 {{invalidated by this}}
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-error@+1 {{transform.annotate uses a handle invalidated by a previously executed transform op: %again}}
+  transform.annotate %again "x" : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// Too many sizes.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.tile_using_for on linalg.matmul: too many tiles provided, expected at most 3 found 4}}
+  %t, %l:4 = transform.structured.tile_using_for %mm tile_sizes [2, 2, 2, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// An interchange that is no permutation.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{the interchange [1, 1] is no permutation of dimensions}}
+  %t, %l:2 = transform.structured.tile_using_for %mm tile_sizes [2, 2] interchange = [1, 1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A negative size.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{the size -2 of dimension 0 is negative}}
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [-2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A reduction in tiles that run at once: MLIR takes it, though tiles add to the same elements.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.tile_using_forall on linalg.matmul: parallel(%k0): requirement 2, the iterations are independent}}
+  %t, %l = transform.structured.tile_using_forall %mm tile_sizes [0, 0, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A producer that nothing in the loop uses.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  // expected-note@+1 {{payload op}}
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %add = transform.structured.match ops{["linalg.add"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-error@+1 {{could not find next producer to fuse into container: nothing there uses its result}}
+  %x, %y = transform.structured.fuse_into_containing_op %add into %l : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A containing op that is no loop.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %add = transform.structured.match ops{["linalg.add"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.fuse_into_containing_op requires exactly one containing_op handle to a loop (got 1)}}
+  %x, %y = transform.structured.fuse_into_containing_op %mm into %add : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// More payload ops than results.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %all = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.split_handle: the handle has 2 payload ops, 3 are expected}}
+  %a, %b, %c = transform.split_handle %all : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// No parent of the name.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.get_parent_op on linalg.matmul: could not find a parent op that matches all requirements}}
+  %p = transform.get_parent_op %mm {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// An operand that a parameter of the function gives.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.get_producer_of_operand on linalg.matmul: could not find a producer for operand number: 0}}
+  %p = transform.get_producer_of_operand %mm[0] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// An operand that is not there.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{it has 3 operands, there is no operand 7}}
+  %p = transform.get_producer_of_operand %mm[7] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A result that is not there.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{it has 1 results, there is no result 1}}
+  %p = transform.get_consumers_of_result %mm[1] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A handle of another type.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{incompatible payload operation name: linalg.matmul is not scf.for}}
+  %p = transform.cast %mm : !transform.any_op to !transform.op<"scf.for">
+  transform.yield
+}
+
+// -----
+
+// A name of no sequence.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @tile(%a: !transform.any_op) {
+  transform.yield
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.include: unknown sequence '@tyle', did you mean 'tile'?}}
+  transform.include @tyle failures(propagate) (%mm) : (!transform.any_op) -> ()
+  transform.yield
+}
+
+// -----
+
+// A sequence that includes itself.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @tile(%a: !transform.any_op) {
+  // expected-error@+1 {{transform.include: '@tile' includes itself}}
+  transform.include @tile failures(propagate) (%a) : (!transform.any_op) -> ()
+  transform.yield
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  transform.include @tile failures(propagate) (%root) : (!transform.any_op) -> ()
+  transform.yield
+}
+
+// -----
+
+// All alternatives fail.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %fn = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.alternatives: all alternatives failed: 0: transform.get_parent_op on func.func: could not find}}
+  transform.alternatives %fn : !transform.any_op {
+  ^bb0(%a: !transform.any_op):
+    %p = transform.get_parent_op %a {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
+  }
+  transform.yield
+}
+
+// -----
+
+// An op of MLIR that is not supported.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.loop.outline is not supported}}
+  %f, %c = transform.loop.outline %mm {func_name = "g"} : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// Handles of targets whose numbers differ.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %all = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.foreach: prior targets' payload size (1, 2) differ}}
+  transform.foreach %mm, %all : !transform.any_op, !transform.any_op {
+  ^bb0(%a: !transform.any_op, %b: !transform.any_op):
+  }
+  transform.yield
+}
+
+// -----
+
+// A permutation of too few dimensions.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %g = transform.structured.generalize %mm : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.interchange: [1, 0] is no permutation of the 3 dimensions}}
+  %p = transform.structured.interchange %g iterator_interchange = [1, 0] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A dimension that is not there.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.split on linalg.matmul: dimension 3 does not exist in target op}}
+  %p = transform.structured.split %mm after 2 {dimension = 3 : i64} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A vector that is shorter than the dimension.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{the vector size 4 of dimension 0 is less than its extent 8}}
+  transform.structured.vectorize %mm vector_sizes [4, 8, 8] : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A factor that does not divide the reduction.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{the factor 3 does not divide the extent 8 of the reduction}}
+  %a, %b, %c, %d = transform.structured.split_reduction %mm {split_factor = 3 : i64} : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A tile of a parallel dimension as a partial reduction.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.tile_reduction_using_for on linalg.matmul: one dimension is tiled, a reduction}}
+  %a, %b, %c, %d = transform.structured.tile_reduction_using_for %mm by tile_sizes = [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// An op that is no convolution.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{it is no convolution over two dimensions}}
+  %a, %b = transform.structured.convert_conv2d_to_img2col %mm : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// An op without a decomposition.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{it has no decomposition into operations of fewer dimensions}}
+  %a = transform.structured.decompose %mm : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A loop that has no partial iteration.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.op<"scf.for">)
+  // expected-error@+1 {{failed to peel: the step divides the range}}
+  %a, %b = transform.loop.peel %l {fail_if_already_divisible = true} : (!transform.op<"scf.for">) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A knob without the value.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  // expected-error@+1 {{knob 'k' has options that are no integers, and none is selected}}
+  %p = transform.tune.knob<"k"> options = ["a", "b"] -> !transform.any_param
+  transform.yield
+}
+
+// -----
+
+// Alternatives of a search of which none is selected.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  // expected-error@+1 {{no region of 'a' is selected: give selected_region, or the option choices=a=N}}
+  transform.tune.alternatives<"a"> {
+  }, {
+  }
+  transform.yield
+}
+
+// -----
+
+// A pass that is not there.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %fn = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.apply_registered_pass: unknown pass 'no-such-pass'}}
+  %p = transform.apply_registered_pass "no-such-pass" to %fn : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// Loops of which the second reads in an iteration what the first writes in a later one.
+func.func @f(%A: memref<8x8xf32>, %C: memref<8x8xf32>) {
+  %D = memref.alloc() : memref<8x8xf32>
+  linalg.add ins(%A, %A : memref<8x8xf32>, memref<8x8xf32>) outs(%D : memref<8x8xf32>)
+  linalg.transpose ins(%D : memref<8x8xf32>) outs(%C : memref<8x8xf32>) permutation = [1, 0]
+  return
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %add = transform.structured.match ops{["linalg.add"]} in %root : (!transform.any_op) -> !transform.any_op
+  %tr = transform.structured.match ops{["linalg.transpose"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %add tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %u, %k = transform.structured.tile_using_for %tr tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-error@+1 {{requirement 4, dependences stay forward}}
+  %f = transform.loop.fuse_sibling %l into %k : (!transform.any_op, !transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A module without a script.
+// expected-error@unknown {{no transform.named_sequence @__transform_main}}
+func.func @f() {
+  return
+}
