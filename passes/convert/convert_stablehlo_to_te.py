@@ -30,6 +30,7 @@ from weft.passes.convert.stablehlo_library import (
     on_tensors,
     recast,
 )
+from weft.passes.convert.stablehlo_scatter import scatter, select_and_scatter
 from weft.passes.convert.stablehlo_tensors import (
     COMBINING_RULES,
     RULES,
@@ -37,7 +38,6 @@ from weft.passes.convert.stablehlo_tensors import (
     label,
     result_dtype,
     result_shape,
-    select_and_scatter,
 )
 from weft.passes.convert.stablehlo_values import (
     Composed,
@@ -340,6 +340,8 @@ class StablehloConversion:
             found = TENSOR_FORMULAS[op.name](on_tensors, op, *tensors)
         elif isinstance(op, MapOp):
             found = map_elements(op, values, partial(self._elements, op.body.block))
+        elif isinstance(op, stablehlo.ScatterOp):
+            found = scatter(op, values, partial(self._elements, op.body.block))
         elif isinstance(op, CombiningOp) and op.name in COMBINING_RULES:
             found = COMBINING_RULES[op.name](op, values, partial(self._elements, op.body.block))
         elif isinstance(op, stablehlo.SelectAndScatterOp):
