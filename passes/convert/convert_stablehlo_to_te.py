@@ -23,6 +23,7 @@ from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
 from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp
+from weft.passes.convert.stablehlo_complex import complex_results, complex_type, is_complex
 from weft.passes.convert.stablehlo_library import (
     LIBRARY_RULES,
     broadcast_together,
@@ -42,6 +43,7 @@ from weft.passes.convert.stablehlo_tensors import (
 from weft.passes.convert.stablehlo_values import (
     Composed,
     Fact,
+    Parts,
     Sizes,
     Splat,
     Value,
@@ -49,6 +51,7 @@ from weft.passes.convert.stablehlo_values import (
     dense_value,
     element_of,
     integer_of,
+    parts_of,
     sizes_of,
     tensor_of,
 )
@@ -74,6 +77,7 @@ from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
 from weft.texpr.stablehlo import ELEMENTWISE, compared, converted, elementwise, on_elements, reduced_precision
+from weft.texpr.stablehlo_complex import PARTS
 from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
@@ -274,17 +278,18 @@ class StablehloConversion:
         inputs: list[Tensor] = []
         for position, argument in enumerate(function.args):
             type_ = cast("TensorType[Attribute]", argument.type)
-            dtype = element_name(type_.element_type)
+            kind = complex_type(type_)
+            dtype = element_name(type_.element_type) if kind is None else PARTS[kind]
             if dtype is None:
                 raise CompileError.at(
                     function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
                 )
             name = new_name(value_name(_name_of(argument) or f"arg{position}"), taken)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
-            tensor = placeholder(tuple(shape), dtype, name)
+            tensor = placeholder((*shape, 2) if kind is not None else tuple(shape), dtype, name)
             tensor.op.place = location_of(function)
             inputs.append(tensor)
-            self._values[argument] = tensor
+            self._values[argument] = tensor if kind is None else parts_of(tensor, kind)
         return inputs
 
     # Ops
@@ -321,10 +326,21 @@ class StablehloConversion:
         values = [self._values[operand] for operand in op.operands]
         for left, right in _agreeing(op, values):
             self._agree(values, left, right)
-        found: object
         if isinstance(op, BroadcastingOp):
             dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
             values = broadcast_together(values, dims)
+        if isinstance(op, stablehlo.ConstantOp | stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
+            results = self._real_results(op, values)
+        else:
+            results = complex_results(op, _elementwise_name(op), values, partial(self._real_results, op))
+        for position, value in enumerate(results):
+            _check(op, position, value)
+        return results
+
+    def _real_results(self, op: Operation, values: Sequence[Value]) -> list[Value]:
+        """The results of an op on real operands, or on the parts of complex ones."""
+        values = list(values)
+        found: object
         if isinstance(op, stablehlo.ConstantOp):
             found = dense_value(op.value, op.output.name_hint or "constant")
         elif op.name == "stablehlo.bitcast_convert" and len(values[0].shape) != len(result_shape(op)):
@@ -358,10 +374,7 @@ class StablehloConversion:
             raise CompileError(_REFUSED[op.name])
         else:
             raise CompileError("there is no tensor expression for it")
-        results = list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
-        for position, value in enumerate(results):
-            _check(op, position, value)
-        return results
+        return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
 
     def _call(self, op: Operation, name: str) -> None:
         """The callee becomes part of the function."""
@@ -546,6 +559,7 @@ class StablehloConversion:
         self.at = op
         for position, choices in enumerate(zip(*results, strict=True)):
             shape = choices[0].shape
+            name = f"{label(op)}{position}" if len(op.results) > 1 else label(op)
 
             def element(*indices: Expr, choices: Sequence[Value] = choices) -> Expr:
                 chosen = element_of(choices[-1], indices)
@@ -554,7 +568,12 @@ class StablehloConversion:
                     chosen = if_then_else(here, element_of(choices[number], indices), chosen)
                 return chosen
 
-            found.append(compute(shape, element, f"{label(op)}{position}" if len(op.results) > 1 else label(op)))
+            if isinstance(choices[0], Parts):
+                sides = zip(*(cast("Parts", choice).both for choice in choices), strict=True)
+                real, imaginary = (compute(shape, partial(element, choices=side), name) for side in sides)
+                found.append(Parts(real, imaginary, choices[0].dtype))
+            else:
+                found.append(compute(shape, element, name))
         return found
 
     def _custom_call(self, op: stablehlo.CustomCallOp, values: Sequence[Value]) -> list[Value]:
@@ -609,7 +628,7 @@ def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
     return elementwise(on_elements, name, *operands)
 
 
-def _elementwise_name(op: Elementwise) -> str:
+def _elementwise_name(op: Operation) -> str:
     """The name of the elementwise op that an op applies."""
     match op:
         case stablehlo.CompositeOp():
@@ -640,7 +659,8 @@ def _name_of(argument: BlockArgument) -> str | None:
 
 def _check(op: Operation, position: int, value: Value) -> None:
     """The value of a result has its declared type."""
-    declared, dtype = result_shape(op, position), result_dtype(op, position)
+    declared = result_shape(op, position)
+    dtype = complex_type(op.results[position].type) or result_dtype(op, position)
     found = [integer_of(extent) for extent in value.shape]
     fits = len(found) == len(declared) and all(
         e == DYNAMIC_INDEX or n is None or n == e for n, e in zip(found, declared, strict=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeAlias, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, TensorType
 from xdsl.ir import Attribute, Block, Operation
 
 from weft.dialects import stablehlo
@@ -75,8 +75,11 @@ def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
 
 
 def result_dtype(op: Operation, position: int = 0) -> str:
-    """The element type of a result. Raises CompileError for one that tensors do not have."""
+    """The element type of a result, of complex numbers that of their parts. Raises CompileError for one that tensors do
+    not have."""
     element = cast("TensorType[Attribute]", op.results[position].type).element_type
+    if isinstance(element, ComplexType):
+        element = cast("Attribute", element.element_type)
     name = element_name(element)
     if name is None:
         raise CompileError(f"elements of type {element} are not supported")
