@@ -13,10 +13,11 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.dialects.chlo import ScanOp
 from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.stablehlo import WhileOp
 from weft.frontends.graph_builder import BlockBuilder, Value, var
-from weft.frontends.stablehlo_graph import import_stablehlo
+from weft.frontends.stablehlo_graph import import_stablehlo, is_registered_call
 from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_functions
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
@@ -24,8 +25,8 @@ from weft.texpr.shapes import value_name
 
 
 def convert_loops(module: ModuleOp) -> bool:
-    """Replace the functions of StableHLO that hold loops, or call functions that do, by graph functions, in place;
-    returns whether there were some.
+    """Replace the functions of StableHLO that hold loops or calls of registered functions, or call functions that do,
+    by graph functions, in place; returns whether there were some.
 
     Private functions that nobody calls any more are erased. Raises `CompileError` for ops that are not supported.
     """
@@ -44,8 +45,10 @@ def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple
         return False
     for op in function.body.walk():
         callee = callee_of(op)
-        if isinstance(op, WhileOp) or (
-            callee in functions and _holds_loop(functions[callee], functions, (*around, name))
+        if (
+            isinstance(op, ScanOp | WhileOp)
+            or is_registered_call(op)
+            or (callee in functions and _holds_loop(functions[callee], functions, (*around, name)))
         ):
             return True
     return False
@@ -116,8 +119,9 @@ def _erase_uncalled(module: ModuleOp, names: set[str]) -> None:
 
 @dataclass(frozen=True)
 class ConvertStablehloToGraphPass(ModulePass):
-    """Turn functions of StableHLO that hold `while` into graph functions: loops and choices become `graph.while`,
-    `graph.loop` and `graph.if`, the ops between them functions of tensor expressions.
+    """Turn functions of StableHLO that hold `while`, `chlo.scan` or a `custom_call` of a registered function into graph
+    functions: loops and choices become `graph.while`, `graph.loop` and `graph.if`, calls `graph.call_dps`, the ops
+    between them functions of tensor expressions.
 
     Requires: functions of tensors that hold ops of stablehlo and chlo alone. Functions without loops are left as they
     are, for `convert-stablehlo-to-te`.

@@ -20,6 +20,7 @@ from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
 from weft.dialects.stablehlo_library import FftOp, MapOp, ReducePrecisionOp, RngBitGeneratorOp, TorchIndexSelectOp
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
+from weft.interp.registered_calls import filled
 from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
 from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
@@ -598,6 +599,43 @@ def emit_while(emitter: Emitter, op: stablehlo.WhileOp) -> None:
             emitter.line(f"if not {values}: break" if block is op.cond.block else f"{', '.join(names)} = {values}", end)
 
 
+@emits(chlo.ScanOp)
+def emit_scan(emitter: Emitter, op: chlo.ScanOp) -> None:
+    """A loop over the slices. The region is emitted once, its results are collected."""
+    names = [emitter.define(result) for result in op.results]
+    outputs = names[: len(op.outputs)]
+    carried = names[len(outputs) :]
+    for name in outputs:
+        emitter.line(f"{name} = []", op)
+    for name, value in zip(carried, op.inits, strict=True):
+        emitter.line(f"{name} = {emitter.value(value)}", op)
+    axis = op.dimension.value.data
+    is_reverse = op.is_reverse is not None and bool(op.is_reverse.value.data)
+    length = cast("TensorType[Attribute]", op.operand_types[0]).get_shape()[axis]
+    block = op.body.block
+    arguments = [emitter.define(argument) for argument in block.args]
+    order = f"reversed(range({length}))" if is_reverse else f"range({length})"
+    with emitter.nested(f"for scan_place in {order}:", op):
+        for name, source in zip(arguments, op.inputs, strict=False):
+            emitter.line(f"{name} = {emitter.value(source)}.take(scan_place, {axis})", op)
+        for name, value in zip(arguments[len(op.inputs) :], carried, strict=True):
+            emitter.line(f"{name} = {value}", op)
+        emitter.region(block)
+        end = cast("Operation", block.last_op)
+        found = [emitter.value(value) for value in end.operands]
+        for name, value in zip(outputs, found, strict=False):
+            emitter.line(f"{name}.append({value})", op)
+        if carried:
+            emitter.line(f"{', '.join(carried)} = {', '.join(found[len(outputs) :])}", op)
+    stack = emitter.constant(partial(_stacked, axis=axis, is_reverse=is_reverse), "stack")
+    for name in outputs:
+        emitter.line(f"{name} = {stack}({name})", op)
+
+
+def _stacked(slices: list[Array], axis: int, is_reverse: bool) -> Array:
+    return np.stack(slices[::-1] if is_reverse else slices, axis)
+
+
 @evaluates(stablehlo.CustomCallOp)
 def custom_call(op: stablehlo.CustomCallOp, *operands: Array) -> Any:
     target = op.call_target_name.data
@@ -607,4 +645,7 @@ def custom_call(op: stablehlo.CustomCallOp, *operands: Array) -> Any:
         return None
     if target == "Sharding":
         return operands[0]
-    raise InterpreterError(op, f"{op.name}: @{target} is not known")
+    types = [_element(operand) for operand in op.operands]
+    shapes = [(_declared(op, at), _element(result)) for at, result in enumerate(op.results)]
+    found = filled(op, target, operands, types, shapes)
+    return found[0] if len(found) == 1 else found

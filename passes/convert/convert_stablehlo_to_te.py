@@ -27,6 +27,7 @@ from weft.passes.convert.stablehlo_complex import complex_results, complex_type,
 from weft.passes.convert.stablehlo_library import (
     LIBRARY_RULES,
     broadcast_together,
+    cast_value,
     map_elements,
     on_tensors,
     recast,
@@ -76,7 +77,7 @@ from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
-from weft.texpr.stablehlo import ELEMENTWISE, compared, converted, elementwise, on_elements, reduced_precision
+from weft.texpr.stablehlo import ELEMENTWISE, WIDE, compared, converted, elementwise, on_elements, reduced_precision
 from weft.texpr.stablehlo_complex import PARTS
 from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
@@ -186,6 +187,10 @@ class _OneVariable(Exception):
     """Extents of parameters must have one variable."""
 
 
+_WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.SelectAndScatterOp)
+"""Ops that combine elements, of small integers on bytes: sums and products keep their low bits."""
+CUSTOM_CALLS: Final = ("Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window")
+"""The targets of custom calls that have a meaning here."""
 _REFUSED: Final[Mapping[str, str]] = {
     "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
     "stablehlo.set_dimension_size": "tensors whose types have bounds are not supported",
@@ -340,6 +345,8 @@ class StablehloConversion:
     def _real_results(self, op: Operation, values: Sequence[Value]) -> list[Value]:
         """The results of an op on real operands, or on the parts of complex ones."""
         values = list(values)
+        if any(value.dtype in WIDE for value in values) and isinstance(op, _WIDENED):
+            return self._widened(op, values)
         found: object
         if isinstance(op, stablehlo.ConstantOp):
             found = dense_value(op.value, op.output.name_hint or "constant")
@@ -375,6 +382,11 @@ class StablehloConversion:
         else:
             raise CompileError("there is no tensor expression for it")
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
+
+    def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
+        """The results of an op on integers that are only stored, by the op on bytes."""
+        found = self._real_results(op, [cast_value(value, WIDE.get(value.dtype, value.dtype)) for value in values])
+        return [cast_value(value, result_dtype(op, position)) for position, value in enumerate(found)]
 
     def _call(self, op: Operation, name: str) -> None:
         """The callee becomes part of the function."""
@@ -597,7 +609,7 @@ class StablehloConversion:
             return []
         if target == "Sharding":
             return list(values)
-        raise CompileError(f"@{target} is not known")
+        raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
 
 
 def is_operator(op: Operation) -> bool:

@@ -56,7 +56,7 @@ from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.shapes import Extent, is_same, simplified
-from weft.texpr.stablehlo import dot_subscripts
+from weft.texpr.stablehlo import WIDE, dot_subscripts
 from weft.texpr.tensor import Tensor
 
 Rule: TypeAlias = Callable[..., Result]
@@ -358,9 +358,14 @@ def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vec
 # Products
 
 
+def _sum_dtype(op: Operation) -> str:
+    """The type in which products are added: that of the result, of small integers bytes."""
+    return WIDE.get(result_dtype(op), result_dtype(op))
+
+
 def _dot_general(op: DotGeneralOp, left: Value, right: Value) -> Value:
     operands = tensor_of(left, "lhs"), tensor_of(right, "rhs")
-    return ops.einsum(dot_subscripts(op), *operands, out_dtype=result_dtype(op), name=label(op))
+    return ops.einsum(dot_subscripts(op), *operands, out_dtype=_sum_dtype(op), name=label(op))
 
 
 def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
@@ -418,7 +423,7 @@ def _convolved(
         groups,
         layout,
         "".join(named[letter] for letter in right),
-        result_dtype(op),
+        _sum_dtype(op),
         name=label(op),
     )
     return found if direct else ops.transpose(found, [layout.index(c) for c in wanted], name=f"{label(op)}_layout")
