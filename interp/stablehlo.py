@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cmp_to_key, partial
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -443,7 +444,8 @@ def reduce(op: stablehlo.ReduceOp, operands: Sequence[Array], region: Region) ->
     rest = [axis for axis in range(sources[0].ndim) if axis not in dims]
     shape = tuple(sources[0].shape[axis] for axis in rest)
     totals = [np.broadcast_to(total, shape) for total in totals]
-    lines = [source.transpose([*dims, *rest]).reshape(-1, *shape) for source in sources]
+    count = prod(sources[0].shape[axis] for axis in dims)
+    lines = [source.transpose([*dims, *rest]).reshape(count, *shape) for source in sources]
     for values in zip(*lines, strict=True):
         totals = region([*totals, *values])
     return totals
