@@ -15,6 +15,7 @@ from weft.dialects import sched
 from weft.driver.constants import pack_constants
 from weft.driver.pipeline import Pipeline
 from weft.driver.programs import context
+from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.tuned_schedules import apply_tuned_schedules, tuned_records
 from weft.driver.verify import verify_module
 from weft.passes.lower_tir_to_low import lower_tir_to_low
@@ -38,6 +39,7 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
     """From graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
     module, sizes = pipeline.module, pipeline.options.specialize
     with pipeline.stopwatch.measure("graph and te to tir"):
+        import_stablehlo_loops(module)
         versions = add_graph_versions(module, sizes) if sizes else []
         lower_to_tir(module, str(pipeline.target), pipeline.options, run)
         if sizes:

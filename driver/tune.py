@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.dialects import sched
 from weft.dialects.traversal import copy_of
 from weft.driver.programs import parse, parse_file
+from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.tuned import Tuned
 from weft.driver.tuning_loop import Searches, opened_workers
 from weft.passes.lower_to_tir import lower_to_tir
@@ -95,6 +96,7 @@ def tune(
     if window is not None and window < 1:
         raise CompileError(f"tune: window must be at least 1, got {window}")
     check_precision(parse_precision(precision, "tune: precision"), machine)
+    import_stablehlo_loops(module)
     lower_to_tir(module, str(machine), BuildOptions(precision=precision))
     path = None if database is None else Path(database)
     end = float("inf") if timeout is None else monotonic() + timeout

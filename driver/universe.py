@@ -48,6 +48,7 @@ PASSES: Mapping[str, str] = {
     "convert-from-upstream": "weft.passes.convert.convert_from_upstream:ConvertFromUpstreamPass",
     "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
+    "convert-stablehlo-to-graph": "weft.frontends.convert_stablehlo_to_graph:ConvertStablehloToGraphPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
     "convert-tir-to-linalg": "weft.passes.convert.convert_tir_to_linalg:ConvertTirToLinalgPass",
     "convert-sched-to-transform": ("weft.schedule.transform.convert_sched_to_transform:ConvertSchedToTransformPass"),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
@@ -24,14 +24,16 @@ from weft.dialects.element_types import element_name
 from weft.dialects.graph_shapes import Expression, KnownExtent, element_symbol, is_element, sum_text
 from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
 from weft.dialects.traversal import captured_values
-from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
+from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, operator
 from weft.frontends.stablehlo_scan import Scan, scan_of
-from weft.passes.convert.convert_stablehlo_to_te import StablehloConversion
+from weft.passes.convert.convert_stablehlo_to_te import CUSTOM_CALLS, StablehloConversion
 from weft.passes.convert.stablehlo_inlining import drop_invariants, inline_calls
+from weft.passes.convert.stablehlo_loops import expand_scans
 from weft.passes.convert.stablehlo_values import MOST_SIZES, Sizes, tensor_of
 from weft.passes.convert.stablehlo_values import Value as ConvertedValue
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import new_name
+from weft.support.user_functions import registered_names
 from weft.texpr.expr import Compare, Expr, Predicate
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, ExtentVariables
@@ -46,6 +48,7 @@ def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequen
     if main is None:
         raise CompileError("a program of StableHLO has a function @main")
     inline_calls(main, functions)
+    expand_scans(main)
     drop_invariants(main)
     with builder.function(name, parameters):
         block = main.body.block
@@ -114,7 +117,12 @@ def _is_control(op: Operation) -> bool:
     """Whether an op is a loop, or a choice between branches that compute more than elements."""
     if isinstance(op, _BRANCHES):
         return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
-    return isinstance(op, WhileOp)
+    return isinstance(op, WhileOp) or is_registered_call(op)
+
+
+def is_registered_call(op: Operation) -> bool:
+    """Whether an op calls a function that users register, none that the conversion to tensor expressions has."""
+    return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 
 def _is_elementwise(op: Operation) -> bool:
@@ -279,6 +287,8 @@ class _Importer:
     def _control(self, op: Operation, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
         """The results of a loop or a choice."""
         captured = self._leaves(captured_values(op), known)
+        if isinstance(op, stablehlo.CustomCallOp):
+            return self._registered_call(op, known)
         if isinstance(op, WhileOp):
             scan = scan_of(op)
             steps = None if scan is None else self._extent(scan.bound, known)
@@ -286,6 +296,20 @@ class _Importer:
                 return self._loop(op, scan, steps, known)
             return self._while(op, captured, known)
         return dict(zip(op.results, self._branch(op, captured, known), strict=True))
+
+    def _registered_call(self, op: stablehlo.CustomCallOp, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
+        """A call of a registered function, which writes the results."""
+        name = op.call_target_name.data
+        if name not in registered_names():
+            raise CompileError.at(
+                op, f"{op.name}: no function is registered as '{name}'{did_you_mean(name, registered_names())}"
+            )
+        shapes = [_shape(result) for result in op.results]
+        if any(DYNAMIC_INDEX in shape for shape in shapes):
+            raise CompileError.at(op, f"{op.name}: the shapes of the results of @{name} are not known")
+        found = call_dps(name, self._values(op.operands, known), shapes, [_dtype(result) for result in op.results])
+        self._builder.emit(found[0])  # the op, of which the others are results too
+        return dict(zip(op.results, found, strict=True))
 
     def _part(self, block: Block, wanted: Sequence[SSAValue], inside: Sequence[SSAValue]) -> Callable[..., list[Value]]:
         """A function that computes values of a block from those of `inside`."""

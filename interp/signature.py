@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, MemRefType, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.utils.exceptions import VerifyException
 
@@ -78,8 +78,11 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_e
     """A parameter of a function that is not low; an unknown extent has a name of its own."""
     if not isinstance(type_, MemRefType | TensorType):
         return ScalarSpec(name, element_dtype(function, name, type_))
-    dtype = element_dtype(function, name, type_.element_type)
+    element = type_.element_type
+    is_complex = isinstance(element, ComplexType)
+    dtype = element_dtype(function, name, element.element_type if is_complex else element)
     shape = shape_of(type_) if isinstance(type_, TensorType) else type_.get_shape()
+    shape = (*shape, 2) if is_complex else shape  # the parts
     extents = tuple(
         f"{name}.{axis}" if extent in (None, DYNAMIC_INDEX) else extent if isinstance(extent, int) else str(extent)
         for axis, extent in enumerate(shape)

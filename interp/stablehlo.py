@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cmp_to_key, partial
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, TensorType
 
 from weft.dialects import chlo, stablehlo
 from weft.dialects.element_types import element_name
 from weft.dialects.stablehlo import KeyedAttr, numbers
 from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
-from weft.dialects.stablehlo_library import MapOp, ReducePrecisionOp, RngBitGeneratorOp, TorchIndexSelectOp
+from weft.dialects.stablehlo_library import FftOp, MapOp, ReducePrecisionOp, RngBitGeneratorOp, TorchIndexSelectOp
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
+from weft.interp.registered_calls import filled
 from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
 from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
@@ -34,8 +36,9 @@ from weft.texpr.stablehlo import (
     elementwise,
     reduced_precision,
 )
+from weft.texpr.stablehlo_complex import COMPLEX, complex_compared, complex_elementwise
 from weft.texpr.stablehlo_random import next_state, random_bits
-from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS, index_select_layout
+from weft.texpr.stablehlo_tensors import PRODUCTS, TENSOR_FORMULAS, index_select_layout
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -73,15 +76,39 @@ def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-@evaluates(*_ops(*ELEMENTWISE))
+def _parts(x: Array) -> Any:
+    """The parts of complex numbers; other numbers."""
+    return (x.real, x.imag) if x.dtype.kind == "c" else x
+
+
+def _complex(op: Operation, name: str, *operands: Array) -> Array:
+    """An elementwise op on complex numbers."""
+    with np.errstate(all="ignore"):
+        found = complex_elementwise(_apply, name, *map(_parts, operands))
+        if not isinstance(found, tuple):
+            return _finished(op, found)
+        result = np.empty(np.shape(found[0]), carrier_dtype(_element(op.results[0])))
+        result.real, result.imag = cast("tuple[Array, Array]", found)
+        return result
+
+
+@evaluates(*_ops(*dict.fromkeys((*ELEMENTWISE, *COMPLEX))))
 def evaluate_elementwise(op: Operation, *operands: Array) -> Array:
+    if op.name != "stablehlo.select" and _is_complex(op):
+        return _complex(op, op.name, *operands)
     with np.errstate(all="ignore"):
         return _finished(op, elementwise(_apply, op.name, *map(_wide, operands)))
+
+
+def _is_complex(op: Operation) -> bool:
+    return any(isinstance(_element(value), ComplexType) for value in (*op.operands, *op.results))
 
 
 @evaluates(*_ops("stablehlo.convert"))
 def convert(op: Operation, x: Array) -> Array:
     element = _element(op.results[0])
+    if _is_complex(op):
+        return _finished(op, x if isinstance(element, ComplexType) else x.real)
     name = element_name(element)
     if name is None:
         raise InterpreterError(op, f"the interpreter does not convert to {element}")
@@ -92,6 +119,8 @@ def convert(op: Operation, x: Array) -> Array:
 @evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp, x: Array, y: Array) -> Array:
     kind = None if op.compare_type is None else op.compare_type.data
+    if x.dtype.kind == "c":
+        return np.asarray(complex_compared(_apply, op.comparison_direction.data, _parts(x), _parts(y)))
     return np.asarray(compared(_apply, op.comparison_direction.data, kind, x, y))
 
 
@@ -105,6 +134,8 @@ def broadcast_elementwise(op: chlo.BroadcastingOp, *operands: Array) -> Array:
     if isinstance(op, chlo.BroadcastCompareOp):
         kind = None if op.compare_type is None else op.compare_type.data
         return np.asarray(compared(_apply, op.comparison_direction.data, kind, *given))
+    if op.BASE != "stablehlo.select" and _is_complex(op):
+        return _complex(op, op.BASE, *given)
     with np.errstate(all="ignore"):
         return _finished(op, elementwise(_apply, op.BASE, *map(_wide, given)))
 
@@ -122,6 +153,8 @@ def reduce_precision(op: ReducePrecisionOp, x: Array) -> Array:
 
 @evaluates(*_ops("stablehlo.bitcast_convert"))
 def bitcast_convert(op: Operation, x: Array) -> Array:
+    if isinstance(_element(op.results[0]), ComplexType) and _element(op.results[0]) == _element(op.operands[0]):
+        return x
     name = element_name(_element(op.results[0]))
     if name is None:
         raise InterpreterError(op, f"{op.name}: the interpreter has no arrays of {_element(op.results[0])}")
@@ -137,11 +170,24 @@ def bitcast_convert(op: Operation, x: Array) -> Array:
 
 @evaluates(*_ops(*TENSOR_FORMULAS))
 def evaluate_tensors(op: Operation, *operands: Array) -> Any:
+    if operands[0].dtype.kind == "c":
+        if op.name not in PRODUCTS:
+            raise InterpreterError(op, f"{op.name}: elements of complex types are not supported")
+        (a, b), (c, d) = map(_parts, operands)
+        product = partial(TENSOR_FORMULAS[op.name], _apply, op)
+        return _finished(op, product(a, c) - product(b, d) + 1j * (product(a, d) + product(b, c)))
     with np.errstate(all="ignore"):
         found = TENSOR_FORMULAS[op.name](_apply, op, *map(_wide, operands))
     if not isinstance(found, list | tuple):
         return _finished(op, found)
     return tuple(_finished(op, array, at) for at, array in enumerate(cast("Sequence[Array]", found)))
+
+
+@evaluates(FftOp)
+def fft(op: FftOp, x: Array) -> Array:
+    lengths = numbers(op.fft_length)
+    transform = getattr(np.fft, f"{op.fft_type.data.lower()}n")
+    return _finished(op, transform(x, lengths, range(x.ndim - len(lengths), x.ndim)))
 
 
 @evaluates(RngBitGeneratorOp)
@@ -347,6 +393,8 @@ def scatter(op: stablehlo.ScatterOp, operands: Sequence[Array], region: Region) 
 
 @evaluates(stablehlo.DotGeneralOp)
 def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
+    if x.dtype.kind == "c":
+        return _finished(op, np.einsum(dot_subscripts(op), x, y))
     wide = "float64" if x.dtype.kind == "f" else "int64"
     with np.errstate(all="ignore"):
         return _finished(op, _apply("einsum", dot_subscripts(op), x, y, out_dtype=wide))
@@ -355,6 +403,16 @@ def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
 @evaluates(stablehlo.ConvolutionOp, stablehlo.DynamicConvOp)
 def convolution(
     op: stablehlo.ConvolutionOp | stablehlo.DynamicConvOp, x: Array, kernel: Array, padding: Array | None = None
+) -> Array:
+    if x.dtype.kind == "c":
+        (a, b), (c, d) = _parts(x), _parts(kernel)
+        real = _convolved(op, a, c, padding) - _convolved(op, b, d, padding)
+        return _finished(op, real + 1j * (_convolved(op, a, d, padding) + _convolved(op, b, c, padding)))
+    return _finished(op, _convolved(op, x, kernel, padding))
+
+
+def _convolved(
+    op: stablehlo.ConvolutionOp | stablehlo.DynamicConvOp, x: Array, kernel: Array, padding: Array | None
 ) -> Array:
     left, right, output = op.dimension_numbers.data
     rank = len(output) - 2
@@ -371,7 +429,7 @@ def convolution(
     groups = zip(np.split(data, batches, 0), np.split(weight, batches, 0), strict=True)
     parts = [convolved(source, part, strides, 0, gaps, features) for source, part in groups]
     found = np.concatenate(parts, 1)
-    return _finished(op, found.transpose([("b", "f", *letters).index(letter) for letter in output]))
+    return found.transpose([("b", "f", *letters).index(letter) for letter in output])
 
 
 # Regions
@@ -386,7 +444,8 @@ def reduce(op: stablehlo.ReduceOp, operands: Sequence[Array], region: Region) ->
     rest = [axis for axis in range(sources[0].ndim) if axis not in dims]
     shape = tuple(sources[0].shape[axis] for axis in rest)
     totals = [np.broadcast_to(total, shape) for total in totals]
-    lines = [source.transpose([*dims, *rest]).reshape(-1, *shape) for source in sources]
+    count = prod(sources[0].shape[axis] for axis in dims)
+    lines = [source.transpose([*dims, *rest]).reshape(count, *shape) for source in sources]
     for values in zip(*lines, strict=True):
         totals = region([*totals, *values])
     return totals
@@ -542,6 +601,43 @@ def emit_while(emitter: Emitter, op: stablehlo.WhileOp) -> None:
             emitter.line(f"if not {values}: break" if block is op.cond.block else f"{', '.join(names)} = {values}", end)
 
 
+@emits(chlo.ScanOp)
+def emit_scan(emitter: Emitter, op: chlo.ScanOp) -> None:
+    """A loop over the slices. The region is emitted once, its results are collected."""
+    names = [emitter.define(result) for result in op.results]
+    outputs = names[: len(op.outputs)]
+    carried = names[len(outputs) :]
+    for name in outputs:
+        emitter.line(f"{name} = []", op)
+    for name, value in zip(carried, op.inits, strict=True):
+        emitter.line(f"{name} = {emitter.value(value)}", op)
+    axis = op.dimension.value.data
+    is_reverse = op.is_reverse is not None and bool(op.is_reverse.value.data)
+    length = cast("TensorType[Attribute]", op.operand_types[0]).get_shape()[axis]
+    block = op.body.block
+    arguments = [emitter.define(argument) for argument in block.args]
+    order = f"reversed(range({length}))" if is_reverse else f"range({length})"
+    with emitter.nested(f"for scan_place in {order}:", op):
+        for name, source in zip(arguments, op.inputs, strict=False):
+            emitter.line(f"{name} = {emitter.value(source)}.take(scan_place, {axis})", op)
+        for name, value in zip(arguments[len(op.inputs) :], carried, strict=True):
+            emitter.line(f"{name} = {value}", op)
+        emitter.region(block)
+        end = cast("Operation", block.last_op)
+        found = [emitter.value(value) for value in end.operands]
+        for name, value in zip(outputs, found, strict=False):
+            emitter.line(f"{name}.append({value})", op)
+        if carried:
+            emitter.line(f"{', '.join(carried)} = {', '.join(found[len(outputs) :])}", op)
+    stack = emitter.constant(partial(_stacked, axis=axis, is_reverse=is_reverse), "stack")
+    for name in outputs:
+        emitter.line(f"{name} = {stack}({name})", op)
+
+
+def _stacked(slices: list[Array], axis: int, is_reverse: bool) -> Array:
+    return np.stack(slices[::-1] if is_reverse else slices, axis)
+
+
 @evaluates(stablehlo.CustomCallOp)
 def custom_call(op: stablehlo.CustomCallOp, *operands: Array) -> Any:
     target = op.call_target_name.data
@@ -551,4 +647,7 @@ def custom_call(op: stablehlo.CustomCallOp, *operands: Array) -> Any:
         return None
     if target == "Sharding":
         return operands[0]
-    raise InterpreterError(op, f"{op.name}: @{target} is not known")
+    types = [_element(operand) for operand in op.operands]
+    shapes = [(_declared(op, at), _element(result)) for at, result in enumerate(op.results)]
+    found = filled(op, target, operands, types, shapes)
+    return found[0] if len(found) == 1 else found

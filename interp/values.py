@@ -16,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    ComplexType,
     IndexType,
     IntegerType,
     Signedness,
     VectorType,
+    f32,
+    f64,
 )
 
 from weft.dialects.element_types import STORED, TYPES, array_name, element_name, is_stored
@@ -68,14 +71,23 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
     """The dtype of tensors inside the interpreter: that of the element type, float32 for bf16."""
     if isinstance(element_type, BFloat16Type):
         return np.dtype(np.float32)
+    if isinstance(element_type, ComplexType):
+        return complex_dtype(cast("ComplexType[Any]", element_type))
     name = "int64" if isinstance(element_type, IndexType) else array_name(element_type)
     if name in STORED:
         return stored_dtype(name)
     return None if name is None else np.dtype(name)
 
 
+def complex_dtype(element_type: ComplexType[Any]) -> np.dtype[Any] | None:
+    """The dtype of complex tensors inside the interpreter; None for other parts than float32 and float64."""
+    return {f32: np.dtype(np.complex64), f64: np.dtype(np.complex128)}.get(element_type.element_type)
+
+
 def widen(array: Array, element_type: Attribute) -> Array:
     """An array as callers pass it -> the tensor inside the interpreter (a new one for bf16)."""
+    if isinstance(element_type, ComplexType):  # callers pass the parts along a last dimension
+        return np.ascontiguousarray(array).view(carrier_dtype(element_type))[..., 0]
     if not isinstance(element_type, BFloat16Type):
         return _as_elements(array, element_type)
     if array.dtype == np.uint16:
@@ -85,6 +97,8 @@ def widen(array: Array, element_type: Attribute) -> Array:
 
 def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = None) -> Array:
     """A tensor of the interpreter -> an array for callers; `dtype` picks a form of bf16, and the sign of integers."""
+    if isinstance(element_type, ComplexType):
+        return np.stack([array.real, array.imag], -1)
     if not isinstance(element_type, BFloat16Type):
         return _as_elements(array, element_type) if dtype is None else array.view(dtype)
     wanted = bfloat16_dtype() if dtype is None else dtype
@@ -177,5 +191,6 @@ def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
         elements = np.frombuffer(data, np.uint8) != 0
     else:
         stored = np.dtype(np.uint16) if isinstance(element_type, BFloat16Type) else dtype
-        elements = widen(np.frombuffer(data, stored.newbyteorder("<")).astype(stored), element_type)
+        elements = np.frombuffer(data, stored.newbyteorder("<")).astype(stored)
+        elements = elements if stored.kind == "c" else widen(elements, element_type)
     return elements.reshape(value.get_shape())

@@ -239,6 +239,11 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
         raise argument_error(signature, position, TypeError, expected, got) from error
     if hidden:
         raise argument_error(signature, position, TypeError, f"an array {spec}", hidden)
+    if array.dtype.kind == "c" and isinstance(spec, ArraySpec) and array.flags.c_contiguous:
+        # The parts of complex numbers are a last dimension of 2.
+        part = np.dtype(f"f{array.dtype.itemsize // 2}")
+        if spec.shape[-1:] == (2,) and numpy_dtype(spec) == part:
+            return array.reshape(-1).view(part).reshape(*array.shape, 2)
     return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
 
 

@@ -12,14 +12,28 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import (
         Float4E2M1FNType,
+        Float6E2M3FNType,
+        Float6E3M2FNType,
+        Float8E3M4Type,
+        Float8E4M3B11FNUZType,
         Float8E4M3FNType,
         Float8E4M3FNUZType,
+        Float8E4M3Type,
         Float8E5M2FNUZType,
         Float8E5M2Type,
     )
 
     SmallFloatType: TypeAlias = (
-        Float8E4M3FNType | Float8E5M2Type | Float8E4M3FNUZType | Float8E5M2FNUZType | Float4E2M1FNType
+        Float8E4M3FNType
+        | Float8E5M2Type
+        | Float8E4M3FNUZType
+        | Float8E5M2FNUZType
+        | Float4E2M1FNType
+        | Float8E3M4Type
+        | Float8E4M3Type
+        | Float8E4M3B11FNUZType
+        | Float6E2M3FNType
+        | Float6E3M2FNType
     )
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
@@ -54,7 +68,10 @@ def round_bf16(x: float) -> float:
     return math.copysign(math.ldexp(round(math.ldexp(x, -quantum)), quantum), x)
 
 
-SMALL_FLOATS: Final = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn")
+SMALL_FLOATS: Final = (
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn"),
+    *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"),
+)
 """Floats of a byte or less. They are rounded to nearest, ties to even, and overflow to infinity, to NaN, or to the
 greatest number, whichever the type has first, as in `ml_dtypes`."""
 
@@ -66,7 +83,8 @@ def small_float(name: str) -> SmallFloatType:
 
     types = (
         *(builtin.Float8E4M3FNType, builtin.Float8E5M2Type, builtin.Float8E4M3FNUZType),
-        *(builtin.Float8E5M2FNUZType, builtin.Float4E2M1FNType),
+        *(builtin.Float8E5M2FNUZType, builtin.Float4E2M1FNType, builtin.Float8E3M4Type, builtin.Float8E4M3Type),
+        *(builtin.Float8E4M3B11FNUZType, builtin.Float6E2M3FNType, builtin.Float6E3M2FNType),
     )
     return types[SMALL_FLOATS.index(name)]()
 

@@ -642,13 +642,12 @@ def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> 
     return _convert(body, arith.ExtSIOp if has_sign(source) else arith.ExtUIOp, operand, type_)
 
 
-_NIBBLE = IntegerType(4)
 
 
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
     """The number that a byte of a type of storage is, and its dtype. The bits above those of the type are ignored."""
     if dtype in SMALL_FLOATS:
-        code = _convert(body, arith.TruncIOp, byte, _NIBBLE) if bits(dtype) == 4 else byte
+        code = _convert(body, arith.TruncIOp, byte, IntegerType(bits(dtype))) if bits(dtype) < 8 else byte
         return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"
     if not has_sign(dtype):
         return _lowest_bits(body, byte, dtype), "uint8"
@@ -668,7 +667,7 @@ def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) ->
         return _lowest_bits(body, byte, dtype)
     rounded = _convert(body, arith.TruncFOp, _cast(body, operand, source, "float32"), type_of(dtype))
     code = body.append(arith.BitcastOp(rounded, IntegerType(bits(dtype))))
-    return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) == 4 else code
+    return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) < 8 else code
 
 
 def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:

@@ -58,6 +58,8 @@ def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
     if name not in ELEMENTWISE:
         raise CompileError("there is no tensor expression for it")
     dtype = str(operands[-1].dtype)
+    if dtype in WIDE and name != "stablehlo.select":
+        return _of_narrow(apply, name, dtype, *operands)
     if dtype == "bool":
         if name not in _OF_BOOLS:
             raise CompileError(f"elements of type {dtype} are not supported")
@@ -71,6 +73,33 @@ def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
         raise CompileError(f"elements of type {dtype} are not supported") from error
 
 
+WIDE: Final[Mapping[str, str]] = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}
+"""Integers that are only stored -> the integers on which their operations are done."""
+
+
+def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
+    """An op on integers of 2 or 4 bits: on bytes, of whose result the low bits are kept."""
+    size = bits(dtype)
+    wide = "uint8" if name in _OF_BITS else "int8" if name == "stablehlo.shift_right_arithmetic" else WIDE[dtype]
+    given = [apply("cast", operand, dtype=WIDE[dtype]) for operand in operands]
+    if wide == "uint8":
+        given = [apply("bitwise_and", apply("cast", operand, dtype="uint8"), (1 << size) - 1) for operand in given]
+    elif wide != WIDE[dtype]:  # the sign is the highest of the few bits
+        moved = [apply("left_shift", apply("cast", operand, dtype="int8"), 8 - size) for operand in given]
+        given = [apply("right_shift", moved[0], 8 - size), *(apply("cast", g, dtype="int8") for g in given[1:])]
+    if name.startswith("stablehlo.shift"):  # amounts of the width and above, which are negative ones too
+        amount = apply("bitwise_and", apply("cast", given[1], dtype="uint8"), (1 << size) - 1)
+        given[1] = apply("cast", amount, dtype=wide)
+    found = elementwise(apply, name, *given)
+    if name == "stablehlo.count_leading_zeros":
+        found = apply("subtract", found, 8 - size)
+    return apply("cast", found, dtype=dtype)
+
+
+_OF_BITS: Final = ("stablehlo.count_leading_zeros", "stablehlo.popcnt", "stablehlo.shift_right_logical")
+"""The ops that are functions of the bits of an integer without a sign."""
+
+
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
     """`compare`: on floats all but NE are false with NaN; truth values are ordered false, true."""
     if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
@@ -82,6 +111,8 @@ def compared(apply: Apply, direction: str, kind: str | None, left: Value, right:
     """`compare` of a kind: TOTALORDER, or another one, which the elements tell."""
     if kind == "TOTALORDER" and is_float(str(left.dtype)):
         left, right = total_order(apply, left), total_order(apply, right)
+    if str(left.dtype) in WIDE:
+        left, right = (apply("cast", side, dtype=WIDE[str(left.dtype)]) for side in (left, right))
     return comparison(apply, direction, left, right)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ComplexType, TensorType
 from xdsl.ir import Attribute, Operation
 
 from weft.dialects.chlo import RaggedDotOp, TopKOp
@@ -35,13 +35,14 @@ Formula: TypeAlias = Callable[..., Any]
 """Of an `Apply`, the op and its operands."""
 
 
-def _type(op: Operation, position: int = 0) -> tuple[str, int]:
-    """The element type and the rank of a result."""
+def _type(op: Operation, position: int = 0) -> str:
+    """The element type of a result, of complex numbers that of their parts."""
     type_ = cast("TensorType[Attribute]", op.results[position].type)
-    name = element_name(type_.element_type)
+    element = type_.element_type
+    name = element_name(cast("Attribute", element.element_type) if isinstance(element, ComplexType) else element)
     if name is None:
         raise CompileError(f"elements of type {type_.element_type} are not supported")
-    return name, type_.get_num_dims()
+    return name
 
 
 def _dot(apply: Apply, op: Operation, left: Value, right: Value) -> Value:
@@ -49,12 +50,12 @@ def _dot(apply: Apply, op: Operation, left: Value, right: Value) -> Value:
     if rank not in (1, 2) or other not in (1, 2):
         raise CompileError(f"operands have 1 or 2 dimensions, got {rank} and {other}")
     subscripts = f"{'ik'[-rank:]},{'kj'[:other]}->{'i' * (rank - 1)}{'j' * (other - 1)}"
-    return apply("einsum", subscripts, left, right, out_dtype=_type(op)[0])
+    return apply("einsum", subscripts, left, right, out_dtype=_type(op))
 
 
 def _einsum(apply: Apply, op: EinsumOp | UnaryEinsumOp, *operands: Value) -> Value:
     config = op.einsum_config.data.replace(" ", "")
-    return apply("einsum", config, *operands, out_dtype=_type(op)[0])
+    return apply("einsum", config, *operands, out_dtype=_type(op))
 
 
 # Linear algebra
@@ -136,7 +137,7 @@ def _top_k(apply: Apply, op: TopKOp, x: Value) -> list[Value]:
     """Floats are compared in their total order, so that 0 is greater than -0."""
     keys = total_order(apply, x) if is_float(str(x.dtype)) else x
     places = apply("topk", keys, op.k.value.data)[1]
-    return [apply("take_along_axis", x, places, axis=-1), apply("cast", places, dtype=_type(op, 1)[0])]
+    return [apply("take_along_axis", x, places, axis=-1), apply("cast", places, dtype=_type(op, 1))]
 
 
 def index_select_layout(op: TorchIndexSelectOp) -> tuple[KeyedAttr, list[int]]:
@@ -170,7 +171,7 @@ def _ragged_dot(apply: Apply, op: RaggedDotOp, left: Value, right: Value, sizes:
     if any(layout.dims(key) != dims for key, dims in wanted.items()):
         raise CompileError("only rows of a matrix in groups, (m, k) times (g, k, n), are supported")
     ends = apply("cumsum", sizes, axis=0)
-    return apply("cast", apply("grouped_matmul", left, right, ends), dtype=_type(op)[0])
+    return apply("cast", apply("grouped_matmul", left, right, ends), dtype=_type(op))
 
 
 TENSOR_FORMULAS: Final[Mapping[str, Formula]] = {
@@ -186,3 +187,5 @@ TENSOR_FORMULAS: Final[Mapping[str, Formula]] = {
     "stablehlo.unary_einsum": _einsum,
 }
 """Name of an op -> its formula."""
+PRODUCTS: Final = frozenset({"stablehlo.dot", "stablehlo.einsum"})
+"""The ops of `TENSOR_FORMULAS` that are products, of complex numbers too."""

@@ -29,6 +29,7 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from weft.dialects.element_types import TYPES
 from weft.driver.build import build, build_module
 from weft.driver.programs import parse_file
+from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
 from weft.interp.compare import allowed_liberties, takes_edge_values
 from weft.interp.edge_values import KINDS, Planting, plantings, restricted
@@ -138,6 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(library.timing)
     _call(compiled, values)
     loops = original.clone()
+    import_stablehlo_loops(loops)
     lower_to_tir(loops)
     work = _work(loops, name, before)
     status = 0

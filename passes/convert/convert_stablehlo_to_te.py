@@ -23,13 +23,16 @@ from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
 from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp
+from weft.passes.convert.stablehlo_complex import complex_results, complex_type, is_complex
 from weft.passes.convert.stablehlo_library import (
     LIBRARY_RULES,
     broadcast_together,
+    cast_value,
     map_elements,
     on_tensors,
     recast,
 )
+from weft.passes.convert.stablehlo_scatter import scatter, select_and_scatter
 from weft.passes.convert.stablehlo_tensors import (
     COMBINING_RULES,
     RULES,
@@ -37,11 +40,11 @@ from weft.passes.convert.stablehlo_tensors import (
     label,
     result_dtype,
     result_shape,
-    select_and_scatter,
 )
 from weft.passes.convert.stablehlo_values import (
     Composed,
     Fact,
+    Parts,
     Sizes,
     Splat,
     Value,
@@ -49,6 +52,7 @@ from weft.passes.convert.stablehlo_values import (
     dense_value,
     element_of,
     integer_of,
+    parts_of,
     sizes_of,
     tensor_of,
 )
@@ -73,7 +77,8 @@ from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
-from weft.texpr.stablehlo import ELEMENTWISE, compared, converted, elementwise, on_elements, reduced_precision
+from weft.texpr.stablehlo import ELEMENTWISE, WIDE, compared, converted, elementwise, on_elements, reduced_precision
+from weft.texpr.stablehlo_complex import PARTS
 from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
@@ -182,6 +187,10 @@ class _OneVariable(Exception):
     """Extents of parameters must have one variable."""
 
 
+_WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.SelectAndScatterOp)
+"""Ops that combine elements, of small integers on bytes: sums and products keep their low bits."""
+CUSTOM_CALLS: Final = ("Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window")
+"""The targets of custom calls that have a meaning here."""
 _REFUSED: Final[Mapping[str, str]] = {
     "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
     "stablehlo.set_dimension_size": "tensors whose types have bounds are not supported",
@@ -274,17 +283,18 @@ class StablehloConversion:
         inputs: list[Tensor] = []
         for position, argument in enumerate(function.args):
             type_ = cast("TensorType[Attribute]", argument.type)
-            dtype = element_name(type_.element_type)
+            kind = complex_type(type_)
+            dtype = element_name(type_.element_type) if kind is None else PARTS[kind]
             if dtype is None:
                 raise CompileError.at(
                     function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
                 )
             name = new_name(value_name(_name_of(argument) or f"arg{position}"), taken)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
-            tensor = placeholder(tuple(shape), dtype, name)
+            tensor = placeholder((*shape, 2) if kind is not None else tuple(shape), dtype, name)
             tensor.op.place = location_of(function)
             inputs.append(tensor)
-            self._values[argument] = tensor
+            self._values[argument] = tensor if kind is None else parts_of(tensor, kind)
         return inputs
 
     # Ops
@@ -321,10 +331,23 @@ class StablehloConversion:
         values = [self._values[operand] for operand in op.operands]
         for left, right in _agreeing(op, values):
             self._agree(values, left, right)
-        found: object
         if isinstance(op, BroadcastingOp):
             dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
             values = broadcast_together(values, dims)
+        if isinstance(op, stablehlo.ConstantOp | stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
+            results = self._real_results(op, values)
+        else:
+            results = complex_results(op, _elementwise_name(op), values, partial(self._real_results, op))
+        for position, value in enumerate(results):
+            _check(op, position, value)
+        return results
+
+    def _real_results(self, op: Operation, values: Sequence[Value]) -> list[Value]:
+        """The results of an op on real operands, or on the parts of complex ones."""
+        values = list(values)
+        if any(value.dtype in WIDE for value in values) and isinstance(op, _WIDENED):
+            return self._widened(op, values)
+        found: object
         if isinstance(op, stablehlo.ConstantOp):
             found = dense_value(op.value, op.output.name_hint or "constant")
         elif op.name == "stablehlo.bitcast_convert" and len(values[0].shape) != len(result_shape(op)):
@@ -340,6 +363,8 @@ class StablehloConversion:
             found = TENSOR_FORMULAS[op.name](on_tensors, op, *tensors)
         elif isinstance(op, MapOp):
             found = map_elements(op, values, partial(self._elements, op.body.block))
+        elif isinstance(op, stablehlo.ScatterOp):
+            found = scatter(op, values, partial(self._elements, op.body.block))
         elif isinstance(op, CombiningOp) and op.name in COMBINING_RULES:
             found = COMBINING_RULES[op.name](op, values, partial(self._elements, op.body.block))
         elif isinstance(op, stablehlo.SelectAndScatterOp):
@@ -356,10 +381,12 @@ class StablehloConversion:
             raise CompileError(_REFUSED[op.name])
         else:
             raise CompileError("there is no tensor expression for it")
-        results = list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
-        for position, value in enumerate(results):
-            _check(op, position, value)
-        return results
+        return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
+
+    def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
+        """The results of an op on integers that are only stored, by the op on bytes."""
+        found = self._real_results(op, [cast_value(value, WIDE.get(value.dtype, value.dtype)) for value in values])
+        return [cast_value(value, result_dtype(op, position)) for position, value in enumerate(found)]
 
     def _call(self, op: Operation, name: str) -> None:
         """The callee becomes part of the function."""
@@ -544,6 +571,7 @@ class StablehloConversion:
         self.at = op
         for position, choices in enumerate(zip(*results, strict=True)):
             shape = choices[0].shape
+            name = f"{label(op)}{position}" if len(op.results) > 1 else label(op)
 
             def element(*indices: Expr, choices: Sequence[Value] = choices) -> Expr:
                 chosen = element_of(choices[-1], indices)
@@ -552,7 +580,12 @@ class StablehloConversion:
                     chosen = if_then_else(here, element_of(choices[number], indices), chosen)
                 return chosen
 
-            found.append(compute(shape, element, f"{label(op)}{position}" if len(op.results) > 1 else label(op)))
+            if isinstance(choices[0], Parts):
+                sides = zip(*(cast("Parts", choice).both for choice in choices), strict=True)
+                real, imaginary = (compute(shape, partial(element, choices=side), name) for side in sides)
+                found.append(Parts(real, imaginary, choices[0].dtype))
+            else:
+                found.append(compute(shape, element, name))
         return found
 
     def _custom_call(self, op: stablehlo.CustomCallOp, values: Sequence[Value]) -> list[Value]:
@@ -576,7 +609,7 @@ class StablehloConversion:
             return []
         if target == "Sharding":
             return list(values)
-        raise CompileError(f"@{target} is not known")
+        raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
 
 
 def is_operator(op: Operation) -> bool:
@@ -607,7 +640,7 @@ def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
     return elementwise(on_elements, name, *operands)
 
 
-def _elementwise_name(op: Elementwise) -> str:
+def _elementwise_name(op: Operation) -> str:
     """The name of the elementwise op that an op applies."""
     match op:
         case stablehlo.CompositeOp():
@@ -638,7 +671,8 @@ def _name_of(argument: BlockArgument) -> str | None:
 
 def _check(op: Operation, position: int, value: Value) -> None:
     """The value of a result has its declared type."""
-    declared, dtype = result_shape(op, position), result_dtype(op, position)
+    declared = result_shape(op, position)
+    dtype = complex_type(op.results[position].type) or result_dtype(op, position)
     found = [integer_of(extent) for extent in value.shape]
     fits = len(found) == len(declared) and all(
         e == DYNAMIC_INDEX or n is None or n == e for n, e in zip(found, declared, strict=True)

@@ -24,6 +24,7 @@ from weft.passes.convert.stablehlo_tensors import (
 from weft.passes.convert.stablehlo_values import (
     Composed,
     Fact,
+    Parts,
     Result,
     Sizes,
     Splat,
@@ -34,7 +35,7 @@ from weft.passes.convert.stablehlo_values import (
 )
 from weft.support.errors import CompileError
 from weft.texpr import ops
-from weft.texpr.expr import Expr, bits, is_float, reinterpret
+from weft.texpr.expr import Expr, bits, is_float, is_integer, reinterpret
 from weft.texpr.ops.arguments import compute, is_one
 from weft.texpr.shapes import Extent
 from weft.texpr.stablehlo import on_elements
@@ -51,10 +52,21 @@ def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
     return getattr(ops, name)(*given, **attributes)
 
 
+def cast_value(value: Value, dtype: str) -> Value:
+    """A value as one of another element type."""
+    if value.dtype == dtype:
+        return value
+    if isinstance(value, Splat) and is_integer(dtype):
+        return Splat(int(value.number), value.shape, dtype)
+    return compute(value.shape, lambda *i: element_of(value, i).astype(dtype), "cast")
+
+
 def broadcast(value: Value, shape: Sequence[Extent], dims: Sequence[int]) -> Value:
     """A value whose dimensions are `dims` of a shape, extents of 1 repeated."""
     if isinstance(value, Splat):
         return Splat(value.number, tuple(shape), value.dtype)
+    if isinstance(value, Parts):
+        return Parts(broadcast(value.real, shape, dims), broadcast(value.imaginary, shape, dims), value.dtype)
     places = tuple(None if is_one(extent) else axis for axis, extent in zip(dims, value.shape, strict=True))
     return View(value, tuple(shape), places)
 

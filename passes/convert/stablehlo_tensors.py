@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from math import inf, prod
+from math import prod
 from typing import Any, Final, TypeAlias, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, TensorType
 from xdsl.ir import Attribute, Block, Operation
 
 from weft.dialects import stablehlo
@@ -26,8 +25,6 @@ from weft.dialects.stablehlo import (
     KeyedAttr,
     ReduceOp,
     ReduceWindowOp,
-    ScatterOp,
-    SelectAndScatterOp,
     SliceOp,
     SortOp,
     TensorOp,
@@ -49,7 +46,7 @@ from weft.passes.convert.stablehlo_values import (
 from weft.support.errors import CompileError
 from weft.texpr import math as te
 from weft.texpr import ops, reductions
-from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, greatest, is_float, least, type_of
+from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, type_of
 from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
 from weft.texpr.ops.cumulative import accumulated
@@ -59,7 +56,7 @@ from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.shapes import Extent, is_same, simplified
-from weft.texpr.stablehlo import dot_subscripts
+from weft.texpr.stablehlo import WIDE, dot_subscripts
 from weft.texpr.tensor import Tensor
 
 Rule: TypeAlias = Callable[..., Result]
@@ -78,8 +75,11 @@ def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
 
 
 def result_dtype(op: Operation, position: int = 0) -> str:
-    """The element type of a result. Raises CompileError for one that tensors do not have."""
+    """The element type of a result, of complex numbers that of their parts. Raises CompileError for one that tensors do
+    not have."""
     element = cast("TensorType[Attribute]", op.results[position].type).element_type
+    if isinstance(element, ComplexType):
+        element = cast("Attribute", element.element_type)
     name = element_name(element)
     if name is None:
         raise CompileError(f"elements of type {element} are not supported")
@@ -332,7 +332,7 @@ def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[E
     def element(*places: Expr) -> Expr:
         batch = [place for axis, place in enumerate(places) if axis not in offsets]
         at = dict(zip(kept, (places[axis] for axis in offsets), strict=True))
-        starts = _index_vector(layout.dims("start_index_map"), indices, batch, vector)
+        starts = index_vector(layout.dims("start_index_map"), indices, batch, vector)
         found: list[ExprLike] = []
         for axis, (extent, size) in enumerate(zip(source.shape, sizes, strict=True)):
             if axis in batching:
@@ -348,203 +348,24 @@ def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[E
     return compute(shape, element, name)
 
 
-def _index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
+def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
     """The index for each of some axes of the operand, at a place of the batch."""
     if vector == len(indices.shape):
         return {axes[0]: element_of(indices, batch)}
     return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
 
 
-class _Scatter:
-    """Which update covers which element, and where in the window of the update the element stands."""
-
-    def __init__(self, op: ScatterOp, source: Value, indices: Value, updates: Value) -> None:
-        layout: KeyedAttr = op.scatter_dimension_numbers
-        self._source, self._indices, self._updates = source, indices, updates
-        self._scattered = layout.dims("scatter_dims_to_operand_dims")
-        self._vector = layout.number("index_vector_dim")
-        self._window = layout.dims("update_window_dims")
-        places = [axis - (axis > self._vector) for axis in layout.dims("scatter_indices_batching_dims")]
-        self._batching = dict(zip(layout.dims("input_batching_dims"), places, strict=True))
-        """Dimensions of the operand that run along with dimensions of the updates."""
-        absent = (*layout.dims("inserted_window_dims"), *self._batching)
-        kept = [axis for axis in range(len(source.shape)) if axis not in absent]
-        self._sizes = {axis: updates.shape[at] for axis, at in zip(kept, self._window, strict=True)}
-        self.counts = [extent for axis, extent in enumerate(updates.shape) if axis not in self._window]
-        """How many updates there are, along each dimension."""
-        self.over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(self.counts)]
-
-    def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
-        """Whether the update at `batch` covers the element `at`, and where in its window the element stands. An update
-        whose window leaves the operand covers nothing."""
-        starts = _index_vector(self._scattered, self._indices, batch, self._vector)
-        starts |= {axis: batch[place] for axis, place in self._batching.items()}
-        places: list[Expr] = []
-        inside: list[Expr] = []
-        for axis, extent in enumerate(self._source.shape):
-            start = starts[axis].astype("int64") if axis in starts else None
-            size = self._sizes.get(axis, 1)
-            offset = at[axis] if start is None else at[axis] - start
-            if start is not None:
-                inside += [start >= 0, start <= simplified(extent - size)]
-            if start is not None or not is_same(extent, size):
-                inside += [offset >= 0, offset < size]
-            if axis in self._sizes:
-                places.append(offset)
-        return all_of(*inside), places
-
-    def update(self, batch: Sequence[Expr], places: Sequence[Expr]) -> Expr:
-        """The element of an update."""
-        outer, inner = iter(batch), dict(zip(self._window, places, strict=True))
-        rank = len(self._updates.shape)
-        return element_of(self._updates, [inner[axis] if axis in inner else next(outer) for axis in range(rank)])
-
-    def number(self, batch: Sequence[Expr]) -> Expr:
-        """The place of an update in the order of all."""
-        return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
-
-    def batch(self, number: Expr) -> list[Expr]:
-        """The indices of the update with a number."""
-        found: list[Expr] = []
-        for axis in reversed(range(len(self.counts))):
-            found.insert(0, number % self.counts[axis] if axis else number)
-            number = number // self.counts[axis]
-        return found
-
-
-def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
-    """Each element, combined with the updates that cover it: all are looked through for each.
-
-    Of several updates that take the place of one element the last one counts; the specification leaves the order open.
-    """
-    if len(values) != 3:
-        raise CompileError(f"{len(values) // 2} operands scattered together are not supported")
-    source, name = values[0], label(op)
-    updates = _Scatter(op, *values)
-    kind = _lone_kind(op.body.block)
-    if kind is None and not _returns_update(op):
-        raise CompileError("a region that neither is one op nor returns the update is not supported")
-
-    def alone(*at: Expr) -> Expr:
-        covers, places = updates.place([], at)
-        old = element_of(source, at)
-        return te.if_then_else(covers, region([old, updates.update([], places)])[0], old)
-
-    if not updates.over:
-        return compute(source.shape, alone, name)
-    if kind is not None:
-        return compute(source.shape, _combining(updates, source, kind, region), name)
-
-    def last(*at: Expr) -> Expr:
-        number = te.if_then_else(updates.place(updates.over, at)[0], updates.number(updates.over), -1)
-        return reductions.max(number, axis=updates.over)
-
-    winners = compute(source.shape, last, f"{name}_last")
-
-    def replaced(*at: Expr) -> Expr:
-        batch = updates.batch(winners(*at))
-        new = updates.update(batch, updates.place(batch, at)[1])
-        return te.if_then_else(winners(*at) >= 0, new, element_of(source, at))
-
-    return compute(source.shape, replaced, name)
-
-
-def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: Region, scatter: Region) -> Value:
-    """For each element the updates of the windows that select it. Of each window, the place of the selected element is
-    found first."""
-    operand, source, initial = values
-    rank = len(operand.shape)
-    sizes, steps = (numbers(given) or (1,) * rank for given in (op.window_dimensions, op.window_strides))
-    low = (numbers(op.padding) or (0,) * (2 * rank))[::2]
-    chooser, combining = (_lone_op(region.block) for region in op.regions)
-    if (
-        chooser is None
-        or label(chooser) != "compare"
-        or chooser.comparison_direction.data not in ("GE", "GT", "LE", "LT")
-    ):
-        raise CompileError("a region 'select' other than a comparison GE, GT, LE or LT is not supported")
-    kind = None if combining is None else label(combining)
-    combiner = _COMBINERS[kind][source.dtype == "bool"] if kind is not None and kind in _COMBINERS else None
-    if combiner is None:
-        raise CompileError("a region 'scatter' that is no lone op is not supported")
-    is_greatest = chooser.comparison_direction.data.startswith("G")
-    over = [reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(sizes)]
-    worst = least(operand.dtype) if is_greatest else greatest(operand.dtype)
-    if is_float(operand.dtype):
-        worst = -inf if is_greatest else inf
-    count = prod(sizes)
-
-    def better(left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
-        # A place of `count` stands for the border. In order, later elements replace earlier ones unless `select` holds.
-        is_left_first = left[1] < right[1]
-        keeps_left = select([left[0], right[0]])[0]
-        keeps_right = select([right[0], left[0]])[0]
-        chosen = te.select(is_left_first, keeps_left, ~keeps_right)
-        chosen = te.select(left[1] == count, constant(False, "bool"), (right[1] == count) | chosen)
-        return te.select(chosen, left[0], right[0]), te.select(chosen, left[1], right[1])
-
-    reducer = reductions.comm_reducer(
-        better, lambda *_: (constant(worst, operand.dtype), constant(count, "int64")), f"{label(op)}_select"
-    )
-
-    def winner(*place: Expr) -> Any:
-        at = [p * s + k - b for p, s, k, b in zip(place, steps, over, low, strict=True)]
-        inside = all_of(*(t for a, extent in zip(at, operand.shape, strict=True) for t in (a >= 0, a < extent)))
-        value = te.if_then_else(inside, element_of(operand, at), constant(worst, operand.dtype))
-        offset = reduce(lambda total, pair: total * pair[1] + pair[0], zip(over, sizes, strict=True), as_expr(0))
-        return reducer((value, te.select(inside, offset.astype("int64"), constant(count, "int64"))), axis=over)
-
-    _, chosen = cast("tuple[Tensor, Tensor]", compute(source.shape, winner, f"{label(op)}_chosen"))
-    neutral = constant(_neutral(combiner, source.dtype), source.dtype)
-
-    def element(*at: Expr) -> Expr:
-        windows = [reduce_axis((0, size), f"o{axis}") for axis, size in enumerate(sizes)]
-        moved = [a + b - o for a, b, o in zip(at, low, windows, strict=True)]
-        places = [m // s for m, s in zip(moved, steps, strict=True)]
-        tests = [m % s == 0 for m, s in zip(moved, steps, strict=True) if s != 1]
-        tests += [t for p, extent in zip(places, source.shape, strict=True) for t in (p >= 0, p < extent)]
-        offset = reduce(lambda total, pair: total * pair[1] + pair[0], zip(windows, sizes, strict=True), as_expr(0))
-        inside = all_of(*tests)
-        is_chosen = te.if_then_else(inside, chosen(*places) == offset.astype("int64"), constant(False, "bool"))
-        update = te.if_then_else(is_chosen, element_of(source, places), neutral)
-        return scatter([element_of(initial, ()), _reduction(combiner)(update, axis=windows)])[0]
-
-    return compute(operand.shape, element, label(op))
-
-
-def _lone_op(block: Block) -> Any:
-    """The op of a region that applies one op to its two arguments in order."""
-    ops = list(block.ops)
-    is_lone = len(ops) == 2 and tuple(ops[0].operands) == tuple(block.args) and len(block.args) == 2
-    return ops[0] if is_lone and tuple(ops[1].operands) == tuple(ops[0].results) else None
-
-
-def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
-    """The element of an operand, combined with all updates that cover it by the op `kind`."""
-    combiner = _COMBINERS[kind][source.dtype == "bool"]
-    if combiner is None:
-        raise CompileError(f"updates combined by {kind} are not supported")
-    neutral = constant(_neutral(combiner, source.dtype), source.dtype)
-
-    def element(*at: Expr) -> Expr:
-        covers, places = updates.place(updates.over, at)
-        new = te.if_then_else(covers, updates.update(updates.over, places), neutral)
-        return region([element_of(source, at), _reduction(combiner)(new, axis=updates.over)])[0]
-
-    return element
-
-
-def _returns_update(op: ScatterOp) -> bool:
-    block = op.body.block
-    return len(list(block.ops)) == 1 and tuple(cast("Operation", block.last_op).operands) == (block.args[1],)
-
-
 # Products
+
+
+def _sum_dtype(op: Operation) -> str:
+    """The type in which products are added: that of the result, of small integers bytes."""
+    return WIDE.get(result_dtype(op), result_dtype(op))
 
 
 def _dot_general(op: DotGeneralOp, left: Value, right: Value) -> Value:
     operands = tensor_of(left, "lhs"), tensor_of(right, "rhs")
-    return ops.einsum(dot_subscripts(op), *operands, out_dtype=result_dtype(op), name=label(op))
+    return ops.einsum(dot_subscripts(op), *operands, out_dtype=_sum_dtype(op), name=label(op))
 
 
 def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
@@ -602,7 +423,7 @@ def _convolved(
         groups,
         layout,
         "".join(named[letter] for letter in right),
-        result_dtype(op),
+        _sum_dtype(op),
         name=label(op),
     )
     return found if direct else ops.transpose(found, [layout.index(c) for c in wanted], name=f"{label(op)}_layout")
@@ -631,7 +452,7 @@ def _is_mirrored(op: ConvolutionOp | stablehlo.DynamicConvOp, axis: int) -> bool
 
 # Reductions
 
-_COMBINERS: Final[Mapping[str, tuple[Combiner | None, Combiner]]] = {
+COMBINERS: Final[Mapping[str, tuple[Combiner | None, Combiner]]] = {
     "add": (Combiner.SUM, Combiner.ANY),
     "multiply": (Combiner.PROD, Combiner.ALL),
     "maximum": (Combiner.MAX, Combiner.ANY),
@@ -642,18 +463,18 @@ _COMBINERS: Final[Mapping[str, tuple[Combiner | None, Combiner]]] = {
 """Op of a region -> the reduction of numbers, and of truth values."""
 
 
-def _neutral(combiner: Combiner, dtype: str) -> int | float:
+def neutral(combiner: Combiner, dtype: str) -> int | float:
     return identity_of(combiner, [type_of(dtype)])[0]
 
 
-def _reduction(combiner: Combiner) -> Callable[..., Expr]:
+def reduction(combiner: Combiner) -> Callable[..., Expr]:
     return getattr(reductions, str(combiner.value))
 
 
-def _lone_kind(block: Block) -> str | None:
+def lone_kind(block: Block) -> str | None:
     """The name of the op that a region consists of, of two arguments."""
     lone = stablehlo.lone_op(block)
-    return None if lone is None or label(lone) not in _COMBINERS else label(lone)
+    return None if lone is None or label(lone) not in COMBINERS else label(lone)
 
 
 def _combined(
@@ -668,11 +489,11 @@ def _combined(
     if not over:
         return region([*(element_of(value, ()) for value in initial), *values])
     dtype = values[0].dtype
-    combiner = None if kind is None else _COMBINERS[kind][dtype == "bool"]
+    combiner = None if kind is None else COMBINERS[kind][dtype == "bool"]
     if combiner is not None:
         (start,) = initial
-        found = _reduction(combiner)(values[0], axis=list(over))
-        is_neutral = isinstance(start, Splat) and start.number == _neutral(combiner, dtype)
+        found = reduction(combiner)(values[0], axis=list(over))
+        is_neutral = isinstance(start, Splat) and start.number == neutral(combiner, dtype)
         return [found] if is_neutral else region([element_of(start, ()), found])
     starts = [value.number for value in initial if isinstance(value, Splat)]
     if len(starts) != len(initial):
@@ -697,7 +518,7 @@ def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
         rest = iter(indices)
         at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
         inner = [element_of(source, at) for source in sources]
-        return _combined(_lone_kind(op.body.block), label(op), inner, initial, list(over.values()), region)
+        return _combined(lone_kind(op.body.block), label(op), inner, initial, list(over.values()), region)
 
     return _several([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
 
@@ -788,7 +609,7 @@ def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region)
 def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, region: Region) -> Result:
     count, name = len(values) // 2, "reduce_window"
     sources, initial = values[:count], values[count:]
-    kind = _lone_kind(block)
+    kind = lone_kind(block)
     along = windows.cumulative(sources[0].shape)
     if along is not None and (kind is None or _is_neutral(kind, initial[0])):
         return _cumulative(sources, kind, *along, region)
@@ -818,8 +639,8 @@ def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, re
 
 
 def _is_neutral(kind: str, start: Value) -> bool:
-    combiner = _COMBINERS[kind][start.dtype == "bool"]
-    return combiner is not None and isinstance(start, Splat) and start.number == _neutral(combiner, start.dtype)
+    combiner = COMBINERS[kind][start.dtype == "bool"]
+    return combiner is not None and isinstance(start, Splat) and start.number == neutral(combiner, start.dtype)
 
 
 _CUMULATIVE: Final = {"add": ops.cumsum, "multiply": ops.cumprod, "maximum": ops.cummax, "minimum": ops.cummin}
@@ -865,7 +686,6 @@ RULES: Final[Mapping[str, Rule]] = {
 COMBINING_RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
-    "stablehlo.scatter": _scatter,
     "stablehlo.sort": _sort,
 }
 """Op -> what computes it of its operands and its region."""

@@ -8,7 +8,7 @@ from functools import reduce
 from math import prod
 from typing import Any, Final, TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute
 
 from weft.dialects.element_types import element_name
@@ -75,13 +75,33 @@ class Composed:
     dtype: str
 
 
-Value: TypeAlias = Tensor | Splat | Sizes | View | Fact | Composed
-Result: TypeAlias = Value | Sequence[Value]
+@dataclass(frozen=True)
+class Parts:
+    """A tensor of complex numbers, as its real and its imaginary part."""
+
+    real: Value
+    imaginary: Value
+    dtype: str
+    """complex64 or complex128."""
+
+    @property
+    def shape(self) -> tuple[Extent, ...]:
+        return self.real.shape
+
+    @property
+    def both(self) -> tuple[Value, Value]:
+        return self.real, self.imaginary
+
+
+Value: TypeAlias = "Tensor | Splat | Sizes | View | Fact | Composed | Parts"
+Result: TypeAlias = "Value | Sequence[Value]"
 
 
 def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
     """The value of a constant. Raises CompileError for elements of a type that tensors do not have."""
     type_ = cast("TensorType[Attribute]", elements.type)
+    if isinstance(type_.element_type, ComplexType):
+        return _complex_value(elements, name)
     dtype = element_name(type_.element_type)
     if dtype is None:
         raise CompileError(f"elements of type {type_.element_type} are not supported")
@@ -92,6 +112,26 @@ def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
         number = next(iter(elements.get_values()))
         return Splat(bool(number) if dtype == "bool" else number, shape, dtype)
     return constant_tensor(elements, name)
+
+
+def _complex_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Parts:
+    """The value of a constant of complex numbers."""
+    type_ = cast("TensorType[Any]", elements.type)
+    part = type_.element_type.element_type
+    dtype = complex_name(type_.element_type)
+    if dtype is None:
+        raise CompileError(f"elements of type {type_.element_type} are not supported")
+    numbers = cast("Sequence[tuple[float, float]]", list(elements.get_values()))
+    sides = [
+        DenseIntOrFPElementsAttr.from_list(TensorType(part, type_.get_shape()), list(side))
+        for side in (zip(*numbers, strict=True) if numbers else ((), ()))
+    ]
+    return Parts(dense_value(sides[0], f"{name}_real"), dense_value(sides[1], f"{name}_imaginary"), dtype)
+
+
+def complex_name(type_: ComplexType[Any]) -> str | None:
+    """The name of a complex type; None for other parts than f32 and f64."""
+    return {"float32": "complex64", "float64": "complex128"}.get(element_name(type_.element_type) or "")
 
 
 def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
@@ -115,13 +155,36 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
             return as_expr(value.comparison)
         case Composed():
             return value.element(indices)
+        case Parts():
+            raise CompileError("elements of complex types are not supported")
 
 
 def tensor_of(value: Value, name: str) -> Tensor:
     """A value as a tensor, computed where it is none."""
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, Parts):
+        return stacked(value, name)
     return compute(value.shape, lambda *i: element_of(value, i), name)
+
+
+def stacked(value: Parts, name: str) -> Tensor:
+    """Complex numbers as numbers with their parts along a last dimension."""
+
+    def part(*indices: Expr) -> Expr:
+        sides = [element_of(side, indices[:-1]) for side in value.both]
+        return if_then_else(indices[-1] == 0, *sides)
+
+    return compute((*value.shape, 2), part, name)
+
+
+def parts_of(tensor: Tensor, dtype: str) -> Parts:
+    """The complex numbers whose parts are along the last dimension of a tensor."""
+    shape = tensor.shape[:-1]
+    real, imaginary = (
+        Composed(lambda indices, side=side: tensor(*indices, side), shape, tensor.dtype) for side in range(2)
+    )
+    return Parts(real, imaginary, dtype)
 
 
 def sizes_of(value: Value) -> Sizes | None:

@@ -196,3 +196,200 @@ class StablehloProgram(ShapedProgram):
         *(binary, binary, binary, select, convert, unary, concat, concat, pad, pad, constant, extract_slice),
         *(transpose, reduce, product, broadcast),
     )
+
+
+@dataclass
+class LongStablehloProgram(StablehloProgram):
+    """A program of more kinds of operations, with 30 of them."""
+
+    size: int = 30
+
+    def divide(self) -> Value | None:
+        """Quotients and remainders of integers, truncated; of floats the remainder of the truncated quotient."""
+        left = self.pick("i32", "i8", "f32")
+        if left is None:
+            return None
+        number, scalar = self.write_number(left.element, self.random.choice([-3, -2, 2, 3, 5]))
+        right = np.full(left.shape, scalar)
+        op = self.random.choice(["remainder", "divide"]) if left.element != "f32" else "remainder"
+        quotient = np.trunc(np.asarray(left.array).astype(np.float64) / right)
+        found = quotient if op == "divide" else left.array - quotient * right
+        types = f"({left.type}, tensor<{left.element}>) -> TYPE"
+        found = np.asarray(found).astype(np.float32 if left.element == "f32" else np.int64)
+        return self.new(f"chlo.broadcast_{op} {left.name}, {number} : {types}", left.element, left.static, found)
+
+    def write_number(self, element: str, number: int) -> tuple[str, int]:
+        text = f"{number}.0" if element == "f32" else str(number)
+        return self.write(f"stablehlo.constant dense<{text}> : tensor<{element}>"), number
+
+    def clamp(self) -> Value | None:
+        value = self.pick("f32", "i32", "i8")
+        if value is None:
+            return None
+        (low, lowest), (high, highest) = self.write_number(value.element, -3), self.write_number(value.element, 4)
+        scalar = f"tensor<{value.element}>"
+        text = f"stablehlo.clamp {low}, {value.name}, {high} : ({scalar}, {value.type}, {scalar}) -> TYPE"
+        return self.new(text, value.element, value.static, np.clip(value.array, lowest, highest))
+
+    def bits(self) -> Value | None:
+        value = self.pick("i32", "i8")
+        if value is None:
+            return None
+        width = {"i32": 32, "i8": 8}[value.element]
+        codes = np.asarray(value.array).astype(np.int64) & ((1 << width) - 1)
+        if self.random.random() < 0.5:
+            found = np.vectorize(lambda n: int(n).bit_count(), otypes=[np.int64])(codes)
+            return self.new(f"stablehlo.popcnt {value.name} : TYPE", value.element, value.static, np.asarray(found))
+        found = np.vectorize(lambda n: width - int(n).bit_length(), otypes=[np.int64])(codes)
+        text = f"stablehlo.count_leading_zeros {value.name} : TYPE"
+        return self.new(text, value.element, value.static, np.asarray(found))
+
+    def sort(self) -> Value | None:
+        value = self.pick("f32", "i32", "i8", rank=1)
+        if value is None:
+            return None
+        axis, is_falling = self.random.randrange(len(value.shape)), self.random.random() < 0.5
+        scalar = f"tensor<{value.element}>"
+        text = (
+            f'"stablehlo.sort"({value.name}) <{{dimension = {axis} : i64, is_stable = true}}> ({{\n'
+            f"^bb0(%x: {scalar}, %y: {scalar}):\n"
+            f"%z = stablehlo.compare {'GT' if is_falling else 'LT'}, %x, %y : ({scalar}, {scalar}) -> tensor<i1>\n"
+            f"stablehlo.return %z : tensor<i1>\n}}) : ({value.type}) -> TYPE"
+        )
+        found = np.sort(value.array, axis)
+        return self.new(text, value.element, value.static, np.flip(found, axis) if is_falling else found)
+
+    def map_square(self) -> Value | None:
+        value = self.pick("f32", "i32", "i8")
+        if value is None:
+            return None
+        scalar = f"tensor<{value.element}>"
+        text = (
+            f'"stablehlo.map"({value.name}) <{{dimensions = array<i64{": " * bool(value.shape)}'
+            f"{', '.join(map(str, range(len(value.shape))))}>}}> ({{\n^bb0(%x: {scalar}):\n"
+            f"%y = stablehlo.multiply %x, %x : {scalar}\nstablehlo.return %y : {scalar}\n}}) : ({value.type}) -> TYPE"
+        )
+        found = np.asarray(value.array * value.array)
+        found = found.astype(np.float32) if value.element == "f32" else wrapped(found, value.element)
+        return self.new(text, value.element, value.static, np.asarray(found))
+
+    def rows(self) -> Value | None:
+        """Rows at indices that are clamped."""
+        value = self.pick(rank=1)
+        if value is None or 0 in value.shape or not all(value.static[1:]):
+            return None
+        places = [self.random.randint(-2, value.shape[0] + 1) for _ in range(self.random.choice([1, 2, 3]))]
+        name = self.write(f"stablehlo.constant dense<{[[at] for at in places]}> : tensor<{len(places)}x1xi32>")
+        rank = len(value.shape)
+        layout = (
+            f"#stablehlo.gather<offset_dims = {list(range(1, rank))}, collapsed_slice_dims = [0], "
+            "start_index_map = [0], index_vector_dim = 1>"
+        )
+        sizes = ", ".join(map(str, (1, *value.shape[1:])))
+        text = (
+            f'"stablehlo.gather"({value.name}, {name}) <{{dimension_numbers = {layout}, indices_are_sorted = false, '
+            f"slice_sizes = array<i64: {sizes}>}}> : ({value.type}, tensor<{len(places)}x1xi32>) -> TYPE"
+        )
+        found = value.array[np.clip(places, 0, value.shape[0] - 1)]
+        return self.new(text, value.element, (True, *value.static[1:]), found)
+
+    def scattered(self) -> Value | None:
+        """Updates of rows, added, or combined by a region of two ops, one after the other."""
+        value = self.pick("f32", "i32", "i8", rank=1)
+        if value is None or not all(value.static[1:]):
+            return None
+        count = self.random.choice([1, 2, 3])
+        places = [self.random.randint(-1, value.shape[0]) for _ in range(count)]
+        name = self.write(f"stablehlo.constant dense<{[[at] for at in places]}> : tensor<{count}x1xi32>")
+        update = Value(
+            self.name(),
+            value.element,
+            (True,) * len(value.shape),
+            self.elements((count, *value.shape[1:]), value.element),
+        )
+        self.add_parameter(update)
+        scalar, is_sum = f"tensor<{value.element}>", self.random.random() < 0.5
+        body = f"%z = stablehlo.add %x, %y : {scalar}\nstablehlo.return %z : {scalar}"
+        if not is_sum:
+            body = f"%n = stablehlo.negate %x : {scalar}\n" + body.replace("%x", "%n", 1)
+        layout = (
+            f"#stablehlo.scatter<update_window_dims = {list(range(1, len(value.shape)))}, inserted_window_dims = [0], "
+            "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>"
+        )
+        text = (
+            f'"stablehlo.scatter"({value.name}, {name}, {update.name}) <{{scatter_dimension_numbers = {layout}, '
+            f"indices_are_sorted = false, unique_indices = false}}> ({{\n^bb0(%x: {scalar}, %y: {scalar}):\n{body}\n}})"
+            f" : ({value.type}, tensor<{count}x1xi32>, {update.type}) -> TYPE"
+        )
+        found = np.array(value.array)
+        for at, row in zip(places, update.array, strict=True):
+            if 0 <= at < value.shape[0]:
+                found[at] = found[at] + row if is_sum else row - found[at]
+        found = found if value.element == "f32" else wrapped(found, value.element)
+        return self.new(text, value.element, value.static, found)
+
+    def dynamic_slice(self) -> Value | None:
+        value = self.pick(rank=1)
+        if value is None or 0 in value.shape:
+            return None
+        sizes = [self.random.randint(1, n) for n in value.shape]
+        starts = [self.random.randint(-2, n + 2) for n in value.shape]
+        names = [self.write(f"stablehlo.constant dense<{start}> : tensor<i32>") for start in starts]
+        types = ", ".join([value.type, *["tensor<i32>"] * len(names)])
+        firsts = [max(0, min(start, n - size)) for start, n, size in zip(starts, value.shape, sizes, strict=True)]
+        found = value.array[tuple(slice(f, f + size) for f, size in zip(firsts, sizes, strict=True))]
+        text = f"stablehlo.dynamic_slice {value.name}, {', '.join(names)}, sizes = {sizes} : ({types}) -> TYPE"
+        return self.new(text, value.element, (True,) * len(sizes), found)
+
+    def window(self) -> Value | None:
+        """Maxima of windows along one dimension."""
+        value = self.pick("i32", "f32", rank=1)
+        if value is None or 0 in value.shape:
+            return None
+        axis = self.random.randrange(len(value.shape))
+        size = self.random.randint(1, value.shape[axis])
+        scalar = f"tensor<{value.element}>"
+        least, _ = self.write_number(value.element, -100)
+        window = ", ".join(str(size if d == axis else 1) for d in range(len(value.shape)))
+        text = (
+            f'"stablehlo.reduce_window"({value.name}, {least}) <{{window_dimensions = array<i64: {window}>}}> ({{\n'
+            f"^bb0(%x: {scalar}, %y: {scalar}):\n%z = stablehlo.maximum %x, %y : {scalar}\n"
+            f"stablehlo.return %z : {scalar}\n}}) : ({value.type}, {scalar}) -> TYPE"
+        )
+        view = np.lib.stride_tricks.sliding_window_view(value.array, size, axis)
+        return self.new(text, value.element, value.static, np.maximum(view.max(-1), -100).astype(value.array.dtype))
+
+    def iota(self) -> Value:
+        element = self.random.choice(["f32", "i32", "i8"])
+        shape = tuple(self.random.choice([0, 1, 2, 3]) for _ in range(self.random.choice([1, 2])))
+        axis = self.random.randrange(len(shape))
+        found = np.indices(shape)[axis]
+        found = found.astype(np.float32) if element == "f32" else found
+        return self.new(f"stablehlo.iota dim = {axis} : TYPE", element, (True,) * len(shape), found)
+
+    def reshape(self) -> Value | None:
+        value = self.pick(rank=1)
+        if value is None or not all(value.static):
+            return None
+        found = value.array.reshape(-1)
+        return self.new(f"stablehlo.reshape {value.name} : ({value.type}) -> TYPE", value.element, (True,), found)
+
+    def top(self) -> Value | None:
+        value = self.pick("f32", "i32", rank=1)
+        if value is None or not value.static[-1] or value.shape[-1] == 0:
+            return None
+        count = self.random.randint(1, value.shape[-1])
+        shape = "".join(f"{n if known else '?'}x" for n, known in zip(value.shape[:-1], value.static[:-1], strict=True))
+        values, places = f"tensor<{shape}{count}x{value.element}>", f"tensor<{shape}{count}xi32>"
+        name = self.name()
+        self.lines.append(f"{name}:2 = chlo.top_k({value.name}, k = {count}) : {value.type} -> ({values}, {places})")
+        order = np.argsort(-value.array, -1, kind="stable")[..., :count]
+        static = (*value.static[:-1], True)
+        if self.random.random() < 0.5:
+            return Value(f"{name}#1", "i32", static, order)
+        return Value(f"{name}#0", value.element, static, np.take_along_axis(value.array, order, -1))
+
+    STATEMENTS: ClassVar[tuple[Callable[[Any], Value | None], ...]] = (
+        *StablehloProgram.STATEMENTS,
+        *(divide, clamp, bits, sort, map_square, rows, scattered, dynamic_slice, window, iota, reshape, top),
+    )

@@ -213,9 +213,7 @@ EXAMPLES: dict[str, Example] = {
     "stablehlo.transpose": Example(
         ["2x3xT"], ["3x2xT"], "%r0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xT>) -> tensor<3x2xT>", ALL
     ),
-    "stablehlo.reverse": Example(
-        ["2x3xT"], ["2x3xT"], "%r0 = stablehlo.reverse %a, dims = [1] : tensor<2x3xT>", ALL
-    ),
+    "stablehlo.reverse": Example(["2x3xT"], ["2x3xT"], "%r0 = stablehlo.reverse %a, dims = [1] : tensor<2x3xT>", ALL),
     "stablehlo.concatenate": Example(
         ["2x3xT", "1x3xT"],
         ["3x3xT"],

@@ -18,6 +18,7 @@ from weft.backends.picture.graph_model import graph_models
 from weft.backends.picture.svg import svg_text
 from weft.dialects.traversal import copy_of
 from weft.driver.pipeline import Pipeline
+from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
 from weft.passes.graph.functions import holds_graph_ops
@@ -109,6 +110,7 @@ class _Collector:
 
     def _lower_to_tir(self) -> None:
         start, before = perf_counter(), self.stages[-1].parts
+        import_stablehlo_loops(self.module)
         convert_from_upstream(Context(), self.module, strict=not self.options.passes)
         self.record(
             "convert-from-upstream", "Functions of upstream dialects become block loops", perf_counter() - start

@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from weft.driver.model_report import function_row
 from weft.driver.programs import parse
+from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.traces import trace_with_decisions
 from weft.driver.workloads import tasks_of
 from weft.passes.lower_to_tir import lower_to_tir
@@ -68,6 +69,7 @@ def search_report(
 def _calls(program: ModuleOp, target: str) -> Mapping[str, int]:
     """How often a program calls each of its tasks, by their keys."""
     module = program.clone()
+    import_stablehlo_loops(module)
     lower_to_tir(module, target)
     found: dict[str, int] = {}
     for task in tasks_of(module):

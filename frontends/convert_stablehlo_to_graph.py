@@ -1,0 +1,141 @@
+"""`convert-stablehlo-to-graph`: functions of StableHLO that hold loops become graph functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.chlo import ScanOp
+from weft.dialects.element_types import element_name, joined_attributes
+from weft.dialects.stablehlo import WhileOp
+from weft.frontends.graph_builder import BlockBuilder, Value, var
+from weft.frontends.stablehlo_graph import import_stablehlo, is_registered_call
+from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_functions
+from weft.support.errors import CompileError, remark
+from weft.support.names import new_name
+from weft.texpr.shapes import value_name
+
+
+def convert_loops(module: ModuleOp) -> bool:
+    """Replace the functions of StableHLO that hold loops or calls of registered functions, or call functions that do,
+    by graph functions, in place; returns whether there were some.
+
+    Private functions that nobody calls any more are erased. Raises `CompileError` for ops that are not supported.
+    """
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
+    for function in looping:
+        _convert(module, function)
+    if looping:
+        _erase_uncalled(module, set(functions))
+    return bool(looping)
+
+
+def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple[str, ...]) -> bool:
+    name = function.sym_name.data
+    if name in around:
+        return False
+    for op in function.body.walk():
+        callee = callee_of(op)
+        if (
+            isinstance(op, ScanOp | WhileOp)
+            or is_registered_call(op)
+            or (callee in functions and _holds_loop(functions[callee], functions, (*around, name)))
+        ):
+            return True
+    return False
+
+
+def _convert(module: ModuleOp, function: FuncOp) -> None:
+    name, last = function.sym_name.data, module.body.block.last_op
+    source = module.clone()
+    for op in list(source.ops):
+        if isinstance(op, FuncOp) and op.sym_name.data == name:
+            op.sym_name = StringAttr("main")
+        elif isinstance(op, FuncOp) and op.sym_name.data == "main":
+            op.sym_name = StringAttr(f"{name}.main")
+    parameters = _parameters(function)
+    function.sym_name = StringAttr(f"{name}.stablehlo")
+    try:
+        import_stablehlo(BlockBuilder(module), source, parameters, name)
+    except CompileError:
+        function.sym_name = StringAttr(name)
+        while module.body.block.last_op is not last:
+            Rewriter.erase_op(module.body.block.last_op)  # pyright: ignore[reportArgumentType]
+        raise
+    new = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
+    new.location = function.location
+    if function.sym_visibility is not None:
+        new.sym_visibility = function.sym_visibility
+    new.arg_attrs = joined_attributes(function.arg_attrs, new.arg_attrs)
+    Rewriter.erase_op(function)
+
+
+def _parameters(function: FuncOp) -> list[Value]:
+    """Variables for the parameters of a function; each dynamic extent has a name."""
+    taken: set[str] = set()
+    extents: set[str] = set()
+    found: list[Value] = []
+    for position, argument in enumerate(function.args):
+        if not isinstance(argument.type, TensorType):
+            raise CompileError.at(function, f"@{function.sym_name.data}: parameters are tensors, got {argument.type}")
+        type_ = cast("TensorType[Attribute]", argument.type)
+        dtype = element_name(type_.element_type)
+        if dtype is None:
+            raise CompileError.at(
+                function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
+            )
+        shape = [new_name("n", extents) if size == DYNAMIC_INDEX else size for size in type_.get_shape()]
+        name = new_name(value_name(argument.name_hint or f"arg{position}"), taken)
+        found.append(var(name, shape, dtype))
+    return found
+
+
+def _erase_uncalled(module: ModuleOp, names: set[str]) -> None:
+    """Erase the private functions among those of `names` that nothing calls."""
+    while True:
+        functions = [op for op in module.ops if isinstance(op, FuncOp)]
+        called = {callee_of(op) for function in functions for op in function.body.walk()}
+        unused = [
+            function
+            for function in functions
+            if function.sym_name.data in names - called
+            and function.sym_visibility is not None
+            and function.sym_visibility.data == "private"
+        ]
+        if not unused:
+            return
+        for function in unused:
+            Rewriter.erase_op(function)
+
+
+@dataclass(frozen=True)
+class ConvertStablehloToGraphPass(ModulePass):
+    """Turn functions of StableHLO that hold `while`, `chlo.scan` or a `custom_call` of a registered function into graph
+    functions: loops and choices become `graph.while`, `graph.loop` and `graph.if`, calls `graph.call_dps`, the ops
+    between them functions of tensor expressions.
+
+    Requires: functions of tensors that hold ops of stablehlo and chlo alone. Functions without loops are left as they
+    are, for `convert-stablehlo-to-te`.
+
+    Leaves: graph functions of the same names and types. `weft.build` and `weft run` begin with this pass.
+
+    Raises `CompileError` for an op that is not supported.
+    """
+
+    name = "convert-stablehlo-to-graph"
+
+    strict: bool = False
+    """Whether it is an error, not a remark, that the pass finds nothing."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not convert_loops(op):
+            remark(op, f"{self.name}: no function of StableHLO holds a loop", strict=self.strict)
