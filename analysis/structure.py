@@ -30,10 +30,21 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.promises import PROMISES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import COMMUTATIVE, PART_OF, IterKind, LoopKind
+from weft.dialects.tir_kinds import (
+    COMMUTATIVE,
+    MAX_PARALLEL,
+    MAX_VECTORIZE,
+    PART_OF,
+    UNROLL_ANNOTATIONS,
+    IterKind,
+    LoopKind,
+)
 from weft.dialects.traversal import ancestors as ancestors
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, Violation, did_you_mean
+
+ROOT = "root"
+"""The name of the root block of a function, which is the function itself."""
 
 
 def function_of(op: Operation) -> FuncOp:
@@ -149,6 +160,29 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
             "name the function, or give the blocks different names"
         )
     return matching[0]
+
+
+def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp | FuncOp:
+    """The block called `name`, as `find_block`; "root", unless a block has that name, is the function: its blocks are
+    the child blocks of the root block."""
+    candidates = [find_function(module, func_name)] if func_name else functions(module)
+    if name != ROOT or any(isinstance(op, BlockOp) and op.label == ROOT for f in candidates for op in operations_in(f)):
+        return find_block(module, name, func_name)
+    if len(candidates) != 1:
+        names = ", ".join(sorted(f.sym_name.data for f in candidates))
+        raise CompileError(f"{len(candidates)} functions have a root block ({names}): name the function")
+    return candidates[0]
+
+
+def output_blocks(root: Operation) -> list[BlockOp]:
+    """The blocks inside `root` that write a buffer which its function does not allocate, in order; blocks around others
+    are included."""
+    blocks = (op for op in operations_in(root) if isinstance(op, BlockOp) and op is not root)
+    return [
+        block
+        for block in blocks
+        if any(not isinstance(underlying(buffer).owner, memref.AllocOp) for buffer in buffers_written(block))
+    ]
 
 
 def stored_buffer(op: Operation) -> SSAValue | None:
@@ -431,8 +465,11 @@ def holds_one_nest(loop: ForOp) -> bool:
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
     """Why a function counts as scheduled already: a block that is not plain, or a temporary with a memory scope or
-    attributes. None when it is as a front end might have written it; blocks may share loops unless they are to be
+    attributes, or an annotation of an automatic scheduler on the function. None when it is as a front end might have written it; blocks may share loops unless they are to be
     `alone`."""
+    asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
+    if asked:
+        return f"the function has annotations: {', '.join(sorted(asked))}"
     for block in child_blocks(function):
         if not is_plain(block, alone=alone):
             return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'

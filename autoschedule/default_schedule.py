@@ -16,7 +16,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.block_patterns import BlockPattern, pattern_of
-from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_plain, why_not_plain
+from weft.analysis.structure import (
+    child_blocks,
+    find_block_or_root,
+    function_of,
+    functions,
+    is_plain,
+    why_not_plain,
+)
 from weft.autoschedule.blocked_convolution import blocked_convolution
 from weft.autoschedule.concatenation import concatenation
 from weft.autoschedule.contraction import contraction, vector_times_matrix
@@ -158,7 +165,8 @@ def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
         if isinstance(step, sched.GetBlockOp):
             func = None if step.func is None else step.func.data
             try:
-                names.add(function_of(find_block(module, step.label.data, func)).sym_name.data)
+                found = find_block_or_root(module, step.label.data, func)
+                names.add((found if isinstance(found, FuncOp) else function_of(found)).sym_name.data)
             except CompileError:
                 continue  # a block that an earlier step makes, of a function that is known already
     return names

@@ -152,7 +152,16 @@ QUERY_STEPS: Final = _by_name(
         "The blocks inside the body of a block or loop that are in no other block there, in order.",
         (_TARGET,),
         (BLOCK,),
+        on_root=True,
         example="%b, %c = sched.get_child_blocks %target : block, block",
+    ),
+    Step(
+        "get_output_blocks",
+        "The blocks inside a block, or the root block, that write buffers which are not temporaries, in order.",
+        (Parameter("scope_block", kinds.BLOCK_HANDLE),),
+        (BLOCK,),
+        on_root=True,
+        example="%b = sched.get_output_blocks %scope_block : block",
     ),
 )
 """Steps that only look."""
@@ -308,6 +317,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         "annotate",
         "Attach an annotation to a block or loop.",
         (_TARGET, _KEY, Parameter("value", kinds.ANNOTATION, "ann_val")),
+        on_root=True,
         verify=_verify_annotate,
         example='sched.annotate %i {key = "pipeline_stages", value = 3}',
     ),
@@ -315,6 +325,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         "unannotate",
         "Remove an annotation from a block or loop.",
         (_TARGET, _KEY),
+        on_root=True,
         example='sched.unannotate %i {key = "pipeline_stages"}',
     ),
     Step(
@@ -502,6 +513,7 @@ buffer may stay "undefined". When the buffer is a parameter, callers pass it in 
             Parameter("index_map", kinds.BUFFER_MAP),
             Parameter("pad_value", kinds.PADDING, default=None, stated_meaning="The value of elements that are added."),
         ),
+        ignores=("assume_injective_transform",),
         example='sched.transform_layout %b {buffer = ["write", 0], index_map = affine_map<(d0, d1) -> (d1, d0)>}',
     ),
     Step(
@@ -576,7 +588,8 @@ class SamplingOp(StepOp):
 
 @irdl_op_definition
 class GetBlockOp(QueryOp):
-    """A block by its name. The function may be left out when only one has such a block.
+    """A block by its name. The function may be left out when only one has such a block. "root" is the root block of a
+    function, whose child blocks are those of the function: it can be annotated and asked for its blocks.
 
     ```mlir
     %y = sched.get_block "Y" in @mm_relu : block

@@ -329,7 +329,8 @@ READ_BUFFER: Final = Kind(
     "int | str",
     int,
     IntegerAttr,
-    meaning="The position of the buffer among those that the block reads, from 0.",
+    meaning="The position of the buffer among those that the block reads, from 0, in order of first load; buffers that a "
+    "block with an init updates do not count.",
     example="0",
 )
 """The index or name of a buffer that the block reads."""
@@ -337,7 +338,7 @@ WRITTEN_BUFFER: Final = Kind(
     "int | str",
     int,
     IntegerAttr,
-    meaning="The position of the buffer among those that the block writes, from 0.",
+    meaning="The position of the buffer among those that the block writes, from 0, in order of first store.",
     example="0",
 )
 READ_OR_WRITTEN_BUFFER: Final = Kind(
@@ -448,6 +449,8 @@ class Step:
     consumes: bool = False
     """Whether the loop handles given are gone afterwards."""
     verify: Callable[[StepOp], None] | None = None
+    on_root: bool = False
+    """Whether a block may be the root block, which is the function."""
     ignores: tuple[str, ...] = ()
     """Keywords that the method accepts, as TVM's does, and that change nothing."""
     example: str = ""

@@ -99,6 +99,13 @@ REASSOCIATE = "reassociate"
 """Annotation of a loop: its iterations may combine into one accumulator in any order, sums and products of floats too,
 so that the loop may be vectorized."""
 
+MAX_PARALLEL, MAX_VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
+"""Annotations of a function: the iterations that its outer loops are fused to, and lanes; `tir-apply-annotations`."""
+UNROLL_ANNOTATIONS = ("meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit")
+"""Annotations of a function: `MAX_UNROLL_OF_LOOP` of each nest."""
+MAX_UNROLL_OF_LOOP = "pragma_auto_unroll_max_step"
+"""Annotation of a loop: how many copies of a body loops inside are unrolled to."""
+
 INTERIOR = "interior"
 """Annotation of a loop whose extent is symbolic: iterations in the interior, for which all conditions in it hold, run
 without conditions, and the others with masks (`tir-partition-loops`)."""

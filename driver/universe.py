@@ -86,6 +86,7 @@ PASSES: Mapping[str, str] = {
     "lower-tir-to-low": "weft.passes.lower_tir_to_low:LowerTirToLowPass",
     "specialize-shapes": "weft.passes.specialize_shapes:SpecializeShapesPass",
     "te-split-reductions": "weft.passes.te.te_split_reductions:TeSplitReductionsPass",
+    "tir-apply-annotations": "weft.passes.tir.tir_apply_annotations:ApplyAnnotationsPass",
     "tir-assign-spaces": "weft.passes.tir.tir_assign_spaces:AssignSpacesPass",
     "tir-async-copies": "weft.passes.tir.tir_async_copies:AsyncCopiesPass",
     "tir-bind-threads": "weft.passes.tir.tir_bind_threads:BindThreadsPass",

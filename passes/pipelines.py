@@ -26,6 +26,7 @@ from weft.passes.low.low_legalize import LowLegalizePass
 from weft.passes.low.low_lower_dots import LowerDotsPass
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
+from weft.passes.tir.tir_apply_annotations import ApplyAnnotationsPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
@@ -130,7 +131,9 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         return kernels_to_low(target)
     registered = registered_kind(kind)
     return (
-        # First: privatization of temporaries is decided on blocks, as schedule primitives decided it; a block's init is
+        # First: it applies schedule primitives, which are for blocks.
+        ApplyAnnotationsPass(),
+        # Then: privatization of temporaries is decided on blocks, as schedule primitives decided it; a block's init is
         # known to run before its updates.
         PlaceBuffersPass(),
         # While there are loops and blocks: imported code is attached to them as annotations.
@@ -172,7 +175,9 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
     """The passes from scheduled tir to low for GPUs: nests of bound loops are outlined as kernels."""
     return (
-        # First: marks the reductions that are combined across blocks.
+        # First: it applies schedule primitives.
+        ApplyAnnotationsPass(on_device=True),
+        # Then: marks the reductions that are combined across blocks.
         LowerAtomicReductionsPass(),
         # Before buffers are placed: it creates blocks and temporaries, which the passes below lower like all others.
         FactorThreadReductionsPass(),

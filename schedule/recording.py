@@ -10,9 +10,10 @@ from random import Random
 from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.structure import find_block, function_of, functions
+from weft.analysis.structure import ROOT, find_block, function_of, functions
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
@@ -229,7 +230,7 @@ def _hint(found: Drawn, at: int) -> str | None:
         return "place"
     if isinstance(found, ForOp):
         return found.induction_variable.name_hint
-    if isinstance(found, BlockOp):
-        name = found.label.lower()
+    if isinstance(found, BlockOp | FuncOp):
+        name = found.label.lower() if isinstance(found, BlockOp) else ROOT
         return name if SSAValue.is_valid_name(name) else "block"
     return None

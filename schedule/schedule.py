@@ -42,6 +42,10 @@ class Schedule(StepCalls):
         """The blocks inside the body of a block or loop that are in no other block there, in order."""
         return self._step("get_child_blocks", block_or_loop=block_or_loop)
 
+    def get_output_blocks(self, scope_block: BlockHandle | str) -> list[BlockHandle]:
+        """The blocks inside a block, or the root block, that write buffers which are not temporaries, in order."""
+        return self._step("get_output_blocks", scope_block=scope_block)
+
     def sample_perfect_tile(
         self, loop: LoopHandle, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
     ) -> list[IntHandle]:
@@ -303,6 +307,8 @@ class Schedule(StepCalls):
         buffer: BufferOf,
         index_map: IndexMap,
         pad_value: float | str | Callable[..., object] | AffineMap | None = None,
+        *,
+        assume_injective_transform: object = None,
     ) -> None:
         """Store a buffer that the block accesses in another layout: its element at `indices` moves to
         `index_map(*indices)`. See `TransformLayout`.

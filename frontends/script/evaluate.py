@@ -398,6 +398,8 @@ class Evaluator(Reader):
 
     def _call(self, node: ast.Call) -> object:
         function = self.evaluate(node.func)
+        if isinstance(function, IntrinsicWord) and function.name == "call_intrin":
+            function, node = self._intrinsic(node, function)
         if isinstance(function, Construct) and (special := self.VALUES.get(function)) is not None:
             return special(self, node)
         if isinstance(function, Construct):
@@ -413,6 +415,14 @@ class Evaluator(Reader):
                 f"{', '.join(sorted(BUILTINS))} on numbers",
             )
         return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+
+    def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
+        """`T.call_intrin("float32", "tir.exp", x)`: the function `T.exp`, and its call; others are left as they are."""
+        name = self.evaluate(node.args[1]) if len(node.args) > 1 else None
+        found = words.FUNCTIONS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
+        return (
+            (word, node) if found is None else (found, ast.copy_location(ast.Call(node.func, node.args[2:], []), node))
+        )
 
     def _attribute_text(self, node: ast.Call) -> object:
         """`T.attr("1 : i8")`"""

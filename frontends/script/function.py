@@ -17,10 +17,12 @@ from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.attribute_values import attribute_of
 from weft.dialects.element_types import STORED, stated_elements
 from weft.dialects.promises import PROMISES, Promise, promises_attribute, promises_in
 from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import Relation
+from weft.dialects.tir_kinds import STORAGE_ALIGN
 from weft.frontends.script import words
 from weft.frontends.script.attributes import attribute_text, generic_op, parse_attribute, to_attribute
 from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, Namespace
@@ -35,6 +37,7 @@ from weft.frontends.script.values import (
     Opaque,
     Pointer,
     RegionView,
+    ReshapedView,
     Symbol,
     hint_of,
     named_value,
@@ -442,35 +445,73 @@ class FunctionParser(Evaluator):
                 node, f"{what} is that of its region in {whole.name}, which gives it: name it or leave it out"
             )
 
-    def alloc_buffer(self, node: ast.Call, name: str) -> Buffer:
-        """`Y = T.alloc_buffer((128, 128), "float32")`."""
-        options = self._options(node, 0, ("scope",))
+    def alloc_buffer(self, node: ast.Call, name: str, scope: str = "global") -> Buffer:
+        """`Y = T.alloc_buffer((128, 128), "float32")`, in a memory scope unless the call names one."""
+        if len(node.args) == 3:  # T.allocate([16], "float32", "global")
+            stated = ast.keyword("scope", node.args[2])
+            node = ast.copy_location(ast.Call(node.func, node.args[:2], [*node.keywords, stated]), node)
+        options = self._options(node, 0, ("scope", "strides"))
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape: `{words.alloc_buffer.usage}`")
         shape = self._shape(options["shape"], name)
         if any(extent is None for extent in shape):
             raise self.error(options["shape"], f"{name}: the extents of a temporary are given")
         dtype = self._dtype(options.get("dtype"))
-        type = buffer_type(shape, dtype, self._memory_scope(options.get("scope")))
+        stated = options.get("scope")
+        type = buffer_type(shape, dtype, scope if stated is None else self._memory_scope(stated))
         dynamic = [extent for extent in shape if isinstance(extent, Expr) and static_extent(extent) is None]
         element = type_of(dtype) if type_of(dtype) != value_type_of(dtype) else None
+        padding = self._row_padding(options["strides"], name, shape) if "strides" in options else []
         buffer = Buffer(self.emitter.allocate(type, dynamic, name, element), name, shape)
         buffer.stated_element = element
+        if padding and isinstance(buffer.value.owner, Operation):
+            buffer.value.owner.attributes[STORAGE_ALIGN] = attribute_of(padding)
         return buffer
 
-    def flat_view(self, node: ast.Call, name: str) -> FlatView:
-        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory."""
+    def _row_padding(self, node: ast.expr, name: str, shape: Sequence[object]) -> list[list[int]]:
+        """The strides of a temporary as `tir.storage_align` has them: rows may be further apart than they are long."""
+        given = items(self.evaluate(node) or ())
+        strides = [None if stride is None else static_extent(self._size(node, stride, "a stride")) for stride in given]
+        padding: list[list[int]] = []
+        least: int | None = 1
+        for axis in reversed(range(len(shape))) if strides else ():
+            stride, extent = strides[axis] if len(strides) == len(shape) else None, static_extent(shape[axis])
+            if stride is None or least is None or stride < least or (axis == len(shape) - 1 and stride != 1):
+                raise self.error(
+                    node,
+                    f"{name}: the strides of a temporary are numbers, row-major, 1 the last: rows may "
+                    "be apart, no elements overlap; schedules lay buffers out with transform_layout",
+                )
+            if stride > least:
+                padding.append([axis, stride, 0])
+            least = None if extent is None else stride * extent
+        return padding
+
+    def flat_view(self, node: ast.Call, name: str) -> Buffer:
+        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or one of another
+        shape with as many elements; without `data` a temporary."""
         options = self._options(node, 0, ("data", "scope"))
-        whole = self.evaluate(options["data"]) if "data" in options else None
+        if "data" not in options:
+            return self.alloc_buffer(node, name)
+        whole = self.evaluate(options["data"])
         if not isinstance(whole, Buffer):
             raise self.error(node, f"a buffer that is declared here is another's memory: `{words.decl_buffer.usage}`")
-        shape = items(self.evaluate(options["shape"])) if "shape" in options else ()
-        if len(shape) != 1:
-            raise self.error(node, f"{name} is the memory of {whole.name}: it has one dimension, got {len(shape)}")
         dtype = self._dtype(options.get("dtype"))
         if dtype != whole.dtype:
             raise self.error(node, f"{name} is {dtype}, and the memory of {whole.name} is {whole.dtype}")
-        return FlatView(whole.stored, name)
+        shape = self._shape(options["shape"], name) if "shape" in options else ()
+        if shape == whole.extents:
+            return whole
+        if len(shape) == 1 and whole.rank != 1:
+            return FlatView(whole.stored, name)
+        old, new = ([static_extent(extent) for extent in extents] for extents in (whole.extents, shape))
+        if None in (*old, *new) or math.prod(old) != math.prod(new) or whole.strides or type(whole) is not Buffer:
+            raise self.error(
+                node,
+                f"{name} is the memory of {whole.name}: it has one dimension, or numbers of elements "
+                f"of {whole.name} as its shape, got {len(shape)} dimensions",
+            )
+        return ReshapedView(whole, name, tuple(new))
 
     def flush(self) -> None:
         """State the extents of the buffers that were declared since the last flush."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
@@ -11,7 +12,9 @@ from weft.analysis.accesses import Access, accesses_of_instance
 from weft.analysis.footprint import box_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.reductions import why_not_started
+from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
+from weft.dialects.tir_kinds import IterKind
 from weft.dialects.traversal import ancestors, operations_in
 
 
@@ -26,11 +29,47 @@ def state_regions(module: ModuleOp) -> None:
         written = {access.buffer for access in found if access.is_write}
         starts = any(access.in_init and access.is_write for access in found)
         own = {buffer for buffer in written if starts and why_not_started(block, buffer) is None}
+        order = {buffer: at for at, buffer in enumerate(buffers_in_text_order(block))}
         reads = [a for a in found if not a.is_write and a.buffer not in own]
+        reads.sort(key=lambda access: order.get(access.buffer, len(order)))
         regions = _regions(ReadsOp, reads) + _regions(WritesOp, [access for access in found if access.is_write])
         first = block.body.block.first_op
         if first is not None:
             block.body.block.insert_ops_before(regions, first)
+
+
+def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
+    """The buffers that a block reads in the order in which scripts, and TVM, list them: as `tir.reads` states them; then
+    accumulators of a reduction that starts elsewhere; then as the text of its statements names them. IR may load them
+    in another order (an operand of an accumulation precedes the load of the accumulator)."""
+    order: dict[SSAValue, None] = {}
+    reduces = block.init is None and any(kind is IterKind.REDUCE for kind in block.kinds)
+    seen = set[SSAValue]()
+
+    def visit(value: SSAValue) -> None:
+        op = value.owner
+        if value in seen or not isinstance(op, Operation) or not block.is_ancestor(op):
+            return
+        seen.add(value)
+        if isinstance(op, memref.LoadOp):
+            order.setdefault(op.memref)
+        for operand in op.operands:
+            visit(operand)
+
+    stated = [op.buffer for op in block.body.block.ops if isinstance(op, ReadsOp)]
+    read = buffers_read(block)
+    own = [buffer for buffer in buffers_written(block) if buffer in read] if reduces else []
+    order.update(dict.fromkeys((*stated, *own)))
+    for op in operations_in(block):
+        if isinstance(op, BlockOp) and op is not block:
+            order.update((buffer, None) for buffer in buffers_in_text_order(op) if buffer not in order)
+        elif isinstance(op, memref.StoreOp):
+            for operand in (op.value, *op.indices):
+                visit(operand)
+        elif op.regions:
+            for operand in op.operands:
+                visit(operand)
+    return sorted(read, key=[*order, *read].index)
 
 
 def _is_inside(buffer: SSAValue, block: BlockOp) -> bool:

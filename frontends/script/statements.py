@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.scf import YieldOp
+from xdsl.dialects.scf import ConditionOp, WhileOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from weft.analysis.structure import ROOT
 from weft.dialects.tir import AccessRegionOp, InitOp, ReadsOp, WritesOp
 from weft.dialects.tir_assume import Relation
 from weft.dialects.tir_kinds import LoopKind
@@ -22,9 +23,11 @@ from weft.frontends.script.constructs import (
     DType,
     IntrinsicWord,
 )
+from weft.frontends.script.early_exit import exits, flag_is, set_flag, with_flag
 from weft.frontends.script.evaluate import both, shown
 from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.reader import Handler, Reader
+from weft.frontends.script.text import PythonNames
 from weft.frontends.script.values import (
     BlockAxis,
     Buffer,
@@ -93,6 +96,13 @@ class StatementParser(FunctionParser):
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         for position, statement in enumerate(statements):
+            if isinstance(statement, ast.Expr) and self._calls(statement.value, words.launch_thread):
+                # `T.launch_thread(tx, 64)` after `tx = T.env_thread("threadIdx.x")`.
+                self.place(statement)
+                self.flush()
+                call = cast("ast.Call", statement.value)
+                self._over_threads(statement, call, self._thread_variable(call), statements[position + 1 :])
+                return
             if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
                 # `i = T.launch_thread("threadIdx.x", 64)`: the statements after it are the body of the loop.
                 self.place(statement)
@@ -312,6 +322,8 @@ class StatementParser(FunctionParser):
             raise self.error(node, f"T.assume takes comparisons of extents: `{words.assume.usage}`")
         for argument in node.args:
             fact = self.evaluate(argument)
+            if isinstance(fact, Expr) and any(isinstance(part, BufferLoad) for part in walk(fact)):
+                continue  # nothing follows from what is assumed of elements
             relation = relation_of(fact) if isinstance(fact, Compare) else None
             if relation is None:
                 raise self.error(
@@ -322,6 +334,39 @@ class StatementParser(FunctionParser):
                 if not (side.is_index or isinstance(side, Const)):
                     raise self.error(argument, f"T.assume compares extents, `{side}` is {side.dtype}")
             self.emitter.assume(left, comparison, right)
+
+    def _assert(self, node: ast.Assert) -> None:
+        """`assert n % 4 == 0`: calls check it, as `T.assume(n % 4 == 0)`."""
+        value = self.evaluate(node.test)
+        if value is True:
+            return
+        if not isinstance(value, Expr) or any(isinstance(part, BufferLoad) for part in walk(value)):
+            raise self.error(node, "a script asserts comparisons of extents and scalar parameters, which calls check")
+        self._assume(ast.copy_location(ast.Call(node.test, [node.test], []), node))
+
+    def _buffer_store(self, node: ast.Call) -> None:
+        """`T.buffer_store(B, x, [i])` is `B[i] = x`."""
+        if len(node.args) != 3 or node.keywords:
+            raise self.error(node, f"a store has a buffer, a value and indices: `{words.buffer_store.usage}`")
+        buffer, value, indices = node.args
+        places = ast.Tuple(indices.elts, ast.Load()) if isinstance(indices, ast.List | ast.Tuple) else indices
+        element = ast.Subscript(buffer, ast.copy_location(places, indices), ast.Store())
+        self._assign(ast.copy_location(element, node), value)
+
+    def _ret(self, node: ast.Call) -> None:
+        """`T.ret(0)` at the end of a function: it returns nothing in weft."""
+        last = self.node.body[-1]
+        calls = [part for part in ast.walk(last) if part is node]
+        if not calls or isinstance(last, ast.If | ast.For | ast.While | ast.With):
+            raise self.error(node, "T.ret ends a function: results are written to parameters")
+        for argument in node.args:
+            self.evaluate(argument)
+
+    def _device_entry(self, node: ast.Call) -> None:
+        raise self.error(
+            node,
+            "T.device_entry opens a tile program of TIRx, which weft does not read: kernels are loops that bind threads",
+        )
 
     # Stores
 
@@ -357,19 +402,79 @@ class StatementParser(FunctionParser):
         word = self._word(call)
         if word is words.block and named is None:
             self._block(node, cast("ast.Call", call))
-        elif word is words.launch_thread and isinstance(named, ast.Name):
-            self._over_threads(node, cast("ast.Call", call), named.id, node.body)
+        elif word is words.launch_thread:
+            name = named.id if isinstance(named, ast.Name) else self._thread_variable(cast("ast.Call", call))
+            self._over_threads(node, cast("ast.Call", call), name, node.body)
+        elif word is words.allocate and isinstance(named, ast.Name):
+            self.scope[named.id] = self.alloc_buffer(cast("ast.Call", call), named.id)
+            self.body(node.body)
+        elif word is words.LetStmt and isinstance(named, ast.Name) and len(cast("ast.Call", call).args) == 1:
+            self._bind_name(named, self.evaluate(cast("ast.Call", call).args[0]))
+            self.body(node.body)
+        elif word is words.attr:
+            self._attribute_statement(node, cast("ast.Call", call))
         elif word is words.init:
             raise self.error(node, "T.init() stands in a block, before what is computed")
         else:
             raise self.error(call, f"`with` opens a block: `{words.block.usage}`")
 
+    def _attribute_statement(self, node: ast.With, call: ast.Call) -> None:
+        """`with T.attr(tx, "thread_extent", 64):` is a loop over threads; hints for TVM's passes have no effect."""
+        key = self.evaluate(call.args[1]) if len(call.args) == 3 and not call.keywords else None
+        if not isinstance(key, str):
+            raise self.error(
+                call, 'an attribute has a node, a key and a value: `with T.attr(tx, "thread_extent", 64):`'
+            )
+        if key in ("thread_extent", "virtual_thread"):
+            launch = ast.copy_location(ast.Call(call.func, [call.args[0], call.args[2]], []), call)
+            self._over_threads(node, launch, self._thread_variable(call), node.body)
+        elif key in ("target", "device_scope", "storage_alignment") or key.startswith("pragma_"):
+            self.body(node.body)
+        else:
+            raise self.error(call, f"weft does not know the attribute '{key}' of statements")
+
     # Loops
+
+    def _while(self, node: ast.While) -> None:
+        """`while condition:` over elements of buffers, which the body changes."""
+        if node.orelse:
+            raise self.meaningless(node)
+        flag = self._flag(node) if exits(node.body) else None
+        before, after = Block(), Block()
+        with self.emitter.body(before):
+            test = self.evaluate(node.test)
+            if flag is not None:
+                goes = self.evaluate(flag_is(flag, "!=", node))
+                test = goes if test is True else self.apply(node, both, BinaryKind.AND, goes, self.scalar(node, test))
+            if not isinstance(test, Expr) or test.dtype != "bool":
+                raise self.error(node.test, f"a condition compares elements of buffers, got {shown(test)}")
+            self.emitter.effect(ConditionOp(self.emitter.value(test)))
+        with self.emitter.body(after), self.scope.nested():
+            self.body(node.body if flag is None else [set_flag(flag, node), *with_flag(node.body, flag)])
+            self.emitter.effect(YieldOp())
+        self.place(node)
+        self.emitter.effect(WhileOp([], [], Region(before), Region(after)))
+
+    def _flag(self, node: ast.stmt) -> str:
+        """A new temporary that says whether a loop goes on."""
+        name = PythonNames({*self.scope.bound, *self.scope.outside}).new("stop", "stop")
+        shape, options = ast.Tuple([ast.Constant(1)], ast.Load()), [ast.Constant("int32")]
+        declared = ast.Call(ast.Name("T", ast.Load()), [shape, *options], [ast.keyword("scope", ast.Constant("local"))])
+        for part in ast.walk(declared):
+            ast.copy_location(part, node)
+        self.scope[name] = self.alloc_buffer(declared, name)
+        self.statement(set_flag(name, node))
+        return name
 
     def _for(self, node: ast.For) -> None:
         """The loops of a `for` statement. Raises CompileError."""
         if node.orelse:
             raise self.meaningless(node)
+        body: Sequence[ast.stmt] = node.body
+        if exits(body):
+            flag = self._flag(node)
+            guarded = ast.If(flag_is(flag, "!=", node), [set_flag(flag, node), *with_flag(body, flag)], [])
+            body = [ast.copy_location(guarded, node)]
         targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
         names = [self._plain_name(target, "a loop variable is a name").id for target in targets]
         call = node.iter
@@ -379,7 +484,7 @@ class StatementParser(FunctionParser):
         if word is words.grid:
             extents = self._grid(call, names)
             loops = [_Range(name, 0, 1, extent) for name, extent in zip(names, extents, strict=True)]
-            self._around(loops, LoopKind.SERIAL, None, {}, node, node.body)
+            self._around(loops, LoopKind.SERIAL, None, {}, node, body)
             return
         kind = _LOOPS.get(word)
         if kind is None:
@@ -387,7 +492,7 @@ class StatementParser(FunctionParser):
         if len(names) != 1:
             raise self.error(node.target, f"one loop has one variable, got {len(names)}")
         thread, annotations = self._loop_options(call, kind)
-        self._around([self._range(call, names[0])], kind, thread, annotations, node, node.body)
+        self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
     def _grid(self, call: ast.Call, names: Sequence[str]) -> list[Expr | int]:
         """The extents of `T.grid(m, n)`, `T.grid(*shape)`."""
@@ -400,7 +505,8 @@ class StatementParser(FunctionParser):
                 given += [(argument, item) for item in cast("Sequence[object]", items)]
             else:
                 given.append((argument, self.evaluate(argument)))
-        if call.keywords or len(given) != len(names):
+        options = [keyword for keyword in call.keywords if keyword.arg != "dtype"]  # indices have 64 bits
+        if options or len(given) != len(names):
             raise self.error(call, f"{len(names)} loop variables, and T.grid of {len(given)} extents")
         return [
             self.as_extent(node, value, f"the extent of {name}")
@@ -471,6 +577,10 @@ class StatementParser(FunctionParser):
             self._around(rest, kind, thread, annotations, node, statements)
         self.place(node)
         self.emitter.effect(op)
+
+    def _thread_variable(self, call: ast.Call) -> str:
+        """The variable of a loop over threads, which `T.env_thread` declared."""
+        return self._plain_name(call.args[0] if call.args else call, "threads are declared: tx = T.env_thread(...)").id
 
     def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
         """A loop over the threads of `T.launch_thread`."""
@@ -559,6 +669,11 @@ class StatementParser(FunctionParser):
         name = self.string(call.args[0], "the name of a block") if call.args else ""
         head, body = self._head(node.body)
         self.place(node)
+        if name == ROOT and self.node.body[-1] is node and not (head.axes or head.guards or head.conditions):
+            # The root block, as TVM prints it: its annotations are those of the function.
+            self._attributes.update(head.annotations)
+            self.body([*head.views, *body])
+            return
         if not head.conditions:
             self._block_op(node, name, head, body)
             return
@@ -778,14 +893,24 @@ class StatementParser(FunctionParser):
             self.place(node)
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
 
+    def _pure_call(self, node: ast.Call) -> Leaf | Buffer | Opaque:
+        """The value of a call of an external function without effects, which precedes the statement."""
+        op = self.call_outside(node, pure=True)
+        if len(op.results) != 1:
+            raise self.error(node, "this call gives no value")
+        return self._named(op.results[0], "value")
+
+    VALUES: ClassVar[Mapping[Construct, Handler]] = {**FunctionParser.VALUES, words.call_pure_extern: _pure_call}
     STATEMENTS: Mapping[type[ast.stmt], Handler] = {
         ast.AnnAssign: _assignment,
+        ast.Assert: _assert,
         ast.Assign: _assignment,
         ast.AugAssign: _update,
         ast.Expr: lambda reader, node: reader._expression(node.value),
         ast.For: _for,
         ast.If: _if,
         ast.Pass: Reader.nothing,
+        ast.While: _while,
         ast.With: _with,
     }
     OPERATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call], Operation]]] = {
@@ -798,11 +923,19 @@ class StatementParser(FunctionParser):
         words.assume: _assume,
         words.attr: _pragma,
         words.evaluate: _once,
+        words.buffer_store: _buffer_store,
+        words.device_entry: _device_entry,
         words.func_attr: FunctionParser.func_attr,
+        words.ret: _ret,
+        words.tvm_access_ptr: lambda reader, node: None,  # a pointer that nothing uses
     }
     """The other constructs whose calls are statements."""
     DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], Buffer]]] = {
         words.alloc_buffer: FunctionParser.alloc_buffer,
+        words.alloc_local: partial(FunctionParser.alloc_buffer, scope="local"),
+        words.alloc_shared: partial(FunctionParser.alloc_buffer, scope="shared"),
+        words.allocate: FunctionParser.alloc_buffer,
+        words.env_thread: lambda reader, node, name: reader.string(node.args[0], "the thread axis"),
         words.Buffer: FunctionParser.flat_view,
         words.decl_buffer: FunctionParser.flat_view,
         words.match_buffer: FunctionParser.match_buffer,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
@@ -294,6 +295,31 @@ class RegionView(View):
         for low, stride in zip(self.corner, strides_in(self.whole), strict=True):
             result = _sum(result, binary(BinaryKind.MUL, low, stride))
         return result
+
+
+class ReshapedView(View):
+    """A dense buffer, row-major, as one of another shape of constant extents with as many elements."""
+
+    def __init__(self, whole: Buffer, name: str, sizes: tuple[int, ...]) -> None:
+        super().__init__(whole, name, sizes)
+        self.sizes = sizes
+
+    def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
+        place: Expr = Const(0, "int64")
+        for index, size in zip(indices, self.sizes, strict=True):
+            place = _sum(binary(BinaryKind.MUL, place, size) if static_extent(place) != 0 else place, index)
+        found: list[Expr] = []
+        extents = [static_extent(extent) or 1 for extent in self.whole.extents]
+        for extent in reversed(extents[1:]):
+            found.append(binary(BinaryKind.FLOORMOD, place, extent))
+            place = binary(BinaryKind.FLOORDIV, place, extent)
+        return self.whole.element((place, *reversed(found)))
+
+    def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        return self.whole.box([0] * self.whole.rank)
+
+    def stride(self, dimension: int) -> Expr:
+        return Const(prod(self.sizes[dimension + 1 :]), "int64")
 
 
 def _sum(left: Expr, right: Expr) -> Expr:

@@ -26,6 +26,11 @@ from weft.frontends.script.constructs import (
 )
 from weft.texpr import math as _math
 from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, cast_to, checked_dtype, is_float
+from weft.texpr.expr import Const as _Const
+from weft.texpr.expr import Predicate as _Predicate
+from weft.texpr.expr import binary as _binary
+from weft.texpr.expr import compare as _compare
+from weft.texpr.expr import error as _error
 from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
 from weft.texpr.math import binary_function as _binary_function
 from weft.texpr.math import reinterpret as _reinterpreted
@@ -54,6 +59,9 @@ func_attr = Construct("func_attr", 'T.func_attr({"global_symbol": "main"})')
 match_buffer = Construct("match_buffer", 'A = T.match_buffer(a, (m, n), "float32")')
 alloc_buffer = Construct("alloc_buffer", 'Y = T.alloc_buffer((128, 128), "float32", scope="global")')
 sblock_alloc_buffer = alloc_buffer
+allocate = Construct("allocate", 'C_data = T.allocate([16], "float32", "global")')
+alloc_shared = Construct("alloc_shared", 'Y = T.alloc_shared((128,), "float32")')
+alloc_local = Construct("alloc_local", 'Y = T.alloc_local((8,), "float32")')
 decl_buffer = Construct("decl_buffer", "A_2 = T.decl_buffer((A.strides[0] * m,), data=A.data)")
 
 # Loops
@@ -65,6 +73,8 @@ vectorized = Construct("vectorized", "for i in T.vectorized(8):")
 unroll = Construct("unroll", "for i in T.unroll(4):")
 thread_binding = Construct("thread_binding", 'for i in T.thread_binding(64, thread="threadIdx.x"):')
 launch_thread = Construct("launch_thread", 'i = T.launch_thread("threadIdx.x", 64)')
+env_thread = Construct("env_thread", 'tx = T.env_thread("threadIdx.x")')
+device_entry = Construct("device_entry", "T.device_entry()")
 LOOPS = {
     _LoopKind.SERIAL: serial,
     _LoopKind.PARALLEL: parallel,
@@ -89,6 +99,9 @@ axis = _constructs.AXIS
 # Statements
 
 evaluate = Construct("evaluate", "T.evaluate(0)")
+buffer_store = Construct("buffer_store", "T.buffer_store(B, x, [i])")
+ret = Construct("ret", "T.ret(0)")
+LetStmt = Construct("LetStmt", "with T.LetStmt(A[0]) as x:")
 assume = Construct("assume", "T.assume(n % 32 == 0)")
 op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
 call_extern = Construct("call_extern", 'T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), dtype="int32")')
@@ -115,8 +128,109 @@ min = _binary_function(BinaryKind.MIN, "The less of two numbers; NaN wins.")
 bitwise_and = _binary_function(BinaryKind.AND, "`x & y`.")
 bitwise_or = _binary_function(BinaryKind.OR, "`x | y`.")
 bitwise_xor = _binary_function(BinaryKind.XOR, "`x ^ y`.")
-shift_left = _binary_function(BinaryKind.SHL, "`x << y`.")
-shift_right = _binary_function(BinaryKind.SHR, "`x >> y`, with the sign.")
+Add = _binary_function(BinaryKind.ADD, "`x + y`.")
+Sub = _binary_function(BinaryKind.SUB, "`x - y`.")
+Mul = _binary_function(BinaryKind.MUL, "`x * y`.")
+
+
+def shift_left(x: ExprLike, y: ExprLike, dtype: object = None) -> Expr:
+    """`x << y`. `dtype` is that of `x`."""
+    return _shifted(BinaryKind.SHL, x, y, dtype)
+
+
+def shift_right(x: ExprLike, y: ExprLike, dtype: object = None) -> Expr:
+    """`x >> y`, with the sign. `dtype` is that of `x`."""
+    return _shifted(BinaryKind.SHR, x, y, dtype)
+
+
+def _shifted(kind: BinaryKind, x: ExprLike, y: ExprLike, dtype: object) -> Expr:
+    shifted = _binary(kind, x, y)
+    if dtype is not None and checked_dtype(dtype) != shifted.dtype:
+        raise _error(f"a shift of {shifted.dtype} is {shifted.dtype}, got dtype={dtype!r}: cast what is shifted")
+    return shifted
+
+
+def bitwise_not(x: ExprLike) -> Expr:
+    """`~x`."""
+    return ~as_expr(x)
+
+
+def _compared(predicate: _Predicate) -> Callable[[ExprLike, ExprLike], Expr]:
+    return lambda x, y: _compare(predicate, x, y)
+
+
+def hypot(x: ExprLike, y: ExprLike) -> Expr:
+    """`sqrt(x * x + y * y)`."""
+    left, right = as_expr(x), as_expr(y)
+    return sqrt(left * left + right * right)
+
+
+def exp10(x: ExprLike) -> Expr:
+    """10 to the power of a float."""
+    expr = as_expr(x)
+    return pow(cast_to(10.0, expr.dtype), expr)
+
+
+def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:
+    """`x * 2 ** exponent`."""
+    expr = as_expr(x)
+    return expr * exp2(cast_to(exponent, expr.dtype))
+
+
+def q_multiply_shift(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
+    """Product of int32 `x` with the fixed-point number `y * 2 ** -q`, times `2 ** s`, rounded half up. `q` and `s` are
+    numbers, as text or as expressions."""
+    return _fixed_point(x, y, _number(q), _number(s))
+
+
+def q_multiply_shift_per_axis(
+    x: ExprLike, y: ExprLike, ls: ExprLike, rs: ExprLike, q: int, is_lshift_required: object, is_rshift_required: object
+) -> Expr:
+    """As `q_multiply_shift`, with a shift to the left by `ls` before the product, if it is required, and one to the
+    right by `rs` after it."""
+    before = cast_to(x, "int64") << (cast_to(ls, "int64") if _number(is_lshift_required) else as_expr(0))
+    shift = as_expr(_number(q)) + (cast_to(rs, "int64") if _number(is_rshift_required) else 0)
+    product = before * cast_to(y, "int64")
+    return cast_to((product + (cast_to(1, "int64") << cast_to(shift - 1, "int64"))) >> cast_to(shift, "int64"), "int32")
+
+
+def _fixed_point(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
+    """`q_multiply_shift` of numbers `q` and `s`, as TVM expands it in 64 bits."""
+    wide = cast_to(x, "int64")
+    product = (wide << s if s > 0 else wide) * cast_to(y, "int64")
+    shift = q - s if s < 0 else q
+    return cast_to((product + (1 << (shift - 1))) >> shift, "int32")
+
+
+def _number(value: object) -> int:
+    """An integer of the program text."""
+    number = value.value if isinstance(value, _Const) else value
+    if not isinstance(number, int):
+        raise _error(f"a fixed-point format is given by numbers, got {value!r}")
+    return number
+
+
+def target(target: object, host: object = None) -> str:
+    """A target, as text: `T.target("llvm -mcpu=native")`, `T.target({"kind": "cuda", "arch": "sm_80"})`. The host is the
+    machine, or what the target says."""
+    if isinstance(target, Mapping):
+        options = {str(key): value for key, value in target.items()}
+        named = options.pop("kind", None)
+        parts = [f"-{key}={value}" for key, value in options.items() if isinstance(value, str | int)]
+        return " ".join([str(named), *parts])
+    if not isinstance(target, str):
+        raise _error(f"a target is text or a dict of its kind and options, got {target!r}")
+    return target
+
+
+def meta_var(value: object) -> object:
+    """`value`, which is known while the script is read."""
+    return value
+
+
+def bind(value: ExprLike) -> Expr:
+    """A value with a name: `x = T.bind(A[0])`."""
+    return as_expr(value)
 
 
 def Cast(dtype: object, value: ExprLike) -> Expr:
@@ -155,7 +269,18 @@ def Div(x: ExprLike, y: ExprLike) -> Expr:
     return left / right if is_float(left.dtype) else truncdiv(left, right)
 
 
-_PRINTED = {"FloorDiv": floordiv, "FloorMod": floormod, "Mod": truncmod, "Max": max, "Min": min, "EQ": eq}
+LT, LE, GT, GE, NE = (_compared(p) for p in (_Predicate.LT, _Predicate.LE, _Predicate.GT, _Predicate.GE, _Predicate.NE))
+_COMPARED = {"LT": LT, "LE": LE, "GT": GT, "GE": GE, "NE": NE}
+_PRINTED = _COMPARED | {
+    "indexdiv": floordiv,
+    "indexmod": floormod,
+    "FloorDiv": floordiv,
+    "FloorMod": floormod,
+    "Mod": truncmod,
+    "Max": max,
+    "Min": min,
+    "EQ": eq,
+}
 """What TVM prints where an operator would be evaluated by Python, or does not exist in Python."""
 _OF_TE = ("call_intrin", "const", "equal", "logical_and", "logical_not", "logical_or", "not_equal", "select")
 """The functions of values that scripts write otherwise."""

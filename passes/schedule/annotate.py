@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from weft.dialects.tir import BlockOp, ForOp
@@ -29,9 +30,9 @@ def why_not_key(key: str) -> str | None:
 
 @dataclass(frozen=True)
 class AnnotatePlan(Plan):
-    """A loop or block, a key and its new value; None takes the annotation away."""
+    """A loop, a block or a function, a key and its new value; None takes the annotation away."""
 
-    target: BlockOp | ForOp
+    target: BlockOp | ForOp | FuncOp
     key: str
     value: Attribute | None
 
@@ -56,7 +57,8 @@ class Annotate(Primitive):
     reads `reassociate`, `interior` and `pipeline_stages` of loops, and `prefetch` of blocks: `[["read", 0, [1, 0]]]`
     prefetches the elements of the first buffer that the instance with the first iterator one further reads, on CPUs; a
     fourth element names another block, whose accesses they are. And `nontemporal` of blocks: `[0]` stores vectors of
-    the first buffer that the block writes past the caches, on CPUs that can.
+    the first buffer that the block writes past the caches, on CPUs that can. Annotations of a function, and
+    `pragma_auto_unroll_max_step` of loops, make loops parallel, vectorized and unrolled (`tir-apply-annotations`).
 
     ```mlir
     tir.for %i in 128 { ... }
@@ -65,7 +67,7 @@ class Annotate(Primitive):
     ```
     """
 
-    target: BlockOp | ForOp
+    target: BlockOp | ForOp | FuncOp
     key: str
     value: Attribute
 
@@ -89,7 +91,7 @@ class Unannotate(Primitive):
     ```
     """
 
-    target: BlockOp | ForOp
+    target: BlockOp | ForOp | FuncOp
     key: str
 
     def plan(self) -> AnnotatePlan:

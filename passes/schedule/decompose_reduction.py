@@ -25,8 +25,9 @@ from weft.analysis.structure import (
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, IterKind
 from weft.dialects.traversal import captured_values
+from weft.passes.schedule.annotate import why_not_key
 from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import init_block, insert_in_copies, new_loop
@@ -59,6 +60,12 @@ class DecomposeReductionPlan(Plan):
         block = self.block
         label = free_label(function_of(block), f"{block.label}_init")
         started = init_block(block, label, bindings_of(block), self.guards, {})
+        for key, value in block.attributes.items():
+            if why_not_key(key) is None and key not in (
+                PREFETCH,
+                NONTEMPORAL,
+            ):  # these count the buffers of the updates
+                started.attributes[key] = value
         insert_in_copies(started, copies, self.loop)
         block.block_name = StringAttr(f"{block.label}_update")
         Rewriter.erase_op(self.init)
@@ -85,7 +92,7 @@ class DecomposeReduction(Primitive):
 
     The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`,
     bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is a loop of the reduction
-    too.
+    too. Both have the annotations of `Y`, except that `prefetch` and `nontemporal` are those of the updates.
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 {

@@ -27,7 +27,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class Fuse(Primitive, Plan):
-    """Nested loops into one whose extent is the product of theirs.
+    """Nested loops into one whose extent is the product of theirs; a single loop into a loop of its extent.
 
     Requirements:
     1. the loops form a perfect nest in the given order: each holds only the next
@@ -49,7 +49,7 @@ class Fuse(Primitive, Plan):
     loops: tuple[ForOp, ...]
 
     def plan(self) -> Fuse:
-        require_chain(self, self.loops, 2)
+        require_chain(self, self.loops, 1)
         outer_values = [loop.induction_variable for loop in self.loops]
         for loop in self.loops[1:]:
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):

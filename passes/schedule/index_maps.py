@@ -1,8 +1,8 @@
 """Index maps as Python functions: `lambda n, c: (n, c // 4, c % 4)` into an affine map, from the function or its text;
 and what layouts require of them.
 
-A function is called once, on stand-ins for the indices that know `+`, `-`, and `*`, `//`, `%` by constants. Text is
-read, not run.
+A function is called once, on stand-ins for the indices that know `+`, `-`, and `*`, `//`, `%` by constants, and which
+casts to int32 and int64 leave as they are. Text is read, not run.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from weft.dialects.tir import BlockOp
 from weft.passes.schedule.primitive import Primitive
 from weft.passes.schedule.requirements import iterator_names, place_text
 from weft.support.errors import CompileError, InternalError, Violation
+from weft.texpr.expr import Binary, BinaryKind, Cast, Const, Expr
 
 _LEGAL = "an index map is built with +, -, and *, //, % by constants"
 _TOKENS = {
@@ -40,11 +41,16 @@ _TOKENS = {
 }
 
 
-@dataclass(frozen=True)
-class Traced:
-    """Stands for an index while an index map is traced."""
+class Traced(Expr):
+    """Stands for an index while an index map is traced: functions and casts of expressions take it too."""
 
-    expr: AffineExpr
+    __slots__ = ("expr",)
+
+    def __init__(self, expr: AffineExpr) -> None:
+        self.expr, self.dtype, self.is_index = expr, "int64", True
+
+    def text(self, depth: int) -> str:
+        return str(self.expr)
 
     def __add__(self, other: object) -> Traced:
         return Traced(self.expr + _expr(other))
@@ -97,13 +103,32 @@ class Traced:
 
 
 def _expr(value: object) -> AffineExpr:
-    if isinstance(value, Traced):
-        return value.expr
+    match value:
+        case Traced(expr=expr):
+            return expr
+        case Const(value=int(constant)):
+            return AffineConstantExpr(constant)
+        case Cast(operand=operand, dtype="int32" | "int64"):
+            return _expr(operand)
+        case Binary(kind=kind, left=left, right=right) if kind in _BINARY:
+            return _BINARY[kind](Traced(_expr(left)), right).expr
+        case _:
+            pass
     if isinstance(value, int) and not isinstance(value, bool):
         return AffineConstantExpr(value)
     if hasattr(value, "__index__"):
         return AffineConstantExpr(int(cast("int", value)))
     raise CompileError(f"an index map gives indices, got {value!r}: {_LEGAL}")
+
+
+_BINARY: Mapping[BinaryKind, Callable[[Traced, object], Traced]] = {
+    BinaryKind.ADD: Traced.__add__,
+    BinaryKind.SUB: Traced.__sub__,
+    BinaryKind.MUL: Traced.__mul__,
+    BinaryKind.FLOORDIV: Traced.__floordiv__,
+    BinaryKind.FLOORMOD: Traced.__mod__,
+}
+"""Operators in expressions that functions make of indices: `T.floordiv(i, 4)`, `T.Cast("int64", i) * 4`."""
 
 
 def _divisor(value: object) -> int:

@@ -8,9 +8,17 @@ from random import Random
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
+from weft.analysis.structure import (
+    child_blocks,
+    consumers_of,
+    find_block_or_root,
+    loops_around,
+    output_blocks,
+    producers_of,
+)
 from weft.dialects import sched
 from weft.dialects.attribute_values import attribute_of, value_of
 from weft.dialects.sched import DECLARATIONS
@@ -31,6 +39,7 @@ _QUERIES: Mapping[str, Callable[..., Sequence[Operation]]] = {
     "get_producers": producers_of,
     "get_consumers": consumers_of,
     "get_child_blocks": child_blocks,
+    "get_output_blocks": output_blocks,
 }
 _INLINING: Mapping[str, str] = {"compute_at": "compute_inline", "reverse_compute_at": "reverse_compute_inline"}
 
@@ -70,9 +79,8 @@ class Replay:
             decision = self.draw(sampler)
             return StepOutcome(sampler.results(decision), attribute_of(decision))
         if isinstance(step, sched.GetBlockOp):
-            return StepOutcome(
-                [find_block(self.module, step.label.data, None if step.func is None else step.func.data)]
-            )
+            func = None if step.func is None else step.func.data
+            return StepOutcome([find_block_or_root(self.module, step.label.data, func)])
         if isinstance(step, sched.QueryOp):
             return StepOutcome(_QUERIES[step_name(step)](*self._arguments(step).values()))
         return StepOutcome(self._apply_primitive(step))
@@ -127,7 +135,11 @@ class Replay:
         handles = iter([handle for handle in step.operands if not isinstance(handle.type, IntType)])
         integers = iter([self.integer(handle) for handle in step.operands if isinstance(handle.type, IntType)])
         arguments: dict[str, object] = {}
-        for parameter in DECLARATIONS[step_name(step)].parameters:
+        declaration = DECLARATIONS[step_name(step)]
+        for handle in step.operands if not declaration.on_root else ():
+            if isinstance(self.handles.get(handle), FuncOp):
+                raise CompileError.at(step, f"{step.name} takes no root block: give a block of the function")
+        for parameter in declaration.parameters:
             name, kind, given = parameter.name, parameter.kind, step.properties.get(parameter.name)
             if kind.several:
                 arguments[name] = tuple(self.resolve(handle) for handle in handles)

@@ -36,7 +36,7 @@ class IRModule(Scripted):
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The name of a function. Raises `CompileError` when there is none."""
-        return GlobalVar(name, lookup(self, name).function_type.outputs.data)
+        return GlobalVar.of(lookup(self, name))
 
     @property
     def functions(self) -> dict[GlobalVar, PrimFunc | Function]:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, dense_value
+from weft.dialects.graph_shapes import lone_name, shape_of, substitute, tensor_type
 from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.interp.values import array_of_dense
@@ -31,6 +33,23 @@ def is_free(value: SSAValue) -> bool:
     return isinstance(parent, FuncOp) and parent.sym_name.data == FREE
 
 
+@dataclass(frozen=True)
+class UnknownInfo:
+    """The type of a tensor of unknown extents or rank, or of what is no tensor: bindings may have it, parameters need
+    the rank (`ndim`)."""
+
+    what: str
+    dtype: str = "float32"
+    ndim: int = -1
+
+
+@dataclass(frozen=True)
+class TupleInfo:
+    """The type of a tuple."""
+
+    fields: tuple[Any, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class TensorStructInfo:
     """Shape and dtype of a tensor; extents are numbers, or expressions over names as text."""
@@ -39,8 +58,6 @@ class TensorStructInfo:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        if self.shape is None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise CompileError("a tensor has a shape: weft knows the rank of each tensor")
         object.__setattr__(self, "shape", tuple(e if isinstance(e, int) else str(e) for e in self.shape))
 
     def __repr__(self) -> str:
@@ -106,10 +123,29 @@ class GlobalVar:
 
     name_hint: str
     result_types: Sequence[Attribute] = field(default=(), compare=False)
+    parameter_types: Sequence[Attribute] = field(default=(), compare=False)
 
-    def __call__(self, *args: Any) -> object:
-        """The call of the function in a graph."""
-        return Call(self, args)
+    @classmethod
+    def of(cls, function: FuncOp) -> GlobalVar:
+        """The name of a function, with its types."""
+        type_ = function.function_type
+        return cls(function.sym_name.data, type_.outputs.data, type_.inputs.data)
+
+    def __call__(self, *args: Any) -> Any:
+        """The call of the function in a graph; of several results, a tuple."""
+        if not self.result_types:
+            return Call(self, args)
+        names: dict[str, Any] = {}
+        for parameter, arg in zip(cast("Sequence[TensorType]", self.parameter_types), args, strict=False):
+            for extent, given in zip(shape_of(parameter), arg.shape, strict=False):
+                if (name := lone_name(extent)) is not None:
+                    names.setdefault(name, given)
+        types = [
+            tensor_type([substitute(extent, names) for extent in shape_of(type_)], type_.element_type)
+            for type_ in cast("Sequence[TensorType]", self.result_types)
+        ]
+        calls = tuple(Call.at(result) for result in CallTirOp(self.name_hint, [a.ssa for a in args], types).results)
+        return calls[0] if len(calls) == 1 else calls
 
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'

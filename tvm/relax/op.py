@@ -1,39 +1,57 @@
-"""`relax.op` and `relax.op.nn`: operators on expressions, which `weft.graph` has under its own names."""
+"""`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, which `weft.graph` has under its own names."""
 
 from collections.abc import Callable
 from typing import Any
 
-from weft.frontends.graph_builder import Value
-from weft.tvm.relax.expr import Call
+from weft.tvm.relax.adapted import ADAPTED, apply
 from weft.tvm.relax.names import operator_of
+
+_REASONS = {
+    **dict.fromkeys(("print", "assert_op"), "functions of a graph have no effects: do it in Python, on the results"),
+    **dict.fromkeys(("make_closure", "invoke_closure", "invoke_pure_closure"), "functions are called by name"),
+    **dict.fromkeys(("shape_to_tensor", "tensor_to_shape", "shape_of"), "shapes are tuples: weft.graph.extents(shape)"),
+    "call_tir_with_grad": "weft computes no gradients",
+    "call_py_func": "registered functions are called by call_dps_packed",
+    "multinomial_from_uniform": "weft.graph.random_uniform, cumsum and searchsorted",
+    "dynamic_strided_slice": "strided_slice takes extents with names",
+    "attention_var_len": "attention takes a mask",
+    **dict.fromkeys(
+        ("non_max_suppression", "all_class_non_max_suppression", "get_valid_counts", "multibox_transform_loc"),
+        "weft.graph.nms",
+    ),
+    **dict.fromkeys(("index_put", "index_tensor"), "scatter_nd and gather_nd"),
+}
+"""Operators of TVM that are not taken -> the reason."""
 
 
 def applied(name: str) -> Callable[..., Any]:
-    """The operator as a function of expressions."""
+    """The operator as a function of expressions. Raises `AttributeError` for unknown ones."""
+    short = name.rpartition(".")[2]
+    if short in ADAPTED:
+        return ADAPTED[short]
+    if short in _REASONS:
+        raise AttributeError(f"relax.op has no '{name}' of TVM: {_REASONS[short]}")
     function = operator_of(name)
 
-    def apply(*args: Any, **options: Any) -> Any:
-        found = function(*args, **options)
-        return Call.at(found.ssa) if isinstance(found, Value) else tuple(Call.at(one.ssa) for one in found)
+    def call(*args: Any, **options: Any) -> Any:
+        return apply(name, *args, **options)
 
-    apply.__name__, apply.__doc__ = name, function.__doc__
-    return apply
-
-
-def linear(data: Value, weight: Value, bias: Value | None = None, out_dtype: str | None = None) -> Any:
-    """`matmul(data, permute_dims(weight)) + bias`."""
-    options = {} if out_dtype is None else {"out_dtype": out_dtype}
-    product = applied("matmul")(data, applied("permute_dims")(weight), **options)
-    return product if bias is None else applied("add")(product, bias)
+    call.__name__, call.__doc__ = name, function.__doc__
+    return call
 
 
-class _Network:
+class _Group:
+    """Operators below a name: `relax.op.nn`."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return applied(f"nn.{name}")
+        return applied(f"{self._prefix}{name}")
 
 
-nn = _Network()
-"""Operators of networks."""
+nn, image = _Group("nn."), _Group("")
+"""Operators of networks, and of images."""
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
@@ -19,8 +19,12 @@ from weft.passes.module_functions import function_names, lookup
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
-from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, Var
+from weft.tvm.relax.expr import Call, Constant, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
 from weft.tvm.relax.function import Function
+
+_DEPTH = 64
+"""How deeply calls of functions inside a function are inlined."""
+_EXTENT = r"""(\w+\.)?(int(32|64)\((is_size_var=\w+)?\)|Var\(['"]\w+['"], ['"]int(32|64)['"]\))"""
 
 
 def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> Function:
@@ -30,15 +34,36 @@ def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mappi
     return Function(lookup(module, nodes[0].name))
 
 
-def read_graphs(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any], module: IRModule) -> None:
+def read_graphs(
+    source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any], module: IRModule, name: str = ""
+) -> None:
     """Add the functions of graphs to a module of those that they call. Raises CompileError at the place of an error."""
     functions = {name: GlobalVar(name) for name in (*function_names(module), *(node.name for node in nodes))}
-    for node in nodes:
-        _GraphReader(source, node, {**names, **functions, "cls": SimpleNamespace(**functions)}, module).read()
+    inside = SimpleNamespace(**functions)
+    for node in _callees_first(nodes):
+        _GraphReader(source, node, {**names, **functions, "cls": inside, name: inside}, module).read()
+        functions[node.name] = GlobalVar.of(lookup(module, node.name))
+        setattr(inside, node.name, functions[node.name])
     try:
         module.verify()
     except Exception as error:
         raise source.error(nodes[0], str(error)) from error
+
+
+def _callees_first(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """The functions in such an order that those that a function names precede it, as far as there is one."""
+    by_name, found = {node.name: node for node in nodes}, dict[str, ast.FunctionDef]()
+
+    def add(node: ast.FunctionDef, around: Sequence[str]) -> None:
+        for part in ast.walk(node):
+            name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+            if name in by_name and name not in (*around, node.name) and name not in found:
+                add(by_name[name], (*around, node.name))
+        found.setdefault(node.name, node)
+
+    for node in nodes:
+        add(node, ())
+    return list(found.values())
 
 
 class _GraphReader(Reader):
@@ -51,16 +76,16 @@ class _GraphReader(Reader):
         self._node, self._module = node, module
         self._builder = BlockBuilder(module)
         self._attributes: dict[str, Any] = {}
+        self._returned: list[Any] | None = None
+        """Where the results go of a branch, or of a function inside, that is read."""
+        self._depth = 0
 
     def read(self) -> None:
         node = self._node
         params: list[Var] = []
         for argument in node.args.args:
             info = None if argument.annotation is None else self._evaluate(argument.annotation)
-            if not isinstance(info, TensorStructInfo):
-                raise self.error(argument, f"parameter {argument.arg} is annotated with R.Tensor(shape, dtype)")
-            params.append(Var(argument.arg, info))
-            self.scope[argument.arg] = params[-1]
+            self.scope[argument.arg] = self._parameter(argument, argument.arg, info, params)
         words = [keyword for word in node.decorator_list if isinstance(word, ast.Call) for keyword in word.keywords]
         private = any(word.arg == "private" and self._evaluate(word.value) for word in words)
         with self._builder.function(node.name, params, None, private):
@@ -68,13 +93,31 @@ class _GraphReader(Reader):
         if self._attributes:
             self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
 
+    def _parameter(self, node: ast.arg, name: str, info: Any, params: list[Var]) -> Any:
+        """A parameter, added to `params`; a tuple is a parameter for each part."""
+        if isinstance(info, TupleInfo):
+            return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
+        if isinstance(info, UnknownInfo) and info.ndim >= 0:
+            info = TensorStructInfo([f"{name}_{at}" for at in range(info.ndim)], info.dtype)
+        if not isinstance(info, TensorStructInfo):
+            raise self.error(
+                node,
+                f"parameter {name} is annotated with R.Tensor(shape, dtype), or with R.Tensor(ndim=...): weft knows "
+                "the rank of each tensor",
+            )
+        params.append(Var(name, info))
+        return params[-1]
+
     def _value(self, node: ast.Expr) -> None:
         match node.value:
             case ast.Constant():
                 pass
+            case ast.Call(ast.Attribute(attr="assert_op"), [condition, *_]) if _is_true(self._evaluate(condition)):
+                pass
             case ast.Call(ast.Attribute(attr="func_attr"), [given]):
                 self._attributes.update(self._evaluate(given))
             case _:
+                self._evaluate(node.value)  # operators that weft lacks say why
                 raise self.meaningless(node)
 
     def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
@@ -85,6 +128,13 @@ class _GraphReader(Reader):
                 for name in _texts(target):
                     self.scope[name] = symbol(name)
             case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
+                if (
+                    isinstance(value, ast.Call)
+                    and isinstance(value.func, ast.Attribute)
+                    and value.func.attr == "match_cast"
+                ):
+                    self._match(value)
+                    value = value.args[0]
                 self._bind(node, _texts(target), self._evaluate(value))
             case _:
                 raise self.meaningless(node)
@@ -92,8 +142,102 @@ class _GraphReader(Reader):
     def _return(self, node: ast.Return) -> None:
         if node.value is None:
             raise self.meaningless(node)
-        results = [self._resolved(result) for result in items(self._evaluate(node.value))]
+        results = self._flat(node, self._evaluate(node.value))
+        if self._returned is not None:
+            self._returned.append(results if isinstance(node.value, ast.Tuple) or len(results) > 1 else results[0])
+            return
         self._run(node, self._builder.emit_func_output, results)
+
+    def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
+        """The tensors of a value, which may be a tuple of tuples."""
+        found = (
+            [one for part in value for one in self._flat(node, part)] if isinstance(value, tuple | list) else [value]
+        )
+        for one in found:
+            if not isinstance(one, Value):
+                raise self.error(node, f"a function of a graph returns tensors, got {one!r}")
+        return [self._resolved(one) for one in found]
+
+    def _match(self, call: ast.Call) -> None:
+        """`R.match_cast(x, R.Tensor((n, m)))`: names of extents; those that are known must be equal."""
+        value, info = (self._evaluate(argument) for argument in call.args[:2])
+        if not isinstance(info, TensorStructInfo):
+            return
+        if not isinstance(value, Value) or len(value.shape) != len(info.shape) or value.dtype != info.dtype:
+            raise self.error(call, f"match_cast: {getattr(value, 'struct_info', value)!r} is no {info!r}")
+        known = self._builder.extent_names()
+        for wanted, extent in zip(info.shape, value.shape, strict=True):
+            if isinstance(wanted, str) and wanted.isidentifier() and wanted not in known:
+                self.scope[wanted] = extent
+            elif str(wanted) != str(extent):
+                raise self.error(call, f"match_cast: an extent is {extent}, and {wanted} is not known to be equal")
+
+    def _if(self, node: ast.If) -> None:
+        """`if condition:` with branches that bind the same names, or return."""
+        used = {
+            part.id
+            for branch in (node.body, node.orelse)
+            for stmt in branch
+            for part in ast.walk(stmt)
+            if isinstance(part, ast.Name)
+        }
+        names = [name for name in sorted(used) if isinstance(self.scope.known(name), Value)]
+        last = node.body[-1] if node.body else node
+        target = (
+            last.target
+            if isinstance(last, ast.AnnAssign)
+            else last.targets[0]
+            if isinstance(last, ast.Assign)
+            else None
+        )
+        returns = isinstance(last, ast.Return)
+        if not node.orelse or not (returns or isinstance(target, ast.Name)):
+            raise self.error(node, "both branches of a condition bind one name last, or return")
+
+        def branch(statements: Sequence[ast.stmt]) -> Callable[..., Any]:
+            def run(*args: Value) -> Any:
+                outer, self._returned = self._returned, []
+                with self.scope.nested(dict(zip(names, (expr_of(arg.ssa) for arg in args), strict=True))):
+                    self.body(statements)
+                    found = self._returned[0] if returns else self.scope.known(cast("ast.Name", target).id)
+                self._returned = outer
+                return found
+
+            return run
+
+        condition = self._evaluate(node.test)
+        args = [self.scope.known(name) for name in names]
+        found = self._run(node, self._builder.emit_if, condition, branch(node.body), branch(node.orelse), *args)
+        result = tuple(map(self._seen, found)) if isinstance(found, tuple) else self._seen(found)
+        if returns:
+            self._run(node, self._builder.emit_func_output, list(items(result)))
+        else:
+            self.scope[cast("ast.Name", target).id] = result
+
+    @staticmethod
+    def _seen(value: Value) -> Any:
+        return expr_of(value.ssa)
+
+    def _definition(self, node: ast.FunctionDef) -> None:
+        """A function inside: its calls are inlined."""
+
+        def call(*args: Any) -> Any:
+            names = [argument.arg for argument in node.args.args]
+            if len(args) != len(names):
+                raise self.error(node, f"{node.name} takes {len(names)} arguments, got {len(args)}")
+            outer, self._returned = self._returned, []
+            self._depth += 1
+            if self._depth > _DEPTH:
+                raise self.error(
+                    node, f"{node.name} calls itself: loops of graphs are made with BlockBuilder.emit_loop"
+                )
+            with self.scope.nested(dict(zip(names, args, strict=True))):
+                self.body(node.body)
+            found, self._returned = self._returned, outer
+            self._depth -= 1
+            return tuple(found[0]) if isinstance(found[0], list) else found[0]
+
+        self.scope[node.name] = call
 
     def _with(self, node: ast.With) -> None:
         match node.items, node.body[-1]:
@@ -122,6 +266,12 @@ class _GraphReader(Reader):
         self.scope[output.id] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
+        if (isinstance(value, tuple | list) and any(not isinstance(one, Value) for one in value)) or not isinstance(
+            value, tuple | list | Value
+        ):
+            for name, part in zip(names, [value] if len(names) == 1 else list(value), strict=True):
+                self.scope[name] = part  # a tuple of tuples, a shape, a number
+            return
         values = items(value)
         if not all(isinstance(one, Value) for one in values) or len(names) not in (1, len(values)):
             raise self.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
@@ -154,6 +304,8 @@ class _GraphReader(Reader):
         ast.AnnAssign: _assignment,
         ast.Assign: _assignment,
         ast.Expr: _value,
+        ast.FunctionDef: _definition,
+        ast.If: _if,
         ast.Pass: Reader.nothing,
         ast.Return: _return,
         ast.With: _with,
@@ -168,4 +320,9 @@ def _texts(target: ast.expr) -> list[str]:
 def _declares_extents(value: ast.expr) -> bool:
     """Whether a value is `T.int64(), T.int64()`: names of extents."""
     values = value.elts if isinstance(value, ast.Tuple) else [value]
-    return all(re.fullmatch(r"(\w+\.)?int(32|64)\(\)", ast.unparse(one)) for one in values)
+    return all(re.fullmatch(_EXTENT, ast.unparse(one)) for one in values)
+
+
+def _is_true(value: Any) -> bool:
+    """Whether an asserted condition is known to hold."""
+    return bool(value.data) if isinstance(value, Constant) and not value.shape else value is True

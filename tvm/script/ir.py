@@ -3,4 +3,13 @@
 from weft.frontends.script.ir import mlir, module_attrs
 from weft.tvm.script.reader import ir_module
 
-__all__ = ["ir_module", "mlir", "module_attrs"]
+
+def module_global_infos(infos: object) -> None:
+    """Devices of a module in TVM: a module of weft runs on one."""
+
+
+def vdevice(target: object = None, vdevice_id: int = 0, memory_scope: str = "global") -> None:
+    """A device of a module in TVM: a module of weft runs on one."""
+
+
+__all__ = ["ir_module", "mlir", "module_attrs", "module_global_infos", "vdevice"]

@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -20,22 +21,29 @@ from weft.tvm.script.graph_reader import read_graphs
 from weft.tvm.tir.function import PrimFunc
 
 
-def ir_module(mod: type) -> IRModule:
-    """The module of the functions under `@T.prim_func` and `@R.function` in a class, read from its source.
+def ir_module(mod: type | None = None, check_well_formed: bool = True, s_tir: bool = False) -> Any:
+    """The module of the functions under `@T.prim_func` and `@R.function` in a class, read from its source. Options have
+    no effect: modules are verified.
 
     Raises CompileError, which points into the source, for what is no program.
     """
-    return read_definition_of_class(mod, sys._getframe(1), _read_class)  # pyright: ignore[reportPrivateUsage]
+    read = partial(read_definition_of_class, frame=sys._getframe(1), read=_read_class)  # pyright: ignore[reportPrivateUsage]
+    return read if mod is None else read(mod)
 
 
 def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) -> IRModule:
     graphs = [part for part in node.body if isinstance(part, ast.FunctionDef) and _is_graph(part)]
     rest = copy(node)
-    rest.body = [part for part in node.body if part not in graphs]
+    rest.body = [part for part in node.body if part not in graphs and not _is_global_info(part)]
     module = IRModule.of(read_class(source, rest, names))
     if graphs:
-        read_graphs(source, graphs, names, module)
+        read_graphs(source, graphs, names, module, node.name)
     return module
+
+
+def _is_global_info(node: ast.stmt) -> bool:
+    """Whether a statement is `I.module_global_infos({...})`: devices, of which weft has one."""
+    return isinstance(node, ast.Expr) and ast.unparse(node).partition("(")[0].endswith("module_global_infos")
 
 
 def _is_graph(node: ast.stmt) -> bool:
@@ -57,6 +65,9 @@ def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = 
     source = Source("<script>", program)
     remember_text("<script>", program)
     classes = [node for node in source.parse().body if isinstance(node, ast.ClassDef)]
+    functions = [node for node in source.parse().body if isinstance(node, ast.FunctionDef)]
+    if not classes and any(map(_is_graph, functions)):  # a lone function is a module of one
+        classes = [ast.copy_location(ast.ClassDef("Module", [], [], functions, []), functions[0])]
     if not any(_is_graph(part) for node in classes for part in node.body):
         found = parse_script(program)
         return IRModule.of(found) if classes else PrimFunc.of(found)

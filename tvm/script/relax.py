@@ -2,21 +2,41 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.support.errors import CompileError
+from weft.support.user_functions import get_func, set_func
 from weft.texpr.shapes import items
 from weft.tvm.relax import op
-from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo
+from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, const
 from weft.tvm.script.definitions import decorator
 from weft.tvm.script.graph_reader import read_function
 
 
-def Tensor(shape: Sequence[Any], dtype: str = "float32", ndim: int = -1) -> TensorStructInfo:
-    """A type of tensors: `R.Tensor((1, "n"), "float32")`. `ndim` has no effect: it is that of the shape."""
-    return TensorStructInfo(shape, dtype)
+def Tensor(
+    shape: Any = None, dtype: str | None = None, vdevice: object = None, ndim: int = -1
+) -> TensorStructInfo | UnknownInfo:
+    """A type of tensors: `R.Tensor((1, "n"), "float32")`. Without a shape, `ndim` is the rank. `vdevice` has no effect: a
+    model runs on one device."""
+    if isinstance(shape, str):  # R.Tensor("float32", ndim=2)
+        shape, dtype = None, shape
+    if shape is None:
+        return UnknownInfo("R.Tensor without a shape", dtype or "float32", ndim)
+    return TensorStructInfo(shape, dtype or "float32")
+
+
+def Tuple(*fields: Any) -> TupleInfo:
+    """The type of a tuple: `R.Tuple(R.Tensor((1,)), R.Tensor((2,)))`."""
+    return TupleInfo(tuple(fields[0]) if len(fields) == 1 and isinstance(fields[0], list | tuple) else fields)
+
+
+def _unknown(name: str) -> Callable[..., UnknownInfo]:
+    return lambda *_, **__: UnknownInfo(f"R.{name}")
+
+
+Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", "Prim", "Callable"))
 
 
 def function(func: Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
@@ -32,10 +52,36 @@ def _only_read(name: str, *_: Any, **__: Any) -> Any:
 dataflow, output, func_attr = (partial(_only_read, name) for name in ("dataflow", "output", "func_attr"))
 
 
-def call_dps_packed(func: str | GlobalVar, args: Any, out_sinfo: Any = None, dtype: str | None = None) -> Any:
+def tuple_(*fields: Any) -> tuple[Any, ...]:
+    """A tuple of expressions."""
+    return fields
+
+
+def prim_value(value: Any) -> Any:
+    """A number."""
+    return value
+
+
+def shape(extents: Sequence[Any]) -> tuple[Any, ...]:
+    """A shape."""
+    return tuple(extents)
+
+
+def dtype(name: str) -> str:
+    """A dtype."""
+    return name
+
+
+def call_dps_packed(
+    func: Any, args: Any, out_sinfo: Any = None, dtype: str | None = None, *, out_ty: Any = None, tir_vars: Any = None
+) -> Any:
     """A call of a registered function, or of a function of the module, that fills results. Older versions of TVM take
     their shape and dtype apart."""
-    infos = [TensorStructInfo(out_sinfo, dtype)] if dtype is not None else list(items(out_sinfo))
+    if tir_vars is not None:
+        raise CompileError("tir_vars: functions take their extents from the shapes of buffers in weft")
+    given = out_sinfo if out_ty is None else out_ty
+    given = given.fields if isinstance(given, TupleInfo) else given
+    infos = [TensorStructInfo(given, dtype)] if dtype is not None else list(items(given))
     shapes, dtypes = list[Any](), list[str]()
     for info in infos:
         if not isinstance(info, TensorStructInfo):
@@ -43,7 +89,10 @@ def call_dps_packed(func: str | GlobalVar, args: Any, out_sinfo: Any = None, dty
         shapes.append(info.shape)
         dtypes.append(info.dtype)
     name = func.name_hint if isinstance(func, GlobalVar) else str(func)
-    found = graph_builder.call_dps(name, cast("list[Value]", list(items(args))), shapes, dtypes)
+    values = [value for value in items(args) if isinstance(value, Value)]
+    if len(values) != len(items(args)):
+        raise CompileError(f"{name}: arguments are tensors, got {[one for one in items(args) if one not in values]}")
+    found = graph_builder.call_dps(name, values, shapes, dtypes)
     calls = tuple(Call.at(value.ssa) for value in found)
     return calls[0] if len(calls) == 1 else calls
 
@@ -51,5 +100,44 @@ def call_dps_packed(func: str | GlobalVar, args: Any, out_sinfo: Any = None, dty
 call_tir = call_dps_packed
 
 
+def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None) -> Any:
+    """A call of a registered function that returns a tensor. Programs call a function of that name with `.returned`,
+    which copies what it returns."""
+    return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
+
+
+call_packed = call_pure_packed
+
+
+def call_inplace_packed(
+    func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
+) -> Any:
+    """As `call_pure_packed`, of a function that may change the arguments at `inplace_indices`: it gets copies."""
+    return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
+
+
+def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequence[int]) -> Any:
+    name = str(func)
+    called = f"{name}.returned"
+
+    def call(*given: Any) -> None:
+        *operands, result = given
+        found = get_func(name)(*(one.copy() if at in changed else one for at, one in enumerate(operands)))
+        result[...] = found
+
+    set_func(called, call, override=True)
+    found = items(infos)
+    return call_dps_packed(called, args, out_sinfo=found[0] if len(found) == 1 else found)
+
+
+def call_tir_inplace(*_: Any, **__: Any) -> Any:
+    """Refused: functions of a graph are pure; weft decides which results share memory with operands."""
+    raise CompileError(str(call_tir_inplace.__doc__))
+
+
+_NAMES = {"tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range}
+"""Names that Python has otherwise."""
+
+
 def __getattr__(name: str) -> Any:
-    return getattr(op, name)
+    return _NAMES[name] if name in _NAMES else getattr(op, name)

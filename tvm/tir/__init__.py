@@ -12,7 +12,7 @@ from weft.tvm.absent import named
 from weft.tvm.ir.op import CallEffectKind, call_pure_extern, short
 
 _PLACES = {
-    **dict.fromkeys(("PrimFunc", "TensorIntrin"), "weft.tvm.tir.function"),
+    **dict.fromkeys(("IndexMap", "PrimFunc", "TensorIntrin"), "weft.tvm.tir.function"),
     "Schedule": "weft.tvm.tir.schedule",
 }
 PrimExpr = Expr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -38,3 +39,14 @@ class TensorIntrin:
     def register(name: str, desc: ModuleOp, impl: ModuleOp, override: bool = False) -> None:
         """See `weft.register_tensor_intrinsic`."""
         register_tensor_intrinsic(name, desc, impl, override=override)
+
+
+class IndexMap:
+    """Index maps: `IndexMap.from_func(lambda i, j: (j, i))`, which schedules take as they take functions."""
+
+    @staticmethod
+    def from_func(
+        mapping_function: Callable[..., Any], ndim: int | None = None, inverse_index_map: object = None
+    ) -> Callable[..., Any]:
+        """The function as it is. `ndim` and `inverse_index_map` have no effect: weft computes inverses."""
+        return mapping_function

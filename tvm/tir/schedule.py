@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 
+from weft.analysis.structure import find_function
 from weft.dialects import sched
+from weft.dialects import sched_parameters as kinds
+from weft.frontends.script.regions import buffers_in_text_order
 from weft.frontends.script.schedule import Schedule as _Schedule
 from weft.frontends.script.show import show_text
+from weft.passes.schedule.primitive import buffers_of
 from weft.passes.schedule.replay import step_name
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.traces import calls_of, steps_of
@@ -20,8 +24,12 @@ from weft.tvm.contrib.clang import CSource
 from weft.tvm.ir.module import IRModule
 
 if TYPE_CHECKING:
+    from weft.dialects.sched_parameters import Kind
     from weft.dialects.tir import ForOp
+    from weft.passes.schedule.primitive import BufferPlace
 
+_NUMBER = "tvm.number"
+"""Attribute of a step of a trace: the number of a buffer that was given, as TVM counts."""
 _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 
 
@@ -32,7 +40,13 @@ class Trace(sched.FuncOp):
         def name(handle: SSAValue, taken: Collection[str]) -> str:
             return f"{_LETTERS[cast('Any', handle.type)]}{len(taken) - 1}"
 
-        calls = list(calls_of(self, "sch", name, named=True))
+        shown = self.clone()
+        for step in steps_of(shown):
+            if isinstance(number := step.attributes.get(_NUMBER), IntegerAttr):
+                at = step.properties.get("buffer")
+                key, value = ("index", number) if at is None else ("buffer", ArrayAttr([StringAttr("read"), number]))
+                step.properties[key] = value
+        calls = list(calls_of(shown, "sch", name, named=True))
         for at, step in enumerate(steps_of(self)):
             if step_name(step) == "split":  # TVM prints options that have no effect in weft
                 calls[at] = f"{calls[at][:-1]}, preserve_unit_iters=True, disable_predication=False)"
@@ -63,17 +77,41 @@ class Schedule(_Schedule):
         if not isinstance(mod, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"Schedule: expected a module or a function, got {type(mod).__name__}")
         super().__init__(IRModule.of(mod), seed)
+        self.func_working_on: str | None = None
+        self._given: int | None = None
+        """The number of a buffer that the running step was given."""
         self.trace: Trace = Trace("trace", Region(Block()))  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
+        """The value of a step for an argument. Numbers of buffers count as TVM does: in the order of `T.reads`."""
+        stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
+        if block is not None and isinstance(value, int) and (stated or kind is kinds.READ_BUFFER):
+            return self._number(block, value)
+        found = super()._value(kind, value, block, known)
+        if block is not None and kind is kinds.BUFFER and not isinstance(value, str):
+            verb, number = cast("BufferPlace", found)
+            return (verb, self._number(block, number)) if verb == "read" else found
+        return found
+
+    def _number(self, block: BlockHandle, number: int) -> int:
+        """weft's number of the buffer that is the `number`-th that a block reads in TVM."""
+        self._given = number
+        op = self._replay.block(block.value)
+        order = buffers_in_text_order(op)
+        return buffers_of(op, "read").index(order[number]) if 0 <= number < len(order) else number
 
     def _step(self, name: str, /, **given: object) -> Any:
         """Run a step; loops that it makes are named as TVM does: `i_0`, `i_1`, `i_j_fused`."""
         if name == "annotate" and isinstance(given["ann_val"], CSource):
             given = {**given, "ann_key": "pragma_import_c", "ann_val": str(given["ann_val"])}
+        self._given = None
         names = list[str]()
         if name in ("split", "fuse"):
             loops = (loop for value in given.values() for loop in items(value) if isinstance(loop, LoopHandle))
             names = [self._loop_name(loop) for loop in loops]
         found = super()._step(name, **given)
+        if self._given is not None:
+            cast("sched.StepOp", self.trace.body.block.last_op).attributes[_NUMBER] = IntegerAttr(self._given, i64)
         for at, loop in enumerate(cast("tuple[LoopHandle, ...]", items(found) if names else ())):
             new = f"{names[0]}_{at}" if name == "split" else f"{'_'.join(names)}_fused"
             # Past the setter, which drops numbers behind underscores.
@@ -86,9 +124,25 @@ class Schedule(_Schedule):
         except CompileError:
             return "i"  # the step refuses the handle
 
-    def get_sblock(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """`get_block`, as newer versions of TVM call it."""
-        return self.get_block(name, func_name)
+    def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
+        """The block called `name`, of the function that `work_on` named if no other is."""
+        return super().get_block(name, func_name or self.func_working_on)
+
+    get_sblock = get_block
+    """`get_block`, as newer versions of TVM call it."""
+
+    def work_on(self, func_name: str) -> None:
+        """Let `get_block` look in one function."""
+        self.func_working_on = find_function(self.mod, func_name).sym_name.data
+
+    def enter_postproc(self) -> None:
+        """Nothing: steps of postprocessors are steps like all others."""
+
+    def copy(self) -> Schedule:
+        """A schedule that has run the same steps. Handles are those of this one: get them again by name."""
+        made = Schedule(self.original)
+        made.replay(self.trace)
+        return made
 
     def show(self, *styles: object, color: bool | None = None, **options: object) -> None:
         """Show the script of the module, and the trace. Styles and options of TVM's printer change nothing."""

@@ -1,0 +1,191 @@
+"""tir-apply-annotations: parallel, vectorized and unrolled loops where annotations of functions and loops ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from weft.analysis.structure import child_blocks, holds_one_nest, loops_around
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import (
+    MAX_PARALLEL,
+    MAX_UNROLL_OF_LOOP,
+    MAX_VECTORIZE,
+    UNROLL_ANNOTATIONS,
+    LoopKind,
+)
+from weft.dialects.traversal import operations_in
+from weft.passes.schedule.fuse import Fuse
+from weft.passes.schedule.parallel import Parallel, Unroll, Vectorize
+from weft.passes.schedule.primitive import Primitive
+from weft.passes.schedule.split import Split
+from weft.passes.tir.nest import TirPass
+from weft.support.errors import ScheduleError
+from weft.support.statistics import Statistic
+
+_CHANGED: Final = Statistic(
+    "tir-apply-annotations", "loops-changed", "loops that annotations made parallel or the like"
+)
+
+
+@dataclass(frozen=True)
+class ApplyAnnotationsPass(TirPass):
+    """Apply the annotations that automatic schedulers leave on the root block of a function, its function, and on loops.
+
+    `meta_schedule.parallel = n`: of each nest, outer loops with independent iterations are fused, up to the first with
+    which their iterations exceed `n`, and run in parallel. `meta_schedule.vectorize = n`: inner loops with at most `n`
+    iterations together are fused and vectorized; loops that are wanted for both are fused into one, which is split
+    by `n`. `meta_schedule.unroll_explicit = n` (or `unroll_implicit`), and `pragma_auto_unroll_max_step = n` of a loop:
+    inner loops are unrolled from the inside while their body is repeated at most `n` times. A change that is not legal
+    is left out. Kernels of GPUs take their threads from bound loops: only loops are unrolled for them.
+
+    ```mlir
+    func.func @f(...) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {
+      tir.for %i in 64 { tir.for %j in 8 { tir.block "B" ... } }
+    // becomes
+      tir.for %i in 64 parallel { tir.for %j in 8 vectorized { tir.block "B" ... } }
+    ```
+
+    Requires: functions of block loops (tir).
+
+    Leaves: the same, without these annotations.
+    """
+
+    name = "tir-apply-annotations"
+
+    on_device: bool = False
+    """Whether the loops become kernels of a GPU."""
+
+    def rewrite(self, function: FuncOp) -> None:
+        parallel, lanes = _taken(function, MAX_PARALLEL), _taken(function, MAX_VECTORIZE)
+        steps = max(_taken(function, key) for key in UNROLL_ANNOTATIONS)
+        for block in child_blocks(function) if parallel or lanes or steps else ():
+            if not self.on_device:
+                _parallelize_and_vectorize(block, parallel, lanes)
+            loops = loops_around(block)
+            if steps and loops and MAX_UNROLL_OF_LOOP not in loops[0].attributes:
+                loops[0].attributes[MAX_UNROLL_OF_LOOP] = IntegerAttr(steps, 64)
+        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+            if (limit := _taken(loop, MAX_UNROLL_OF_LOOP)) > 0:
+                _unroll(loop, limit)
+
+
+def _taken(op: Operation, key: str) -> int:
+    """The integer that an annotation holds, which is removed; 0 if there is none."""
+    value = op.attributes.get(key)
+    if not isinstance(value, IntegerAttr):
+        return 0
+    del op.attributes[key]
+    return value.value.data
+
+
+def _parallelize_and_vectorize(block: BlockOp, parallel: int, lanes: int) -> None:
+    loops = loops_around(block)
+    outer = _outer_loops(loops, parallel) if parallel > 0 else []
+    inner = _inner_loops(loops, lanes) if lanes > 1 else []
+    if inner and prod(map(_extent, inner)) == lanes:
+        outer = outer[: len(loops) - len(inner)]
+    if len(outer) + len(inner) > len(loops):
+        fused = _fused(outer)
+        halves = None if fused is None else _applied(Split(fused, (0, lanes)))
+        if halves is None:
+            _apply_to_all(Parallel, outer[:1])
+            return
+        outer, inner = halves[:1], halves[1:]
+    for loops_of_kind, kind in ((inner, Vectorize), (outer, Parallel)):
+        fused = _fused(loops_of_kind)
+        _apply_to_all(kind, [] if fused is None else [fused])
+
+
+def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
+    """The longest chain from the outermost loop of serial loops with independent iterations, which ends at the first
+    with which they have more than `limit` iterations."""
+    found: list[ForOp] = []
+    for loop in loops:
+        if not _is_free(loop, Parallel(loop)):
+            break
+        found.append(loop)
+        if prod(_extent(loop) for loop in found) > limit or not holds_one_nest(loop):
+            break
+    return found if prod(_extent(loop) for loop in found) > 1 else []
+
+
+def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
+    """The longest chain to the innermost loop of serial loops with independent iterations, at most `limit` of them."""
+    found: list[ForOp] = []
+    for loop in reversed(loops):
+        chained = not found or holds_one_nest(loop)
+        if not chained or not _is_free(loop, Vectorize(loop)) or prod(map(_extent, (loop, *found))) > limit:
+            break
+        found.insert(0, loop)
+    return found if prod(_extent(loop) for loop in found) > 1 else []
+
+
+def _is_free(loop: ForOp, change: Primitive) -> bool:
+    """Whether a loop is serial and of constant extent, and a change of its kind is legal."""
+    if loop.kind.data is not LoopKind.SERIAL or not isinstance(loop.extent, int):
+        return False
+    try:
+        change.plan()
+    except ScheduleError:
+        return False
+    return True
+
+
+def _extent(loop: ForOp) -> int:
+    return loop.extent if isinstance(loop.extent, int) else 0
+
+
+def _fused(loops: list[ForOp]) -> ForOp | None:
+    """One loop of a chain; None if there is no loop or the chain may not be fused."""
+    found = loops if len(loops) < 2 else _applied(Fuse(tuple(loops)))
+    return found[0] if found else None
+
+
+def _applied(change: Primitive) -> list[ForOp] | None:
+    """The loops that a primitive gives; None if it is refused."""
+    try:
+        return [op for op in change.apply() if isinstance(op, ForOp)]
+    except ScheduleError:
+        return None
+
+
+def _apply_to_all(kind: type[Parallel | Vectorize], loops: Iterable[ForOp]) -> None:
+    for loop in loops:
+        _CHANGED.add(_applied(kind(loop)) is not None)
+
+
+def _unroll(loop: ForOp, limit: int) -> int | None:
+    """Unroll the loops in a nest from the inside while their body is repeated at most `limit` times. Returns the number
+    of copies of blocks in an iteration of the loop around it; None if a loop remains."""
+    inside = [_unroll(op, limit) for op in _next_loops(loop)]
+    own = sum(isinstance(op, BlockOp) for op in loop.body.block.ops)
+    if any(copies is None for copies in inside):
+        return None
+    copies = own + sum(copies or 0 for copies in inside)
+    if loop.kind.data is LoopKind.VECTORIZED:
+        return copies
+    if loop.kind.data is LoopKind.UNROLLED:
+        return copies * _extent(loop)
+    if loop.kind.data is not LoopKind.SERIAL or not isinstance(loop.extent, int) or copies * loop.extent > limit:
+        return None
+    if _applied(Unroll(loop)) is None:
+        return None
+    _CHANGED.add(1)
+    return copies * loop.extent
+
+
+def _next_loops(op: Operation) -> list[ForOp]:
+    """The loops inside an operation that are in no other loop there."""
+    found: list[ForOp] = []
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                found.extend([inner] if isinstance(inner, ForOp) else _next_loops(inner))
+    return found

@@ -1,0 +1,566 @@
+"""Operators of `relax.op` whose parameters or results differ from those of `weft.graph`: each with TVM's signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.frontends.graph_builder import Value
+from weft.support.errors import CompileError
+from weft.texpr.shapes import items
+from weft.tvm.relax.expr import Call, Constant, const
+from weft.tvm.relax.names import operator_of
+
+
+def apply(name: str, *args: Any, **options: Any) -> Any:
+    """A call of an operator; of several results, a tuple of calls."""
+    found = operator_of(name)(*args, **options)
+    return Call.at(found.ssa) if isinstance(found, Value) else tuple(Call.at(one.ssa) for one in found)
+
+
+ADAPTED: dict[str, Callable[..., Any]] = {}
+"""Names of `relax.op`, without `nn.` and `image.`, -> their functions."""
+
+
+def _of_relax(function: Callable[..., Any]) -> Callable[..., Any]:
+    ADAPTED[function.__name__.removesuffix("_")] = function
+    return function
+
+
+def number(value: Any) -> Any:
+    """A Python number that a constant of rank 0 holds; other values as they are."""
+    return value.data.item() if isinstance(value, Constant) and not value.shape else value
+
+
+def _neutral(name: str, given: Any, *neutral: Any) -> None:
+    if given not in neutral:
+        raise CompileError(f"{name}={given!r}: weft has {' or '.join(map(repr, neutral))} alone")
+
+
+def _shape(shape: Any) -> tuple[Any, ...]:
+    return tuple(extent if isinstance(extent, int) else str(extent) for extent in items(shape))
+
+
+def _dtype_of(x: Value, dtype: Any) -> str:
+    return x.dtype if dtype in (None, "") else str(dtype)
+
+
+def _pooling(kind: str, dimensions: int) -> None:
+    name, letters = f"{kind}_pool{dimensions}d", "NC" + "DHW"[3 - dimensions :]
+
+    def pool(
+        data: Value,
+        pool_size: Any = 1,
+        strides: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        count_include_pad: bool = kind == "avg" and dimensions != 2,
+        layout: str = letters,
+        out_layout: str | None = None,
+    ) -> Any:
+        _neutral("out_layout", out_layout, None, "", layout)
+        more = {"count_include_pad": count_include_pad} if kind == "avg" else {}
+        options = {"dilation": dilation, "ceil_mode": ceil_mode, "layout": layout, **more}
+        return apply(f"nn.{name}", data, pool_size, strides, padding, **options)
+
+    ADAPTED[name] = pool
+
+
+def _convolution(dimensions: int, transposed: bool) -> None:
+    letters = "DHW"[3 - dimensions :]
+    name = f"conv{dimensions}d{'_transpose' if transposed else ''}"
+
+    def convolve(data: Value, weight: Value, strides: Any = 1, padding: Any = 0, *rest: Any, **options: Any) -> Any:
+        names = (*(("output_padding",) if transposed else ()), "dilation", "groups", "data_layout", "kernel_layout")
+        given = dict(zip((*names, "out_layout", "out_dtype"), rest, strict=False)) | options
+        out_layout, out_dtype = given.pop("out_layout", None), given.pop("out_dtype", None)
+        _neutral("out_layout", out_layout, None, "", given.get("data_layout", f"NC{letters}"))
+        given |= {} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}
+        return apply(f"nn.{name}", data, weight, strides, padding, **given)
+
+    ADAPTED[name] = convolve
+
+
+for _dimensions in (1, 2, 3):
+    for _kind in ("max", "avg"):
+        _pooling(_kind, _dimensions)
+    for _transposed in (False, True):
+        _convolution(_dimensions, _transposed)
+
+
+@_of_relax
+def adaptive_avg_pool1d(data: Value, output_size: Any = None, layout: str = "NCW", out_layout: Any = None) -> Any:
+    _neutral("out_layout", out_layout, None, "", layout)
+    return apply("adaptive_pool", data, 1 if output_size is None else output_size, "avg", layout)
+
+
+for _name, _layout in (("adaptive_avg_pool2d", "NCHW"), ("adaptive_avg_pool3d", "NCDHW")):
+    ADAPTED[_name] = lambda data, output_size=None, layout=_layout, out_layout=None: adaptive_avg_pool1d(
+        data, [1] * (len(layout) - 2) if output_size is None else output_size, layout, out_layout
+    )
+
+
+@_of_relax
+def batch_norm(
+    data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, axis: int = 1,
+    epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = False,
+) -> Any:  # fmt: skip
+    """The normalized tensor, and the statistics, which training moves. `training` is False unless it is stated."""
+    axes = [at for at in range(data.ndim) if at != axis % data.ndim]
+    if not training:
+        used = (moving_mean, moving_var)
+    else:
+        mean = apply("mean", data, axes, keepdims=True)
+        used = apply("mean", data, axes), apply("mean", apply("square", data - mean), axes)
+        moving_mean, moving_var = (
+            old * (1 - momentum) + new * momentum for old, new in zip((moving_mean, moving_var), used, strict=True)
+        )
+    wanted = (gamma if scale else None, beta if center else None)
+    return apply("nn.batch_norm", data, *wanted, *used, axis, epsilon), moving_mean, moving_var
+
+
+@_of_relax
+def layer_norm(
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    axes: Any = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Any:
+    return apply("nn.layer_norm", data, gamma if scale else None, beta if center else None, axes, epsilon)
+
+
+@_of_relax
+def group_norm(
+    data: Value, gamma: Value, beta: Value, num_groups: int, channel_axis: int = 1, axes: Any = None,
+    epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+) -> Any:  # fmt: skip
+    _neutral("channel_axis", channel_axis % data.ndim, 1)
+    return apply("nn.group_norm", data, num_groups, gamma if scale else None, beta if center else None, epsilon)
+
+
+@_of_relax
+def instance_norm(
+    data: Value, gamma: Value, beta: Value, channel_axis: int = 1, axes: Any = None, epsilon: float = 1e-5,
+    center: bool = True, scale: bool = True,
+) -> Any:  # fmt: skip
+    _neutral("channel_axis", channel_axis % data.ndim, 1)
+    return apply("nn.instance_norm", data, gamma if scale else None, beta if center else None, epsilon)
+
+
+@_of_relax
+def rms_norm(data: Value, weight: Value, axes: Any = -1, epsilon: float = 1e-5) -> Any:
+    return apply("nn.rms_norm", data, weight, axes, epsilon)
+
+
+@_of_relax
+def attention(
+    query: Value, key: Value, value: Value, bias: Value | None = None, scale: Any = None,
+    causal_mask: str | None = None, window_size: int | None = None,
+) -> Any:  # fmt: skip
+    """Attention of (batch, sequence, heads, width), where `weft.graph` has heads before the sequence."""
+    _neutral("causal_mask", causal_mask, None, "TopLeft")
+    _neutral("window_size", window_size, None)
+    q, k, v = (apply("permute_dims", part, [0, 2, 1, 3]) for part in (query, key, value))
+    options = {"is_causal": causal_mask is not None, "scale": None if scale is None else number(scale)}
+    return apply("permute_dims", apply("nn.attention", q, k, v, bias, **options), [0, 2, 1, 3])
+
+
+ADAPTED["attention_bias"] = attention
+
+
+@_of_relax
+def dropout(data: Value, rate: float = 0.5) -> Any:
+    """The tensor, and a mask of ones: models run, they do not train."""
+    return data, apply("full", _shape(data.shape), 1, data.dtype)
+
+
+@_of_relax
+def leakyrelu(data: Value, alpha: float = 0.01) -> Any:
+    return apply("nn.leaky_relu", data, alpha)
+
+
+@_of_relax
+def gelu_tanh(data: Value) -> Any:
+    return apply("nn.gelu", data, "tanh")
+
+
+@_of_relax
+def relu6(data: Value) -> Any:
+    return apply("clip", data, 0, 6)
+
+
+@_of_relax
+def softplus(data: Value, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    return apply("nn.softplus", data, beta, threshold)
+
+
+@_of_relax
+def prelu(data: Value, alpha: Value, axis: int = 1) -> Any:
+    shape = [alpha.shape[0] if at == axis % data.ndim else 1 for at in range(data.ndim)]
+    return apply("nn.prelu", data, apply("reshape", alpha, _shape(shape)))
+
+
+@_of_relax
+def pad(data: Value, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 0.0) -> Any:
+    flat = items(pad_width)
+    widths = [(flat[2 * at], flat[2 * at + 1]) for at in range(data.ndim)] if len(flat) == 2 * data.ndim else pad_width
+    return apply("nn.pad", data, widths, pad_mode, number(pad_value))
+
+
+@_of_relax
+def batch_flatten(data: Value) -> Any:
+    return apply("flatten", data, 1)
+
+
+@_of_relax
+def pixel_shuffle(data: Value, upscale_factor: int) -> Any:
+    return apply("depth_to_space", data, upscale_factor, "CRD")
+
+
+@_of_relax
+def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
+    total = apply("negative", apply("sum", predictions * labels))
+    return total / predictions.shape[0] if predictions.ndim > 1 else total
+
+
+@_of_relax
+def nll_loss(
+    predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
+) -> Any:
+    """The loss of log probabilities of classes in axis 1, or 0 if there is one axis."""
+    axis = min(predictions.ndim - 1, 1)
+    counts = apply("not_equal", targets, ignore_index)
+    kept = apply("where", counts, targets, 0)
+    chosen = apply("gather", predictions, axis, apply("expand_dims", apply("astype", kept, "int64"), axis))
+    ones = apply("full", (predictions.shape[axis],), 1, predictions.dtype)
+    weight = apply("take", ones if weights is None else weights, kept) * apply("astype", counts, predictions.dtype)
+    loss = apply("negative", apply("squeeze", chosen, axis)) * weight
+    if reduction == "none":
+        return loss
+    total = apply("sum", loss)
+    return total / apply("sum", weight) if reduction == "mean" else total
+
+
+@_of_relax
+def resize2d(
+    data: Value, size: Any, roi: Any = None, layout: str = "NCHW", method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round", cubic_alpha: float = -0.75,
+    cubic_exclude: int = 0, extrapolation_value: float = 0.0, out_dtype: Any = None,
+) -> Any:  # fmt: skip
+    _neutral("out_dtype", out_dtype, None, "", "void", data.dtype)
+    name = "resize3d" if "D" in layout else "resize2d"
+    sizes = [size] * (len(layout) - 2) if isinstance(size, int) else list(items(size))
+    method = {"nearest_neighbor": "nearest", "bilinear": "linear"}.get(method, method)
+    return apply(
+        name, data, sizes, layout, method, coordinate_transformation_mode,
+        rounding_method or None, cubic_alpha, bool(cubic_exclude), extrapolation_value=extrapolation_value,
+    )  # fmt: skip
+
+
+ADAPTED["resize3d"] = lambda data, size, roi=None, layout="NCDHW", *rest, **options: resize2d(
+    data, size, roi, layout, *rest, **options
+)
+
+
+@_of_relax
+def take(x: Value, indices: Value, axis: int | None = None, mode: str = "fast") -> Any:
+    return apply("take", x, indices, axis, "clip" if mode == "fast" else mode)
+
+
+@_of_relax
+def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    numbers = (start, end, step)
+    is_float = any(isinstance(number(value), float) for value in numbers)
+    first, last, by = (None if value is None else number(value) for value in numbers)
+    return apply("arange", first, last, by, dtype=dtype or ("float32" if is_float else "int64"))
+
+
+@_of_relax
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    value = number(fill_value)
+    if isinstance(value, Value):
+        return apply("broadcast_to", value if dtype is None else apply("astype", value, dtype), _shape(shape))
+    default = fill_value.dtype if isinstance(fill_value, Value) else "float32"
+    return apply("full", _shape(shape), value, dtype or default)
+
+
+@_of_relax
+def full_like(x: Value, fill_value: Any, dtype: Any = None) -> Any:
+    return full(x.shape, fill_value, _dtype_of(x, dtype))
+
+
+for _name, _value in (("ones", 1), ("zeros", 0)):
+    ADAPTED[_name] = lambda shape, dtype="float32", _value=_value: full(shape, _value, dtype)
+    ADAPTED[f"{_name}_like"] = lambda x, dtype=None, _value=_value: full_like(x, _value, dtype)
+
+
+@_of_relax
+def eye_like(x: Value, k: Any = 0, dtype: Any = None) -> Any:
+    return apply("eye", *x.shape, k=number(k), dtype=_dtype_of(x, dtype))
+
+
+@_of_relax
+def clip(x: Value, min: Any, max: Any) -> Any:
+    return apply("clip", x, number(min), number(max))
+
+
+@_of_relax
+def reshape(x: Value, shape: Any) -> Any:
+    return apply("reshape", x, _shape(shape))
+
+
+@_of_relax
+def broadcast_to(x: Value, shape: Any) -> Any:
+    return apply("broadcast_to", x, _shape(shape))
+
+
+@_of_relax
+def flatten(x: Value) -> Any:
+    return apply("flatten", x)
+
+
+@_of_relax
+def collapse_sum_to(data: Value, shape: Any) -> Any:
+    """Sums over the axes along which `shape` was broadcast."""
+    wanted = _shape(shape)
+    lead = data.ndim - len(wanted)
+    reduced = apply("sum", data, list(range(lead))) if lead else data
+    kept = [at for at, extent in enumerate(wanted) if extent == 1 and reduced.shape[at] != 1]
+    return apply("sum", reduced, kept, keepdims=True) if kept else reduced
+
+
+@_of_relax
+def collapse_sum_like(data: Value, collapse_target: Value) -> Any:
+    return collapse_sum_to(data, collapse_target.shape)
+
+
+@_of_relax
+def concat(tensors: Any, axis: int | None = 0) -> Any:
+    """Tensors one after the other along an axis; flattened without one."""
+    parts = list(items(tensors))
+    return apply("concat", parts if axis is not None else [apply("flatten", part) for part in parts], axis or 0)
+
+
+@_of_relax
+def stack(tensors: Any, axis: int = 0) -> Any:
+    return apply("stack", list(items(tensors)), axis)
+
+
+@_of_relax
+def einsum(operands: Any, subscripts: str) -> Any:
+    return apply("einsum", subscripts, *items(operands))
+
+
+@_of_relax
+def meshgrid(tensors: Any, indexing: str = "ij") -> Any:
+    return apply("meshgrid", list(items(tensors)), indexing=indexing)
+
+
+@_of_relax
+def argmax(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
+    return apply("argmax", x, axis, keepdims)
+
+
+@_of_relax
+def argsort(data: Value, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Any:
+    return apply("astype", apply("argsort", data, axis, descending), dtype)
+
+
+@_of_relax
+def topk(
+    data: Value, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32"
+) -> Any:
+    values, places = apply("topk", data, k, axis, largest)
+    places = apply("astype", places, dtype)
+    return {"both": (values, places), "values": values, "indices": places}[ret_type]
+
+
+@_of_relax
+def one_hot(indices: Value, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Any:
+    values = number(on_value), number(off_value)
+    dtype = getattr(on_value, "dtype", "float32" if any(isinstance(value, float) for value in values) else "int64")
+    return apply("one_hot", indices, depth, *values, axis, str(dtype))
+
+
+@_of_relax
+def strided_slice(x: Value, axes: Any, begin: Any, end: Any, strides: Any = None, assume_inbound: bool = False) -> Any:
+    begins, ends, steps = ([number(part) for part in items(given)] for given in (begin, end, strides or ()))
+    ends = [None if isinstance(stop, int) and stop >= 2**31 - 1 else stop for stop in ends]
+    return apply("strided_slice", x, begins, ends, steps or 1, [number(axis) for axis in items(axes)])
+
+
+@_of_relax
+def split(x: Value, indices_or_sections: Any, axis: int = 0) -> Any:
+    return apply("split", x, indices_or_sections, axis)
+
+
+@_of_relax
+def gather_elements(data: Value, indices: Value, axis: int = 0) -> Any:
+    return apply("gather", data, axis, indices, "wrap")
+
+
+@_of_relax
+def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0, reduction: str = "update") -> Any:
+    return apply("scatter_elements", data, indices, updates, axis, _REDUCTIONS.get(reduction, reduction), "wrap")
+
+
+@_of_relax
+def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
+    return apply("scatter_nd", data, indices, updates, _REDUCTIONS.get(reduction, reduction))
+
+
+_REDUCTIONS = {"update": "none"}
+
+
+@_of_relax
+def masked_fill(x: Value, mask: Value, value: Any) -> Any:
+    return apply("where", mask, number(value), x)
+
+
+@_of_relax
+def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: Any, axis: int = 0) -> Any:
+    """The tensor with a slice along an axis replaced."""
+    extent = input_tensor.shape[axis]
+    if not isinstance(extent, int):
+        raise CompileError("slice_scatter: the axis has a constant extent in weft")
+    rows = np.arange(extent)[slice(number(start), number(end), number(step))]
+    rest = [1 if at != axis % input_tensor.ndim else len(rows) for at in range(input_tensor.ndim)]
+    places = apply("broadcast_to", apply("reshape", const(rows, "int64"), rest), _shape(src.shape))
+    return apply("scatter_elements", input_tensor, places, src, axis)
+
+
+@_of_relax
+def quantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out_dtype: str = "int8") -> Any:
+    return apply("quantize", data, scale, _zero(zero_point, out_dtype), axis if scale.ndim else None, out_dtype)
+
+
+@_of_relax
+def dequantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out_dtype: str = "float32") -> Any:
+    return apply("dequantize", data, scale, _zero(zero_point, data.dtype), axis if scale.ndim else None, out_dtype)
+
+
+def _zero(zero_point: Value, dtype: str) -> Value:
+    return zero_point if zero_point.dtype == dtype else apply("astype", zero_point, dtype)
+
+
+@_of_relax
+def bucketize(input_tensor: Value, boundaries: Value, out_int32: bool = False, right: bool = False) -> Any:
+    side, dtype = "right" if right else "left", "int32" if out_int32 else "int64"
+    return apply("searchsorted", boundaries, input_tensor, side, dtype)
+
+
+@_of_relax
+def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
+    """The lower median along an axis; over several axes, or all without one, values alone."""
+    axes = [at % x.ndim for at in items(axis)] if axis is not None else list(range(x.ndim))
+    order = [at for at in range(x.ndim) if at not in axes] + axes
+    kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
+    count = int(np.prod([x.shape[at] for at in axes]))
+    flat = apply("reshape", apply("permute_dims", x, order), _shape([*kept, count]))
+    middle = (count - 1) // 2
+    found = [
+        apply("strided_slice", part, [middle], [middle + 1], 1, [-1])
+        for part in (apply("sort", flat), apply("argsort", flat))
+    ]
+    shape = [1 if at in axes else extent for at, extent in enumerate(x.shape)] if keepdims else kept
+    values, places = (apply("reshape", part, _shape(shape)) for part in found)
+    return (values, apply("astype", places, "int64")) if axis is not None and len(axes) == 1 else values
+
+
+def _moment(name: str, wanted: str) -> None:
+    def moment(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
+        centred = x - apply("mean", x, axis, keepdims=True)
+        found = apply("mean", apply("square", centred), axis, keepdims)
+        return apply("sqrt", found) if wanted == "std" else found
+
+    ADAPTED[name] = moment
+
+
+_moment("variance", "var")
+_moment("std", "std")
+
+
+@_of_relax
+def log_add_exp(x1: Value, x2: Value) -> Any:
+    return apply("logaddexp", x1, x2)
+
+
+@_of_relax
+def linear(data: Value, weight: Value, bias: Value | None = None, out_dtype: Any = None) -> Any:
+    """`matmul(data, permute_dims(weight)) + bias`."""
+    product = apply(
+        "matmul", data, apply("permute_dims", weight), **({} if out_dtype is None else {"out_dtype": out_dtype})
+    )
+    return product if bias is None else apply("add", product, bias)
+
+
+@_of_relax
+def matmul(x1: Value, x2: Value, out_dtype: Any = None) -> Any:
+    return apply("matmul", x1, x2, **({} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}))
+
+
+@_of_relax
+def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
+    return apply("repeat", apply("flatten", data) if axis is None else data, repeats, axis or 0)
+
+
+@_of_relax
+def tile(data: Value, repeats: Any) -> Any:
+    return apply("tile", data, repeats)
+
+
+@_of_relax
+def size(expr: Value) -> Any:
+    return const(int(np.prod(expr.shape)), "int64")
+
+
+@_of_relax
+def wrap_param(data: Value, dtype: str = "float32") -> Any:
+    return data if data.dtype == dtype else apply("astype", data, dtype)
+
+
+@_of_relax
+def to_vdevice(data: Value, dst_vdevice: object) -> Any:
+    """The tensor: a model runs on one device."""
+    return data
+
+
+@_of_relax
+def hint_on_device(data: Value, dst_vdevice: object, memory_scope: str = "global") -> Any:
+    """The tensor: a model runs on one device."""
+    return data
+
+
+@_of_relax
+def stop_lift_params(x: Value) -> Any:
+    return x
+
+
+def layout_positions(shape: Sequence[Any]) -> np.ndarray:
+    """The flat positions of the elements of a tensor of constant extents."""
+    if not all(isinstance(extent, int) for extent in shape):
+        raise CompileError("layout_transform: weft transforms tensors of constant extents here")
+    return np.arange(int(np.prod(shape))).reshape(tuple(shape))
+
+
+@_of_relax
+def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = None) -> Any:
+    """The tensor whose element at `index_map(*indices)` is that of `x` at `indices`; others are `pad_value`."""
+    places = layout_positions(x.shape)
+    new = np.array([items(index_map(*map(int, at))) for at in np.ndindex(places.shape)]).reshape(places.size, -1)
+    shape = tuple(map(int, new.max(axis=0) + 1))
+    source = np.full(shape, -1)
+    source[tuple(new.T)] = places.reshape(-1)
+    if pad_value is None and (source < 0).any():
+        raise CompileError(
+            f"layout_transform: the shape {shape} has elements that no element of x comes to: pad_value="
+        )
+    flat = apply("take", apply("flatten", x), const(np.maximum(source, 0).reshape(-1), "int64"), 0)
+    moved = apply("reshape", flat, shape)
+    return moved if not (source < 0).any() else apply("where", const(source >= 0, "bool"), moved, number(pad_value))
