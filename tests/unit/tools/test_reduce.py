@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from installed_passes import installed_passes
 
 import weft
-from tests.helpers.installed_passes import installed_passes
 from weft.driver.programs import context
 from weft.support.errors import CompileError
 from weft.tools.reduce.edits import EDITS, numbers_in, smaller_numbers, total_of_numbers

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from installed_passes import installed_passes
 from xdsl.dialects.arith import AddfOp, SubfOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
-from tests.helpers.installed_passes import installed_passes
 from weft.passes.schedule.primitive import Primitive, primitive_class
 from weft.support.rewrites import counted_rewrites, may_rewrite
 from weft.tools.weft_opt import WeftOptMain
