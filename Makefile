@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 STAMP := $(VENV)/.installed
 
-.PHONY: run test test-all checks setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated
+.PHONY: run test test-all checks setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated vscode
 
 run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
@@ -87,7 +87,13 @@ generated: setup
 	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
 	$(BIN)/python docs/generators/contrib_docs.py > docs/onnx-contrib.md
 	$(BIN)/python docs/generators/gpu_docs.py --write
+	$(BIN)/python docs/generators/textmate_grammar.py > editors/vscode/syntaxes/mlir.tmLanguage.json
 	$(BIN)/python docs/generators/schedule_methods.py > schedule/schedule.py.new && mv schedule/schedule.py.new schedule/schedule.py
+
+# The extension of VS Code. npm writes into the copy only.
+vscode:
+	rm -rf build/vscode && mkdir -p build && cp -r editors/vscode build/vscode
+	cd build/vscode && npm install --silent --no-audit --no-fund && npx vsce package --skip-license --allow-missing-repository
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

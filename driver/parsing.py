@@ -82,14 +82,20 @@ def parse_text(
         raise _placed(error, line_offset) from None
     if implicit_module and parser.at_end:
         return ModuleOp([])
+    module = parse_with(parser, name, implicit_module=implicit_module)
+    if resources is not None:
+        resources.update(parser.resources)
+    return module
+
+
+def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True) -> ModuleOp:
+    """The module that `parser` reads from a text called `name`. Raises `CompileError`."""
     try:
         module = parser.parse_module(implicit_module)
         load_weights(module, Path(name), parser.resource_keys)
-        if resources is not None:
-            resources.update(parser.resources)
         return module
     except ParseError as error:
-        raise _placed(error, line_offset) from None
+        raise _placed(error, parser.line_offset) from None
     except VerifyException as error:
         raise CompileError(str(error), location=parser.place_of_operation()) from error
     except RecursionError:
@@ -130,12 +136,14 @@ class LocatedParser(BitsParser):
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
         super().__init__(ctx, "", name)
         self._resume_from(ParserState(_Lexer(Input(text, name))))
-        self._line_offset = line_offset
+        self.line_offset = line_offset
         self._file = StringAttr(name)
         self._line_starts = [0]
         self._line_starts.extend(i + 1 for i, character in enumerate(text) if character == "\n")
         self._operation_starts: list[int] = []
         """Positions of the names of the operations that are being parsed, outermost first."""
+        self.last_start = 0
+        """Position of the name of the operation that was read last."""
         self._first_uses: dict[str, Span] = {}
         """Name -> first use of a value that was not defined before it."""
         self._definitions: dict[str, int] = {}
@@ -154,7 +162,7 @@ class LocatedParser(BitsParser):
         """The place of a position in the text."""
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
-        return SourceLocation(self._file.data, line + self._line_offset, column, length)
+        return SourceLocation(self._file.data, line + self.line_offset, column, length)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         """The key under which the dialect holds a resource of this file: another one where a file before had it."""
@@ -188,7 +196,7 @@ class LocatedParser(BitsParser):
     def parse_operation(self) -> Operation:
         self._operation_starts.append(self.pos)
         operation = super().parse_operation()
-        start = self._operation_starts.pop()
+        start = self.last_start = self._operation_starts.pop()
         if source_location(operation.location) is None:  # also of locations that are names only
             operation.location = self._location(start)
         if self.forward_ssa_references and (

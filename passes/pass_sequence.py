@@ -30,6 +30,10 @@ class PipelineStep:
     """The operation that the pass runs on, if that is a part of the module."""
 
 
+class ForeignPassError(CompileError):
+    """A pass of another package failed by an exception that is no error about the program: its `__cause__`."""
+
+
 def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
     """Apply a pass. Whatever a pass of another package fails with names the pass, as a `CompileError` if it is no
     error of weft."""
@@ -50,7 +54,7 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
             error.add_note(f"while running pass '{module_pass.name}'")
             raise
         detail = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise CompileError(f"pass '{module_pass.name}' of {package} failed: {detail}") from error
+        raise ForeignPassError(f"pass '{module_pass.name}' of {package} failed: {detail}") from error
 
 
 def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:

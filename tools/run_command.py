@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen: dict[str, int] = {}
     values = make_arguments(signature, _request(original, signature, arguments), chosen)
     files = assignments(arguments.output, "--output", _output_names(signature), "output")
-    before = _copied(values)
+    before = copied(values)
 
     print(signature)
     print(f"target    {target}")
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"build     {milliseconds:.1f} ms")
     if arguments.timing:
         print(library.timing)
-    _call(compiled, values)
+    call(compiled, values)
     loops = original.clone()
     import_stablehlo_loops(loops)
     lower_to_tir(loops)
@@ -157,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
             taken = original.clone()
             drop_returned_parameters(taken, functions_of(taken).values())
             interpreter, function = Interpreter(taken), functions_of(taken)[name]
-            reference = _interpreted(interpreter, function, signature, before)
+            reference = interpreted(interpreter, function, signature, before)
             status = _check(signature, values, reference)
             if status == 0:
                 edges = _Edges(compiled, interpreter, function, before, arguments.seed)
@@ -208,7 +208,7 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
     return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
 
 
-def _call(compiled: Function, values: dict[str, Value]) -> None:
+def call(compiled: Function, values: dict[str, Value]) -> None:
     """Call a function, and add the results that it allocates to the values."""
     allocated = [spec.name for spec in compiled.signature.arrays if spec.is_allocated]
     try:
@@ -302,7 +302,7 @@ class _Edges:
             def has_meaning(tried: Planting, made: dict[Planting, Any] = made) -> bool:
                 values = self._planted(tried)
                 try:
-                    reference = _interpreted(self.interpreter, self.function, self.compiled.signature, values)
+                    reference = interpreted(self.interpreter, self.function, self.compiled.signature, values)
                 except CompileError:
                     return False
                 made[tried] = values, reference
@@ -312,8 +312,8 @@ class _Edges:
             if valid is None:
                 continue
             values, reference = made[valid]
-            values = _copied(values)
-            _call(self.compiled, values)
+            values = copied(values)
+            call(self.compiled, values)
             names = [list(self.values)[at] for at in sorted(valid.parameters)]
             if not self._agree(values, reference, fast_math, f"{valid.kind.name} in {' and '.join(names)}"):
                 return 1
@@ -360,7 +360,7 @@ class _Edges:
     def _planted(self, planting: Planting) -> dict[str, Value]:
         generator = np.random.default_rng(self.seed)
         planted: dict[str, Value] = {}
-        for position, (spec, value) in enumerate(zip(self._passed, _copied(self.values).values(), strict=True)):
+        for position, (spec, value) in enumerate(zip(self._passed, copied(self.values).values(), strict=True)):
             type_ = TYPES[spec.dtype]
             array = np.asarray(value)
             elements = widen(array, type_) if isinstance(spec, ArraySpec) else array.reshape(1).astype(array.dtype)
@@ -374,7 +374,7 @@ class _Edges:
         return planted
 
 
-def _copied(values: Mapping[str, Value]) -> dict[str, Value]:
+def copied(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
@@ -382,7 +382,7 @@ def _output_names(signature: Signature) -> list[str]:
     return [spec.name for spec in signature.arrays if spec.writes]
 
 
-def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Array]:
+def outputs_of(signature: Signature, values: Mapping[str, Value]) -> dict[str, Array]:
     return {name: cast("Array", values[name]) for name in _output_names(signature)}
 
 
@@ -395,17 +395,17 @@ def _plain(
     precision: str = "",
 ) -> _ExpectedOutputs:
     """The program as written, in a precision: compiled for the processor, but neither scheduled nor optimised."""
-    values = _copied(before)
+    values = copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
-    _call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
-    return _ExpectedOutputs("the unscheduled, unoptimised program", _outputs(signature, values))
+    call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
+    return _ExpectedOutputs("the unscheduled, unoptimised program", outputs_of(signature, values))
 
 
-def _interpreted(
+def interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
 ) -> _ExpectedOutputs:
     """The program as written, interpreted. Raises `CompileError`."""
-    values = _copied(before)
+    values = copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
     given, names = [spec.name for spec in signature.args], list[str]()
@@ -423,7 +423,7 @@ def _interpreted(
         raise CompileError(f"the interpreter gives {len(made)} results, the compiled program {results}")
     specs = {spec.name: spec for spec in signature.arrays}
     values.update({name: array_of_result(value, specs[name]) for name, value in zip(names, made, strict=True)})
-    return _ExpectedOutputs("the interpreter", _outputs(signature, values))
+    return _ExpectedOutputs("the interpreter", outputs_of(signature, values))
 
 
 def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> _ExpectedOutputs | None:

@@ -22,6 +22,7 @@ from xdsl.passes import PassPipeline
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from weft.dialects.traversal import copy_of
 from weft.driver.parsing import Resources, decode_text, parse_text
 from weft.driver.universe import REPLACED_PASSES, load, register_dialects
 from weft.driver.verify import verify_module
@@ -110,6 +111,8 @@ class WeftOptMain(xDSLOptMain):
         self._diagnostics: list[Diagnostic] = []
         """Of the chunk that is processed."""
         self._reproducers: list[str] = []
+        self._unchanged: ModuleOp | None = None
+        """The program before the pass that runs now, kept for `--bisect`."""
         self._ran: list[str] = []
         """The passes that ran."""
         if self.args.disable_verify:
@@ -186,6 +189,11 @@ class WeftOptMain(xDSLOptMain):
             action="store_true",
             help="interpret every function before and after each pass on the same random inputs, and fail on the "
             "first pass that changes a result",
+        )
+        add(
+            "--bisect",
+            action="store_true",
+            help="as --validate, and name the step and the first rewrite in the pass that change the result",
         )
         add(
             "--debug",
@@ -344,7 +352,7 @@ class WeftOptMain(xDSLOptMain):
                 self.pipeline = PassPipeline(parse_passes(pipeline, self.available_passes))
                 self._verifies = verifies and not self.args.disable_verify
             self.apply_passes(module)
-            result = self._result(module)
+            result = self.result(module)
         except ShrinkException:
             raise
         except Exception as error:
@@ -392,10 +400,10 @@ class WeftOptMain(xDSLOptMain):
 
     def apply_passes(self, prog: ModuleOp) -> None:
         """Run the passes in order; verify before the first and after each."""
-        self._verify(prog)
+        self.verify(prog)
         self._fast_math.clear()
         self._epsilon = 0.0
-        self._validator = self._new_validator(prog) if self.args.validate else None
+        self._validator = self._new_validator(prog) if self.args.validate or self.args.bisect else None
         passes = self.pipeline.passes
         begun = self._printed_whole(prog) if self.args.crash_reproducer else ""
         for number, module_pass in enumerate(passes):
@@ -426,6 +434,7 @@ class WeftOptMain(xDSLOptMain):
     def _run_step(self, step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
         """Run a pass of the pipeline, or a step of one that is several."""
         whole = self._running[-1] if self._running else None
+        self._unchanged = copy_of(module) if self.args.bisect and whole is None else self._unchanged
         self._running.append(step.run.name)
         self._ran.append(step.run.name)
         self._dumps.before(step, module)
@@ -442,7 +451,7 @@ class WeftOptMain(xDSLOptMain):
             self._epsilon = max(self._epsilon, epsilon_of(step.run))
             # The steps of weft's own sequences are checked by their result.
             if whole is None or step.point is None:
-                self._verify(module, after=step.run)
+                self.verify(module, after=step.run)
                 self._validate(step, module)
         except Exception as error:
             if isinstance(error, WeftError):
@@ -462,9 +471,25 @@ class WeftOptMain(xDSLOptMain):
         # Nested passes work on a part; their whole pipeline is compared.
         if self._validator is not None and step.operation is None:
             with self.stopwatch.measure("(validate)"):
-                self._validator.check(step.run.name, prog, frozenset(self._fast_math), self._epsilon)
+                try:
+                    self._validator.check(step.run.name, prog, frozenset(self._fast_math), self._epsilon)
+                except CompileError as error:
+                    if self._unchanged is None:
+                        raise
+                    raise self._bisected(step.run, self._unchanged, error) from error
                 self._fast_math.clear()
                 self._epsilon = 0.0
+
+    def _bisected(self, culprit: ModulePass, before: ModuleOp, error: CompileError) -> CompileError:
+        """The error of a pass that changed a result, with what in the pass did so. `before` is the module before it."""
+        from weft.tools.bisection import find_culprit  # start-up: 118 ms
+
+        found = find_culprit(culprit, self.ctx, before)
+        if found is None:
+            detail = f"'{culprit.name}' alone, run on the program before it, changes nothing that is seen"
+            return CompileError(f"{error.message}\n{detail}", location=error.location)
+        place = None if found.rewrite is None else found.rewrite.location
+        return CompileError(str(found), location=place or error.location)
 
     def _new_validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):
@@ -472,7 +497,8 @@ class WeftOptMain(xDSLOptMain):
 
             return Validator(prog)
 
-    def _verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
+    def verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
+        """Verify a program, unless flags say otherwise; `after` is the pass that left it. Raises `CompileError`."""
         if not self._verifies:
             return
         with self.stopwatch.measure("(verify)"):
@@ -484,8 +510,8 @@ class WeftOptMain(xDSLOptMain):
                 message = f"pass '{after.name}' left IR that does not verify: {error.message}"
                 raise CompileError(message, location=error.location, notes=error.notes) from error
 
-    def _result(self, prog: ModuleOp) -> str | bytes:
-        """The output: text, or bytes where the target makes machine code."""
+    def result(self, prog: ModuleOp) -> str | bytes:
+        """The output of `-t`: text, or bytes where the target makes machine code."""
         if isinstance(self.emitter, StagedTarget):
             return self.emitter.produce(prog, self.stopwatch)
         with self.stopwatch.measure("(output)"):

@@ -16,6 +16,7 @@ from weft.analysis.graph_patterns import Match, Pattern
 from weft.dialects.graph import DIALECT, CallDpsOp, CallTirOp, ConstantOp
 from weft.dialects.graph_shapes import ShapeError
 from weft.passes.graph.operators import detached_ops, name_of
+from weft.support.rewrites import may_rewrite
 from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True)
             if name not in by_name:
                 by_name[name] = [rule for rule in rules if rule.names is None or name in rule.names]
             found = next((values for rule in by_name[name] if (values := _applied(rule, op)) is not None), None)
-            if found is not None:
+            if found is not None and may_rewrite("a rule", op):
                 count += 1
                 around = _users(op)
                 around += _replace(op, found)

@@ -33,6 +33,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import BufferPlace, primitive_class
 from weft.passes.schedule.sampling import SAMPLERS, ComputeLocation, Decision, Drawn, Sampler
 from weft.support.errors import CompileError
+from weft.support.rewrites import may_rewrite
 
 _QUERIES: Mapping[str, Callable[..., Sequence[Operation]]] = {
     "get_loops": loops_around,
@@ -227,6 +228,6 @@ def apply_schedule(module: ModuleOp, schedule: sched.FuncOp, seed: int = 0) -> R
     """Run every step of `schedule` on `module`, in order. Sampling steps without a decision draw from `seed`."""
     replay = Replay(module, Random(seed))
     for step in schedule.body.block.ops:
-        if isinstance(step, sched.StepOp):
+        if isinstance(step, sched.StepOp) and may_rewrite(step.name, step):
             replay.run(step)
     return replay

@@ -1,0 +1,116 @@
+"""Rewrites by number: tools run a pass with its first N rewrites only, to find one that is wrong.
+
+Drivers of rewrites (of rules, of schedule steps, and xDSL's `PatternRewriteWalker`) ask before each. The program
+between two rewrites means the same as the whole, so that it can be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from weft.support.locations import SourceLocation, location_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+    from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A rewrite that was made: by which rule, of which operation."""
+
+    rule: str
+    operation: str
+    location: SourceLocation | None
+
+    def __str__(self) -> str:
+        what = self.rule if self.rule == self.operation else f"{self.rule} on '{self.operation}'"
+        return what if self.location is None else f"{what} at {self.location}"
+
+
+@dataclass
+class Rewrites:
+    """The rewrites made so far, at most `limit` (None: any number)."""
+
+    limit: int | None = None
+    made: list[Rewrite] = field(default_factory=list[Rewrite])
+
+    @property
+    def is_full(self) -> bool:
+        return self.limit is not None and len(self.made) >= self.limit
+
+
+_current: ContextVar[Rewrites | None] = ContextVar("weft_rewrites", default=None)
+
+
+def may_rewrite(rule: str, operation: Operation) -> bool:
+    """Whether a rewrite that is about to be made is within the limit; it is counted then."""
+    rewrites = _current.get()
+    if rewrites is None:
+        return True
+    if rewrites.is_full:
+        return False
+    rewrites.made.append(Rewrite(rule, operation.name, location_of(operation)))
+    return True
+
+
+@contextmanager
+def counted_rewrites(limit: int | None = None) -> Generator[Rewrites]:
+    """Count the rewrites of a `with` block, and make no more than `limit`, those of xDSL's patterns included."""
+    from xdsl.pattern_rewriter import PatternRewriteWalker
+
+    rewrites = Rewrites(limit)
+    token, plain = _current.set(rewrites), PatternRewriteWalker.rewrite_region
+
+    def rewrite_region(walker: PatternRewriteWalker, region: object) -> bool:
+        pattern = walker.pattern
+        walker.pattern = _limited(pattern, rewrites)
+        try:
+            return plain(walker, region)  # pyright: ignore[reportArgumentType]
+        finally:
+            walker.pattern = pattern
+
+    PatternRewriteWalker.rewrite_region = rewrite_region  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield rewrites
+    finally:
+        PatternRewriteWalker.rewrite_region = plain
+        _current.reset(token)
+
+
+def _limited(pattern: RewritePattern, rewrites: Rewrites) -> RewritePattern:
+    """A pattern that is counted, and applied only within the limit."""
+    from xdsl.pattern_rewriter import GreedyRewritePatternApplier, RewritePattern
+
+    applied: list[str] = []
+    """The pattern of a choice that was applied; none of them if an operation was folded or erased."""
+
+    class Named(RewritePattern):
+        def __init__(self, one: RewritePattern) -> None:
+            self._one = one
+
+        def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+            self._one.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                applied.append(type(self._one).__name__)
+
+    class Limited(RewritePattern):
+        def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+            if rewrites.is_full:
+                return
+            name, location = op.name, location_of(op)  # `op` may be gone afterwards
+            applied.clear()
+            whole.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                rewrites.made.append(Rewrite(applied[0] if applied else default, name, location))
+
+    whole, default = pattern, type(pattern).__name__
+    if isinstance(pattern, GreedyRewritePatternApplier):
+        whole, default = copy(pattern), "folding, or erasure of dead code,"
+        whole.rewrite_patterns = [Named(part) for part in pattern.rewrite_patterns]
+    return Limited()

@@ -1,0 +1,545 @@
+"""The answers to an editor about a file of IR, from the last parse that succeeded."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol.types import (
+    CompletionItem,
+    CompletionItemKind,
+    DocumentHighlight,
+    DocumentSymbol,
+    FoldingRange,
+    FoldingRangeKind,
+    Hover,
+    InlayHint,
+    InlayHintKind,
+    InsertTextFormat,
+    Location,
+    MarkupContent,
+    MarkupKind,
+    Position,
+    Range,
+    SymbolKind,
+    TextEdit,
+)
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
+
+from weft.analysis.structure import buffers_read, buffers_written
+from weft.dialects.effects import effects_of, is_opaque
+from weft.dialects.tir import BlockOp, ForOp
+from weft.driver.programs import context
+from weft.driver.universe import REPLACED_PASSES, load
+from weft.passes.pass_descriptions import PassDescription, describe_pass
+from weft.support.packages import installed_universe
+from weft.tools.lsp.index import Chunk, FileIndex, Mention, defining_operation
+from weft.tools.lsp.texts import Change, Text, Token
+from weft.tools.printing import ScopedMLIRTarget
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+_SHOWN = 400
+"""Characters of an operation that a hover shows."""
+_KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.block": SymbolKind.Method}
+
+
+@dataclass
+class Document:
+    """A file that is open: its text now, and what the last good parse found."""
+
+    uri: str
+    text: Text
+    index: FileIndex | None = None
+    change: Change | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.index is not None and self.index.text.content != self.text.content:
+            self.change = Change(self.index.text.content, self.text.content)
+
+    def to_index(self, offset: int) -> int | None:
+        """The place in the text of the index; None in what changed since."""
+        return offset if self.change is None else self.change.to_old(offset)
+
+    def range(self, start: int, end: int) -> Range | None:
+        """The range of places of the index in the text now; None if it changed."""
+        if self.change is None:
+            return self.text.range(start, end)
+        first, last = self.change.to_new(start), self.change.to_new(end)
+        return None if first is None or last is None else self.text.range(first, last)
+
+    @cached_property
+    def lines_of_comments(self) -> list[int]:
+        """The lines that are comments alone."""
+        return [n for n in range(len(self.text.starts)) if self.text.line(n).lstrip().startswith("//")]
+
+    # Hover
+
+    def hover(self, position: Position) -> Hover | None:
+        """About the name at a position."""
+        offset = self.text.offset(position)
+        token = self.text.token_at(offset)
+        if token is None:
+            return None
+        if token.kind == "comment":
+            found = _word_of_run_line(self.text, token, offset)
+            return None if found is None else _hover(_about_pass(found), None)
+        content = self._about(token, offset)
+        return None if content is None else _hover(content, self.text.range(token.start, token.end))
+
+    def _about(self, token: Token, offset: int) -> str | None:
+        mention = self._mention(offset)
+        if mention is not None:
+            return about_value(mention.target) if isinstance(mention.target, SSAValue) else about_block(mention)
+        if token.text.startswith("@"):
+            op = self._symbol(token.text[1:], offset)
+            return None if op is None else about_operation(op)
+        if token.text[:1] in "!#":
+            return about_attribute(token.text)
+        place = self.to_index(token.start)
+        chunk = self._chunk(offset)
+        if place is not None and chunk is not None:
+            op = chunk.operation_at(place)
+            start = -1 if op is None else chunk.places[op][0]
+            if op is not None and start == place:
+                return about_operation(op)
+        return about_operation_class(token.text)
+
+    # Definitions and references
+
+    def _chunk(self, offset: int) -> Chunk | None:
+        place = self.to_index(offset)
+        return None if self.index is None or place is None else self.index.chunk_at(place)
+
+    def _mention(self, offset: int) -> Mention | None:
+        place, chunk = self.to_index(offset), self._chunk(offset)
+        return None if place is None or chunk is None else chunk.mention_at(place)
+
+    def _symbol(self, name: str, offset: int) -> Operation | None:
+        chunk = self._chunk(offset)
+        return None if chunk is None else next((op for symbol, op in chunk.symbols() if symbol == name), None)
+
+    def definition(self, position: Position) -> list[Location]:
+        """Where the value, block or symbol at a position is defined."""
+        offset = self.text.offset(position)
+        mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
+        if chunk is None:
+            return []
+        if mention is not None:
+            found = chunk.definition_of(mention.target)
+            return [] if found is None else self._locations([(found.start, found.end)])
+        if token is not None and token.text.startswith("@"):
+            op = self._symbol(token.text[1:], offset)
+            return [] if op is None else self._locations([self._name_of_symbol(chunk, op, token.text)])
+        return []
+
+    def _name_of_symbol(self, chunk: Chunk, op: Operation, name: str) -> tuple[int, int]:
+        """The place of the name in the operation that defines a symbol, in the text of the index."""
+        start, end = chunk.places[op]
+        content = "" if self.index is None else self.index.text.content
+        at = content.find(name, start, end)
+        return (at, at + len(name)) if at >= 0 else (start, start)
+
+    def references(self, position: Position) -> list[Location]:
+        """All places that name what stands at a position."""
+        offset = self.text.offset(position)
+        mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
+        if mention is not None and chunk is not None:
+            return self._locations((m.start, m.end) for m in chunk.mentions_of(mention.target))
+        if token is None or not token.text.startswith("@") or token.kind != "name":
+            return []
+        same = [t for t in self.text.tokens if t.kind == "name" and t.text == token.text]
+        inside = [t for t in same if self._chunk(t.start) is chunk]
+        return [Location(self.uri, self.text.range(t.start, t.end)) for t in inside]
+
+    def highlights(self, position: Position) -> list[DocumentHighlight]:
+        """The same places in this file."""
+        return [DocumentHighlight(found.range) for found in self.references(position)]
+
+    def _locations(self, spans: Iterable[tuple[int, int]]) -> list[Location]:
+        ranges = [self.range(start, end) for start, end in spans]
+        return [Location(self.uri, found) for found in ranges if found is not None]
+
+    # Outline, folding, hints
+
+    def outline(self) -> list[DocumentSymbol]:
+        """Functions, schedules, loops, blocks and whatever else has a symbol, as a tree."""
+        return [] if self.index is None else [s for c in self.index.chunks for s in self._symbols(c, c.module)]
+
+    def _symbols(self, chunk: Chunk, parent: Operation) -> Iterator[DocumentSymbol]:
+        for op in [op for region in parent.regions for block in region.blocks for op in block.ops]:
+            inner = list(self._symbols(chunk, op))
+            name = _title(op)
+            span = chunk.places.get(op)
+            whole = None if span is None else self.range(*span)
+            if name is None or whole is None:
+                yield from inner
+                continue
+            line = Range(whole.start, Position(whole.start.line, whole.start.character + len(op.name)))
+            if line.end.line == whole.end.line and line.end.character > whole.end.character:
+                line = whole
+            yield DocumentSymbol(name, _KINDS.get(op.name, SymbolKind.Object), whole, line, _detail(op), children=inner)
+
+    def folding(self) -> list[FoldingRange]:
+        """Regions between brackets, and runs of comment lines."""
+        found: list[FoldingRange] = []
+        opened: list[int] = []
+        for token in self.text.tokens:
+            if token.kind == "open":
+                opened.append(token.start)
+            elif token.kind == "close" and opened:
+                first, last = self.text.position(opened.pop()).line, self.text.position(token.start).line
+                if last > first + 1:
+                    found.append(FoldingRange(first, last - 1))
+        for first, last in _runs(self.lines_of_comments):
+            if last > first:
+                found.append(FoldingRange(first, last, kind=FoldingRangeKind.Comment))
+        return found
+
+    def hints(self, within: Range) -> list[InlayHint]:
+        """The type of each result whose line does not name it."""
+        if self.index is None:
+            return []
+        hints: list[InlayHint] = []
+        first, last = self.text.offset(within.start), self.text.offset(within.end)
+        for chunk in self.index.chunks:
+            for mention in chunk.mentions:
+                if not mention.is_definition or not isinstance(mention.target, SSAValue):
+                    continue
+                place = self.range(mention.start, mention.end)
+                if place is None or not first <= self.text.offset(place.start) <= last:
+                    continue
+                types = ", ".join(str(value.type) for value in (mention.target, *mention.others))
+                if types not in self.text.line(place.start.line):
+                    hints.append(InlayHint(place.end, f": {types}", InlayHintKind.Type))
+        return hints
+
+    # Formatting
+
+    def formatted(self) -> list[TextEdit]:
+        """Two blanks of indentation for each open brace, no blanks at ends of lines, one end of line at the end.
+        Nothing else changes, so that comments stay."""
+        opened: list[int] = []
+        """The lines of the brackets that are open: those of one line indent once."""
+        own: dict[int, int] = {}
+        after: dict[int, int] = {}
+        for token in self.text.tokens:
+            if token.kind not in ("open", "close"):
+                continue
+            line = self.text.position(token.start).line
+            if token.kind == "open":
+                opened.append(line)
+            elif opened:
+                opened.pop()
+                if not self.text.content[self.text.starts[line] : token.start].strip("})] \t"):
+                    own[line] = len(set(opened))
+            after[line] = len(set(opened))
+        depth, lines = 0, list[str]()
+        for number in range(len(self.text.starts)):
+            line = self.text.line(number).strip()
+            level = max(own.get(number, depth) - line.startswith("^"), 0)
+            lines.append(("  " * level + line) if line else "")
+            depth = after.get(number, depth)
+        wanted = "\n".join(lines).rstrip("\n") + "\n" if self.text.content.strip() else ""
+        if wanted == self.text.content:
+            return []
+        return [TextEdit(self.text.range(0, len(self.text.content)), wanted)]
+
+    # Completion
+
+    def completions(self, position: Position, ctx: Context) -> list[CompletionItem]:
+        """The words for a position: names of values, symbols and blocks, operations, types, attributes; in RUN lines
+        passes, their options and targets."""
+        line = self.text.line(position.line)
+        offset = self.text.offset(position)
+        before = line[: offset - self.text.starts[position.line]]
+        if re.match(r"\s*//\s*RUN:", before):
+            return _in_run_line(before)
+        if "//" in re.sub(r'"[^"]*"', "", before):
+            return []
+        sign = re.search(r"([%@^!#])[\w$.-]*$", before)
+        if sign is not None and sign[1] in "%@^":
+            return self._names(sign[1], position)
+        if sign is not None:
+            return _attribute_items(ctx, sign[0], is_type=sign[1] == "!")
+        word = re.search(r"(?:^|[\s=>({])([a-z_][\w.]*)$", before)
+        return [] if word is None else _operation_items(ctx, word[1])
+
+    def _names(self, sign: str, position: Position) -> list[CompletionItem]:
+        """The names with a sign that stand above, in the same program; values of the same function only."""
+        limit = self.text.offset(position)
+        content = self.text.content
+        start = max(content.rfind("\n// -----", 0, limit), 0)
+        end = content.find("\n// -----", limit)
+        if sign == "%":
+            start = max(
+                start, *(content.rfind(f"\n{word}", 0, limit) for word in ("func.func", "  func.func", "sched.func"))
+            )
+        names: dict[str, None] = {}
+        for token in self.text.tokens:
+            if token.start < start or token.kind != "name" or not token.text.startswith(sign):
+                continue
+            if token.end >= limit and (sign == "%" or (end >= 0 and token.start > end)):
+                break
+            names.setdefault(token.text.partition("#")[0], None)
+        types = self._types_by_name() if sign == "%" else {}
+        kind = {"%": CompletionItemKind.Variable, "@": CompletionItemKind.Function, "^": CompletionItemKind.Reference}
+        return [
+            CompletionItem(name, kind=kind[sign], detail=types.get(name), insert_text=name[1:], filter_text=name[1:])
+            for name in reversed(names)
+        ]
+
+    def _types_by_name(self) -> dict[str, str]:
+        if self.index is None:
+            return {}
+        content = self.index.text.content
+        return {
+            content[m.start : m.end]: str(m.target.type)
+            for chunk in self.index.chunks
+            for m in chunk.mentions
+            if m.is_definition and isinstance(m.target, SSAValue)
+        }
+
+
+# Descriptions
+
+
+def about_value(value: SSAValue) -> str:
+    """A value: its type, and what defines it."""
+    name = f"%{value.name_hint}" if value.name_hint else "%"
+    lines = [f"```mlir\n{name} : {value.type}\n```"]
+    op = defining_operation(value)
+    if op is not None:
+        what = "argument" if not op.results or value not in op.results else "result"
+        uses = sum(1 for _ in value.uses)
+        lines.append(f"{what} of `{op.name}`, {uses} use{'' if uses == 1 else 's'}")
+        lines += _domain_of(op)
+    return "\n\n".join(lines)
+
+
+def about_block(mention: Mention) -> str | None:
+    """A block: its arguments and operations."""
+    block = mention.target
+    if not isinstance(block, Block):
+        return None
+    types = ", ".join(str(type_) for type_ in block.arg_types)
+    return f"block with arguments ({types}) and {len(block.ops)} operations"
+
+
+def about_operation(op: Operation) -> str:
+    """An operation: its text, domain and accesses, effects, and documentation."""
+    parts = [f"```mlir\n{_first_line(op)}\n```", *_domain_of(op), _effects_text(op)]
+    documented = about_operation_class(op.name, type(op))
+    return "\n\n".join([*parts, *([documented] if documented else [])])
+
+
+def _first_line(op: Operation) -> str:
+    return ScopedMLIRTarget(elide_above=16).text(op).split("\n", 1)[0][:_SHOWN]
+
+
+def _domain_of(op: Operation) -> list[str]:
+    """Of a loop its iterations; of a block its domain and the buffers that it accesses."""
+    if isinstance(op, ForOp):
+        extent = op.extent if isinstance(op.extent, int) else f"%{op.extent.name_hint or '?'}"
+        return [f"iterations: 0 .. {extent}"]
+    if isinstance(op, BlockOp):
+
+        def names(values: Iterable[SSAValue]) -> str:
+            return ", ".join(f"%{v.name_hint or '?'}" for v in values) or "nothing"
+
+        domain = (
+            ScopedMLIRTarget(elide_above=16).text(op).split("\n", 1)[0].partition("iters")[2].removesuffix("{").strip()
+        )
+        reads, writes = names(buffers_read(op)), names(buffers_written(op))
+        return [f"domain: `{domain}`" if domain else "domain: one instance", f"reads {reads}; writes {writes}"]
+    return []
+
+
+def _effects_text(op: Operation) -> str:
+    if is_opaque(op):
+        return "effects: unknown"
+    effects = effects_of(op)
+    parts: list[str] = []
+    for what, values in (("reads", effects.reads), ("writes", effects.writes)):
+        if values:
+            parts.append(f"{what} {', '.join(f'%{v.name_hint or chr(63)}' for v in values)}")
+    return "effects: " + ("; ".join(parts) or "none of its own")
+
+
+@cache
+def _context() -> Context:
+    return context()
+
+
+def about_operation_class(name: str, kind: type[Operation] | None = None) -> str | None:
+    """The documentation of a kind of operation."""
+    if kind is None:
+        if "." not in name:
+            return None
+        kind = _context().get_optional_op(name)
+    doc = None if kind is None else inspect.getdoc(kind)
+    if kind is None or doc is None or doc == inspect.getdoc(Operation):
+        return None if kind is None else f"`{name}`"
+    return f"`{name}`: {doc}"
+
+
+def about_attribute(name: str) -> str | None:
+    """The documentation of a type or attribute, `!sched.loop` or `#graph.dims`."""
+    ctx = _context()
+    kind = ctx.get_optional_type(name[1:]) if name.startswith("!") else ctx.get_optional_attr(name[1:])
+    doc = None if kind is None else inspect.getdoc(kind)
+    return None if kind is None else f"`{name}`" + (f": {doc}" if doc else "")
+
+
+def _hover(content: str | None, where: Range | None) -> Hover | None:
+    return None if content is None else Hover(MarkupContent(MarkupKind.Markdown, content), where)
+
+
+# Outline
+
+
+def _title(op: Operation) -> str | None:
+    if isinstance(op, BlockOp):
+        return op.label
+    if isinstance(op, ForOp):
+        return f"%{op.induction_variable.name_hint or '?'}"
+    if isinstance(op, FuncOp):
+        return f"@{op.sym_name.data}"
+    symbol: Attribute | None = op.properties.get("sym_name") or op.attributes.get("sym_name")
+    if symbol is not None:
+        return f"@{getattr(symbol, 'data', symbol)}"
+    return op.name if isinstance(op, ModuleOp) else None
+
+
+def _detail(op: Operation) -> str:
+    if isinstance(op, ForOp):
+        return f"in {op.extent}" if isinstance(op.extent, int) else "in a symbolic extent"
+    return str(op.function_type) if isinstance(op, FuncOp) else op.name
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    first = last = -2
+    for number in numbers:
+        if number != last + 1:
+            if first >= 0:
+                yield first, last
+            first = number
+        last = number
+    if first >= 0:
+        yield first, last
+
+
+# Passes and operations
+
+
+@cache
+def pass_factories() -> dict[str, Any]:
+    """The passes of all packages, by name."""
+    return {
+        **installed_universe().all_passes,
+        **{name: (lambda place=place: load(place)) for name, place in REPLACED_PASSES.items()},
+    }
+
+
+@cache
+def _described(name: str) -> PassDescription | None:
+    if name not in pass_factories():
+        return None
+    try:
+        return describe_pass(pass_factories()[name]())
+    except Exception:  # noqa: BLE001 - a package that cannot be imported has no description
+        return None
+
+
+def _about_pass(name: str) -> str | None:
+    found = _described(name)
+    if found is None:
+        return None
+    lines: list[str] = []
+    for o in found.options:
+        default = "" if o.default is None else f", default {o.default}"
+        lines.append(f"- `{o.name}`: {o.type}{default}. {o.meaning}")
+    options = "\n".join(lines)
+    return "\n\n".join(part for part in (f"pass `{found.usage}`", found.text, options) if part)
+
+
+def _word_of_run_line(text: Text, token: Token, offset: int) -> str | None:
+    if not re.match(r"//\s*RUN:", token.text):
+        return None
+    for word in re.finditer(r"[a-z][a-z0-9-]*", token.text):
+        if token.start + word.start() <= offset <= token.start + word.end():
+            return word[0]
+    return None
+
+
+def _in_run_line(before: str) -> list[CompletionItem]:
+    options = re.search(r"([a-z][a-z0-9-]*)\{[^{}]*$", before)
+    if options is not None:
+        found = _described(options[1])
+        return [
+            CompletionItem(
+                option.name,
+                kind=CompletionItemKind.Property,
+                detail=option.type,
+                documentation=option.meaning,
+                insert_text=f"{option.name}=",
+            )
+            for option in (() if found is None else found.options)
+        ]
+    if re.search(r"(?:-t|--target)[= ]'?[\w-]*$", before):
+        return [CompletionItem(n, kind=CompletionItemKind.EnumMember) for n in sorted(installed_universe().all_targets)]
+    if re.search(r"(?:-p|--passes|--pass-pipeline)[= ]\s*['\"]?(?:[^'\"]*[,(\s])?[\w-]*$", before):
+        return [CompletionItem(name, kind=CompletionItemKind.Function) for name in sorted(pass_factories())]
+    return []
+
+
+@cache
+def _operations_of(dialect: str) -> list[tuple[str, str]]:
+    """The operations of a dialect, each with the first line of its documentation."""
+    found = _context().get_optional_dialect(dialect)
+    if found is None:
+        return []
+    return [(op.name, (inspect.getdoc(op) or "").partition("\n")[0]) for op in found.operations]
+
+
+def _operation_items(ctx: Context, word: str) -> list[CompletionItem]:
+    dialect, dot, _ = word.partition(".")
+    if not dot:
+        return [CompletionItem(name, kind=CompletionItemKind.Module) for name in sorted(ctx.registered_dialect_names)]
+    return [
+        CompletionItem(
+            name,
+            kind=CompletionItemKind.Keyword,
+            detail=summary,
+            insert_text=name[len(dialect) + 1 :],
+            filter_text=name[len(dialect) + 1 :],
+            insert_text_format=InsertTextFormat.PlainText,
+        )
+        for name, summary in _operations_of(dialect)
+    ]
+
+
+def _attribute_items(ctx: Context, word: str, *, is_type: bool) -> list[CompletionItem]:
+    dialect, dot, _ = word[1:].partition(".")
+    names = sorted(ctx.registered_dialect_names)
+    if not dot:
+        return [CompletionItem(name, kind=CompletionItemKind.Module) for name in names]
+    found = _context().get_optional_dialect(dialect)
+    kinds = [] if found is None else list(found.attributes)
+    return [
+        CompletionItem(kind.name, kind=CompletionItemKind.Class, detail=(inspect.getdoc(kind) or "").partition("\n")[0],
+                       insert_text=kind.name[len(dialect) + 1 :], filter_text=kind.name[len(dialect) + 1 :])
+        for kind in kinds
+        if _is_type(kind) == is_type
+    ]  # fmt: skip
+
+
+def _is_type(kind: type[Attribute]) -> bool:
+    return issubclass(kind, TypeAttribute)

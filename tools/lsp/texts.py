@@ -1,0 +1,120 @@
+"""Texts as editors count them: lines and UTF-16 units; and places in an older text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from lsprotocol.types import Position, Range
+
+_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<name>[%@^!#]?[A-Za-z0-9_$][\w$.-]*(?:\#\d+)?)|(?P<open>[{(\[])|(?P<close>[})\]])"""
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a text: a name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a
+    bracket."""
+
+    kind: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text with its lines."""
+
+    content: str
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins."""
+        return [0, *(m.end() for m in re.finditer("\n", self.content))]
+
+    def line(self, number: int) -> str:
+        """The line with a number from 0, without its end; empty if there is none."""
+        if not 0 <= number < len(self.starts):
+            return ""
+        end = self.starts[number + 1] - 1 if number + 1 < len(self.starts) else len(self.content)
+        return self.content[self.starts[number] : end]
+
+    def offset(self, position: Position) -> int:
+        """The place of a position."""
+        if position.line >= len(self.starts):
+            return len(self.content)
+        line = self.line(position.line)
+        if line.isascii():
+            return self.starts[position.line] + min(position.character, len(line))
+        before = line.encode("utf-16-le")[: 2 * position.character].decode("utf-16-le", errors="ignore")
+        return self.starts[position.line] + len(before)
+
+    def position(self, offset: int) -> Position:
+        """The position of a place."""
+        line = bisect_right(self.starts, offset) - 1
+        before = self.content[self.starts[line] : offset]
+        return Position(line, len(before) if before.isascii() else len(before.encode("utf-16-le")) // 2)
+
+    def range(self, start: int, end: int) -> Range:
+        """The range between two places."""
+        return Range(self.position(start), self.position(end))
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The words of the text, in order."""
+        return [Token(m.lastgroup or "", m.start(), m.end(), m[0]) for m in _TOKEN.finditer(self.content)]
+
+    @cached_property
+    def _token_starts(self) -> list[int]:
+        return [token.start for token in self.tokens]
+
+    def token_at(self, offset: int) -> Token | None:
+        """The word at a place, or that ends there."""
+        for at in (bisect_right(self._token_starts, offset) - 1, bisect_right(self._token_starts, offset - 1) - 1):
+            if at >= 0 and self.tokens[at].start <= offset <= self.tokens[at].end:
+                return self.tokens[at]
+        return None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The places of a text in another one that differs from it in one stretch."""
+
+    old: str
+    new: str
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        prefix = _common(self.old, self.new)
+        shorter = min(len(self.old), len(self.new)) - prefix
+        return prefix, min(_common(self.old[::-1], self.new[::-1]), shorter)
+
+    def to_old(self, offset: int) -> int | None:
+        """The place in the old text, None within the stretch that changed."""
+        return _moved(offset, len(self.new), len(self.old), *self._ends)
+
+    def to_new(self, offset: int) -> int | None:
+        """The place in the new text."""
+        return _moved(offset, len(self.old), len(self.new), *self._ends)
+
+
+def _common(first: str, second: str) -> int:
+    """The number of characters that two texts begin with alike."""
+    if first == second:
+        return len(first)
+    # Halves are compared as a whole: texts have hundreds of thousands of characters.
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if first[low:middle] == second[low:middle] else (low, middle - 1)
+    return low
+
+
+def _moved(offset: int, length: int, other: int, prefix: int, suffix: int) -> int | None:
+    if offset <= prefix:
+        return offset
+    return offset + other - length if offset >= length - suffix else None

@@ -1,0 +1,1 @@
+"""Delta debugging of programs: edits that make them smaller, and the questions whether they still show a fault."""
