@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent, floordiv, multiply, show_shape
+from weft.dialects.graph_shapes import Extent, add, floordiv, multiply, show_shape, subtract
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 from weft.frontends.onnx.shapes import number_of, product_of
-from weft.texpr.ops.convolution import KernelWindow, borders, windows
+from weft.texpr.ops.convolution import KernelWindow, borders
 
 
 class Window:
@@ -151,9 +151,10 @@ def _deform_conv(
     kernel = kernel_of(node, weight, 2)
     strides, gaps = node.integers("strides", count=2) or [1, 1], node.integers("dilations", count=2) or [1, 1]
     pads = node.integers("pads", count=4) or [0] * 4
-    moving = windows("DeformConv", kernel, strides, pads, gaps, data.shape[2:])
+    reach = [multiply(add(size, -1), gap) for size, gap in zip(kernel, gaps, strict=True)]
+    room = [add(subtract(data.shape[2 + d], reach[d]), pads[d] + pads[d + 2] - 1) for d in range(2)]
+    places = [add(floordiv(extent, stride), 1) for extent, stride in zip(room, strides, strict=True)]
     taps = multiply(kernel[0], kernel[1])
-    places = [window.positions(extent, "DeformConv") for window, extent in zip(moving, data.shape[2:], strict=True)]
     for value, factor, label in ((offset, 2 * offset_group, "offset"), (mask, offset_group, "mask")):
         wanted = [data.shape[0], multiply(taps, factor), *places]
         if value is not None and not all([node.equal(e, w) for e, w in zip(value.shape, wanted, strict=True)]):

@@ -111,7 +111,10 @@ def samples(entry: Any, dtype: str, most: int) -> Iterator[tuple[Any, Any, list[
 
 def determined(name: str, results: Sequence[Any]) -> list[Any]:
     """Results without what an operator leaves open: of singular values and eigenvalues the signs of vectors, and the
-    basis of those of equal values. The matrix itself and the products of the vectors are compared."""
+    basis of those of equal values. The matrix itself and the products of the vectors are compared. Elements of the
+    exponential of a matrix are parts of the largest one, to which their errors are proportional."""
+    if name == "matrix_exp":
+        return [result / result.abs().amax((-2, -1), keepdim=True).clamp(min=1e-30) for result in results]
     if name == "linalg.eigh":
         values, vectors = results
         return [values, vectors * values[..., None, :] @ vectors.mT, vectors.mT @ vectors]

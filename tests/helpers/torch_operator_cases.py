@@ -774,6 +774,10 @@ case(
     lambda: [call(matrices(2, 4, 4), matrices(2, 4, 3)), call(matrices(4, 4), floats(4, dtype=F64))],
 )
 case("linalg_inv_ex _linalg_det _linalg_slogdet", lambda: [call(matrices(2, 4, 4))])
+case(
+    "linalg_matrix_exp",
+    lambda: [call(matrices(2, 4, 4)), call(matrices(3, 3) * 9), call(torch.zeros(2, 2)), call(torch.zeros(0, 0))],
+)
 case("linalg_cholesky_ex", lambda: [call(torch.eye(3) * 2), call(torch.eye(3) * 2, upper=True)])
 case("cholesky", lambda: [call(torch.eye(3) * 2), call(torch.eye(3) * 2, True)])
 case(

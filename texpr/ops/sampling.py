@@ -148,16 +148,20 @@ def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr 
     if method == "nearest":
         return [(*line.index(round(line.padded(place))), None)]
     if method == "linear":
-        place = line.padded(place)
-        first = floor(place)
-        part = place - first
-        return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
+        return [*_linear_taps(line, line.padded(place))]
     first = floor(place)
     part = place - first
     return [
         (*line.index(line.padded(first + float(step))), cubic_weight(absolute(part - float(step)), -0.75))
         for step in (-1, 0, 1, 2)
     ]
+
+
+def _linear_taps(line: _Line, place: Expr) -> list[tuple[Expr, Expr, Expr]]:
+    """`_taps` of the two elements around a place."""
+    first = floor(place)
+    part = place - first
+    return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
 
 
 def roi_align(
@@ -322,14 +326,14 @@ def deform_conv2d(
             for window, at, tap in zip(moving, (y, x), (i, j), strict=True)
         ]
         rows, columns = (
-            _taps(line, start + moves(n, k * 2 + d, y, x).astype(wide), "linear")
+            _linear_taps(line, start + moves(n, k * 2 + d, y, x).astype(wide))
             for d, (line, start) in enumerate(zip(lines, starts, strict=True))
         )
         total = as_expr(0.0, wide)
         for row, is_row, down in rows:
             for place, is_column, right in columns:
                 value = select(is_row & is_column, image(n, c, row, place).astype(wide), 0.0)
-                total = total + value * cast(down, wide) * cast(right, wide)
+                total = total + value * down * right
         return total * masks[0](n, k, y, x).astype(wide) if masks else total
 
     sampled = compute((batch, channels, *sizes, *places), column, f"{name}_columns")

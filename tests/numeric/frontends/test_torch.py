@@ -33,6 +33,9 @@ UNTESTED |= {"_unique2", "bincount", "masked_select", "nonzero", "nonzero_numpy"
 """In `test_torch_data_sizes.py`."""
 UNTESTED |= {"unique_consecutive"}
 """In `test_torch_special.py`."""
+UNTESTED |= {"_convert_weight_to_int4pack", "_convert_weight_to_int4pack_for_cpu", "_int_mm", "_weight_int4pack_mm"}
+UNTESTED |= {"_weight_int4pack_mm_for_cpu", "_weight_int8pack_mm"}
+"""In `test_torch_quantized.py`."""
 
 
 @pytest.fixture(scope="module")
