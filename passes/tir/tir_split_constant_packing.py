@@ -48,10 +48,13 @@ class SplitConstantPackingPass(ModulePass):
 
 def split_constant_packing(module: ModuleOp) -> None:
     """Do what the pass does."""
+    groups = {function: found for function in tir_functions(module) if (found := _groups(function))}
+    if not groups:
+        return
     names, calls = set(named_ops(module)), calls_by_name(module)
-    for function in list(tir_functions(module)):
+    for function, own in groups.items():
         name = function.sym_name.data
-        for group in _groups(function) if name in calls else ():
+        for group in own if name in calls else ():
             hints = "_".join(source.name_hint or f"arg{source.index}" for source in group.sources)
             packing = new_name(f"{name}_pack_{hints}", names)
             calls[name] = _split(function, group, packing, calls[name])
