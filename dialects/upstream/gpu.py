@@ -40,6 +40,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.effects import Synchronizes
 from weft.dialects.upstream.custom_syntax import parse_indices, parse_optional_results, with_format, with_parser
+from weft.dialects.upstream.gpu_mapping import MAPPINGS
 
 KERNEL: Final = "gpu.kernel"
 """Unit attribute of a `gpu.func` that is a kernel."""
@@ -164,6 +165,7 @@ PLACES: Final = (gpu.BlockDimOp, gpu.BlockIdOp, gpu.GlobalIdOp, gpu.GridDimOp, g
 """Operations that give the place of a thread on an axis, which newer versions of MLIR read in the custom form only."""
 
 OPERATIONS: tuple[type[Operation] | type[Attribute], ...] = (
+    *MAPPINGS,
     ShuffleModeAttr,
     ShuffleOp,
     *(with_format(place, "$dimension custom<UpperBound>() attr-dict", UpperBound) for place in PLACES),

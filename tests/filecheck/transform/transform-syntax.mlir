@@ -15,7 +15,7 @@
 // CHECK-NEXT:     transform.structured.vectorize %arg0 : !transform.any_op
 // CHECK-NEXT:     %5 = transform.structured.vectorize_children_and_apply_patterns %arg0 {vectorize_padding} : (!transform.any_op) -> !transform.any_op
 // CHECK-NEXT:     %tiled_op, %forall_op = transform.structured.tile_using_forall %arg0 tile_sizes [4, %arg1] : (!transform.any_op, !transform.any_param) -> (!transform.any_op, !transform.any_op)
-// CHECK-NEXT:     %tiled_op_1, %forall_op_1 = transform.structured.tile_using_forall %arg0 num_threads [4, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+// CHECK-NEXT:     %tiled_op_1, %forall_op_1 = transform.structured.tile_using_forall %arg0 num_threads [4, 4](mapping = [#gpu.thread<y>, #gpu.block<x>]) : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
 // CHECK-NEXT:     %tiled_linalg_op, %loops_1, %loops_2 = transform.structured.tile_using_for %arg0 tile_sizes [4, %arg1] interchange = [1, 0] : (!transform.any_op, !transform.any_param) -> (!transform.any_op, !transform.any_op, !transform.any_op)
 // CHECK-NEXT:     %padded, %pad, %copy = transform.structured.pad %arg0 pad_to_multiple_of [4, 4] {nofold_flags = [1 : i64, 1 : i64], padding_dimensions = [0 : i64, 1 : i64], padding_values = [0.000000e+00 : f32, 0.000000e+00 : f32]} : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
 // CHECK-NEXT:     %img2col_tensor, %transformed_1 = transform.structured.convert_conv2d_to_img2col %arg0 : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -97,7 +97,7 @@ builtin.module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %arg0 : !transform.any_op
     %5 = transform.structured.vectorize_children_and_apply_patterns %arg0 {vectorize_padding} : (!transform.any_op) -> !transform.any_op
     %tiled_op, %forall_op = transform.structured.tile_using_forall %arg0 tile_sizes [4, %arg1] : (!transform.any_op, !transform.any_param) -> (!transform.any_op, !transform.any_op)
-    %tiled_op_1, %forall_op_1 = transform.structured.tile_using_forall %arg0 num_threads [4, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %tiled_op_1, %forall_op_1 = transform.structured.tile_using_forall %arg0 num_threads [4, 4](mapping = [#gpu.thread<y>, #gpu.block<x>]) : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %tiled_linalg_op, %loops_1, %loops_2 = transform.structured.tile_using_for %arg0 tile_sizes [4, %arg1] interchange = [1, 0] : (!transform.any_op, !transform.any_param) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %padded, %pad, %copy = transform.structured.pad %arg0 pad_to_multiple_of [4, 4] {nofold_flags = [1 : i64, 1 : i64], padding_dimensions = [0 : i64, 1 : i64], padding_values = [0.000000e+00 : f32, 0.000000e+00 : f32]} : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %img2col_tensor, %transformed_1 = transform.structured.convert_conv2d_to_img2col %arg0 : (!transform.any_op) -> (!transform.any_op, !transform.any_op)

@@ -16,6 +16,12 @@ from transform_scripts import (
     unscheduled,
 )
 from upstream_tools import needs_mlir
+from xdsl.context import Context
+
+import weft
+from weft.dialects import sched
+from weft.schedule.traces import decisions_of
+from weft.schedule.transform.convert_transform_to_sched import ConvertTransformToSchedPass
 
 ALL = [pytest.param(script, id=script.stem) for script in SCRIPTS]
 
@@ -54,6 +60,20 @@ def test_schedule_as_script(script: Path) -> None:
         pytest.skip("a step has no form in the transform dialect")
     name, arrays, expected = unscheduled(text)
     _compare(by_mlir(payload_by_mlir(written), name, arrays), expected, result_count(text))
+
+
+def test_a_search_decides_knobs() -> None:
+    """The schedule of a script with a knob is a space: each option is a decision of its sampling step."""
+    text = next(script for script in SCRIPTS if script.stem == "knob").read_text()
+    module = weft.parse(text)
+    ConvertTransformToSchedPass().apply(Context(), module)
+    (trace,) = [op for op in module.body.block.ops if isinstance(op, sched.FuncOp)]
+    trace.detach()
+    assert decisions_of(trace) == [1]
+    for decision, tiles in enumerate((6, 3, 2)):
+        schedule = weft.Schedule(module)
+        schedule.replay(trace, [decision])
+        assert f"tir.for %n0 in {tiles} " in str(schedule.mod)
 
 
 def _compare(found: list[np.ndarray], expected: list[np.ndarray], results: int) -> None:
