@@ -39,6 +39,7 @@ _OPTIONS = "// options: "
 _BECOMES = re.compile(r"^```mlir\n(.*?)^// becomes(?:, with (.+?))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ROOMS: Mapping[str, str] = {
     "weft.passes.convert": "To and from upstream MLIR",
+    "weft.frontends": "To and from upstream MLIR",
     "weft.passes.graph": "Graphs and tensor expressions",
     "weft.passes.te": "Graphs and tensor expressions",
     "weft.autoschedule": "Schedules",
