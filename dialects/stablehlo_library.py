@@ -84,11 +84,10 @@ def _real_part(type_: Attribute) -> Attribute | None:
     """The type of the real parts of a tensor of complex numbers; None for other types."""
     if not isinstance(type_, TensorType):
         return None
-    tensor = cast("TensorType[Attribute]", type_)
-    if not isinstance(tensor.element_type, ComplexType):
+    if not isinstance(type_.element_type, ComplexType):
         return None
-    element = cast("Attribute", tensor.element_type.element_type)
-    return TensorType(element, tensor.get_shape(), tensor.encoding)
+    element = cast("Attribute", type_.element_type.element_type)
+    return TensorType(element, type_.get_shape(), type_.encoding)
 
 
 @irdl_op_definition
@@ -395,10 +394,11 @@ class ShortCommunicationOp(CommunicationOp):
 
 def _communication(name: str, properties: str) -> type[CommunicationOp]:
     label = "".join(word.capitalize() for word in re.split("[_-]", name)) + "Op"
-    members = {member: opt_prop_def(Attribute) for member in properties.split()}
+    members: dict[str, object] = {member: opt_prop_def(Attribute) for member in properties.split()}
     doc = f"`stablehlo.{name}` of the StableHLO specification."
     base = ShortCommunicationOp if name in _SHORT else CommunicationOp
-    return irdl_op_definition(type(label, (base,), {"name": f"stablehlo.{name}", "__doc__": doc, **members}))
+    made = cast("type[CommunicationOp]", type(label, (base,), {"name": f"stablehlo.{name}", "__doc__": doc, **members}))
+    return irdl_op_definition(made)
 
 
 COMMUNICATION: Final = tuple(_communication(name, properties) for name, properties in _COMMUNICATION.items())

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -44,12 +42,10 @@ def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple
     if name in around:
         return False
     for op in function.body.walk():
-        callee = callee_of(op)
-        if (
-            isinstance(op, ScanOp | WhileOp)
-            or is_registered_call(op)
-            or (callee in functions and _holds_loop(functions[callee], functions, (*around, name)))
-        ):
+        called = functions.get(callee_of(op) or "")
+        if isinstance(op, ScanOp | WhileOp) or is_registered_call(op):
+            return True
+        if called is not None and _holds_loop(called, functions, (*around, name)):
             return True
     return False
 
@@ -87,7 +83,7 @@ def _parameters(function: FuncOp) -> list[Value]:
     for position, argument in enumerate(function.args):
         if not isinstance(argument.type, TensorType):
             raise CompileError.at(function, f"@{function.sym_name.data}: parameters are tensors, got {argument.type}")
-        type_ = cast("TensorType[Attribute]", argument.type)
+        type_ = argument.type
         dtype = element_name(type_.element_type)
         if dtype is None:
             raise CompileError.at(

@@ -78,7 +78,7 @@ def _wide(x: Array) -> Array:
 
 def _parts(x: Array) -> Any:
     """The parts of complex numbers; other numbers."""
-    return (x.real, x.imag) if x.dtype.kind == "c" else x
+    return (np.real(x), np.imag(x)) if x.dtype.kind == "c" else x
 
 
 def _complex(op: Operation, name: str, *operands: Array) -> Array:
@@ -87,8 +87,9 @@ def _complex(op: Operation, name: str, *operands: Array) -> Array:
         found = complex_elementwise(_apply, name, *map(_parts, operands))
         if not isinstance(found, tuple):
             return _finished(op, found)
-        result = np.empty(np.shape(found[0]), carrier_dtype(_element(op.results[0])))
-        result.real, result.imag = cast("tuple[Array, Array]", found)
+        real, imaginary = cast("tuple[Array, Array]", found)
+        result: Any = np.empty(real.shape, carrier_dtype(_element(op.results[0])))
+        result.real, result.imag = real, imaginary
         return result
 
 
@@ -108,7 +109,7 @@ def _is_complex(op: Operation) -> bool:
 def convert(op: Operation, x: Array) -> Array:
     element = _element(op.results[0])
     if _is_complex(op):
-        return _finished(op, x if isinstance(element, ComplexType) else x.real)
+        return _finished(op, x if isinstance(element, ComplexType) else np.real(x))
     name = element_name(element)
     if name is None:
         raise InterpreterError(op, f"the interpreter does not convert to {element}")

@@ -9,6 +9,7 @@ Smith, "Algorithm 116: Complex Division" (1962).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from weft.support.errors import CompileError
@@ -183,32 +184,48 @@ def _sign(apply: Apply, x: Pair) -> Pair:
     return apply("divide", x[0], divisor), apply("divide", x[1], divisor)
 
 
+def _square(apply: Apply, x: Pair) -> Pair:
+    return _multiply(apply, x, x)
+
+
+def _conjugate(apply: Apply, x: Pair) -> Pair:
+    return x[0], apply("negative", x[1])
+
+
+def _of_parts(_: Apply, real: Value, imaginary: Value) -> Pair:
+    return real, imaginary
+
+
+def _part(side: int, _: Apply, x: Pair) -> Value:
+    return x[side]
+
+
 _FORMULAS: Final[Mapping[str, Callable[..., Any]]] = {
-    "chlo.conj": lambda apply, x: (x[0], apply("negative", x[1])),
+    "chlo.conj": _conjugate,
     "chlo.cosh": _cosh,
     "chlo.sinh": _sinh,
-    "chlo.square": lambda apply, x: _multiply(apply, x, x),
+    "chlo.square": _square,
     "chlo.tan": _tan,
     "stablehlo.abs": _modulus,
-    "stablehlo.add": lambda apply, x, y: _each("add", apply, x, y),
-    "stablehlo.complex": lambda _, real, imaginary: (real, imaginary),
+    "stablehlo.add": partial(_each, "add"),
+    "stablehlo.complex": _of_parts,
     "stablehlo.cosine": _cosine,
     "stablehlo.divide": _divide,
     "stablehlo.exponential": _exp,
     "stablehlo.exponential_minus_one": _expm1,
-    "stablehlo.imag": lambda _, x: x[1],
+    "stablehlo.imag": partial(_part, 1),
     "stablehlo.log": _log,
     "stablehlo.log_plus_one": _log1p,
     "stablehlo.logistic": _logistic,
     "stablehlo.multiply": _multiply,
-    "stablehlo.negate": lambda apply, x: _each("negative", apply, x),
+    "stablehlo.negate": partial(_each, "negative"),
     "stablehlo.power": _power,
-    "stablehlo.real": lambda _, x: x[0],
+    "stablehlo.real": partial(_part, 0),
     "stablehlo.rsqrt": _rsqrt,
     "stablehlo.sign": _sign,
     "stablehlo.sine": _sine,
     "stablehlo.sqrt": _sqrt,
-    "stablehlo.subtract": lambda apply, x, y: _each("subtract", apply, x, y),
+    "stablehlo.subtract": partial(_each, "subtract"),
     "stablehlo.tan": _tan,
     "stablehlo.tanh": _tanh,
 }

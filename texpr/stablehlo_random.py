@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from weft.support.errors import CompileError
 from weft.texpr.expr import bits
@@ -110,8 +110,9 @@ def _split(shape: Sequence[Extent]) -> int:
     the one of the greatest extent."""
     if not all(isinstance(extent, int) for extent in shape):
         raise CompileError("the shape of the bits is not known")
-    even = [axis for axis, extent in enumerate(shape) if int(extent) % 2 == 0]  # pyright: ignore[reportArgumentType]
-    return even[0] if even else max(range(len(shape)), key=lambda axis: shape[axis])  # pyright: ignore[reportArgumentType, reportCallIssue]
+    extents = [int(cast("int", extent)) for extent in shape]
+    even = [axis for axis, extent in enumerate(extents) if extent % 2 == 0]
+    return even[0] if even else extents.index(max(extents))
 
 
 def _threefry_bits(

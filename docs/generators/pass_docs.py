@@ -40,6 +40,7 @@ _BECOMES = re.compile(r"^```mlir\n(.*?)^// becomes(?:, with (.+?))?\n(.*?)^```$"
 _ROOMS: Mapping[str, str] = {
     "weft.passes.convert": "To and from upstream MLIR",
     "weft.schedule.transform": "To and from upstream MLIR",
+    "weft.frontends": "To and from upstream MLIR",
     "weft.passes.graph": "Graphs and tensor expressions",
     "weft.passes.te": "Graphs and tensor expressions",
     "weft.autoschedule": "Schedules",

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneAttr,
     StridedLayoutAttr,
+    UnregisteredOp,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
@@ -43,7 +44,7 @@ from weft.passes.convert.live_range_splitting import WholeWrite, split_live_rang
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
 from weft.passes.convert.reduction_inits import move_to_init
 from weft.passes.convert.returned_parameters import drop_returned_parameters
-from weft.passes.convert.upstream_functions import called_together
+from weft.passes.convert.upstream_functions import called_together, foreign_op
 from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
     constant_before,
@@ -99,6 +100,8 @@ class ConvertLinalgToTirPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
         functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
+        left = self._left_with_foreign_ops(op)
+        functions = [function for function in functions if function not in left]
         bufferize_functions(called_together(functions, tensor_functions(op)), promises, asserts=True)
         drop_returned_parameters(op, functions)
         found = False
@@ -113,11 +116,23 @@ class ConvertLinalgToTirPass(ModulePass):
                 raise_function(function)
             else:
                 self._leave(problem[0], f"stays as it is: {problem[1]}")
-        for left in operations_in(op):
-            if left.name.startswith("linalg.") and left.name not in _PARTS:
-                self._leave(left, "has no form in tir" if not is_structured(left) else _why_not_taken(left))
+        for function in (function for function in op.ops if function not in left):
+            for inner in operations_in(function):
+                if inner.name.startswith("linalg.") and inner.name not in _PARTS:
+                    self._leave(inner, "has no form in tir" if not is_structured(inner) else _why_not_taken(inner))
         if not found:
             self._leave(op, "the module has no linalg that it takes")
+
+    def _left_with_foreign_ops(self, module: ModuleOp) -> list[FuncOp]:
+        """The functions over tensors that stay as they are because of ops of unknown dialects, and those that calls
+        connect with them."""
+        over_tensors = tensor_functions(module)
+        foreign = {function: found for function in over_tensors if (found := foreign_op(function)) is not None}
+        for found in foreign.values():
+            name = found.op_name.data if isinstance(found, UnregisteredOp) else found.name
+            reason = f"leaves the function as it is: '{name}' on tensors is of no dialect that weft knows"
+            remark(found, f"{self.name} {reason}", strict=self.strict)
+        return called_together(list(foreign), over_tensors)
 
     def _leave(self, op: Operation, reason: str) -> None:
         place = "" if isinstance(op, ModuleOp) else f"{op.name} "

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from xdsl.ir import Block, Operation
 
-from weft.dialects.stablehlo import KeyedAttr, ScatterOp, SelectAndScatterOp, numbers
+from weft.dialects.stablehlo import CompareOp, KeyedAttr, ScatterOp, SelectAndScatterOp, numbers
+from weft.dialects.te import Combiner
 from weft.passes.convert.stablehlo_tensors import COMBINERS, Region, index_vector, label, lone_kind, reduction
 from weft.passes.convert.stablehlo_tensors import neutral as neutral_of
 from weft.passes.convert.stablehlo_values import Result, Value, element_of, tensor_of
-from weft.support.errors import CompileError
 from weft.texpr import math as te
 from weft.texpr import reductions
 from weft.texpr.expr import Expr, as_expr, greatest, is_float, least
@@ -120,7 +120,8 @@ def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
     Updates of several operands, and those that a region of several ops combines, are made one after the other.
     """
     kind = lone_kind(op.body.block)
-    if len(values) != 3 or (kind is None and not _returns_update(op)):
+    combiner = None if kind is None else COMBINERS[kind][values[0].dtype == "bool"]
+    if len(values) != 3 or (combiner is None and not _returns_update(op)):
         return _in_order(op, values, region)
     source, name = values[0], label(op)
     updates = _Scatter(op, *values)
@@ -190,10 +191,10 @@ def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: 
     chooser, combining = (_lone_op(region.block) for region in op.regions)
     kind = None if combining is None else label(combining)
     combiner = COMBINERS[kind][source.dtype == "bool"] if kind is not None and kind in COMBINERS else None
-    is_order = chooser is not None and label(chooser) == "compare"
-    if combiner is None or not is_order or chooser.comparison_direction.data not in ("GE", "GT", "LE", "LT"):
+    direction = chooser.comparison_direction.data if isinstance(chooser, CompareOp) else ""
+    if combiner is None or direction not in ("GE", "GT", "LE", "LT"):
         return _selected_in_order(op, values, sizes, steps, low, select, scatter)
-    is_greatest = chooser.comparison_direction.data.startswith("G")
+    is_greatest = direction.startswith("G")
     over = [reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(sizes)]
     worst = least(operand.dtype) if is_greatest else greatest(operand.dtype)
     if is_float(operand.dtype):
@@ -285,9 +286,7 @@ def _lone_op(block: Block) -> Any:
 
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
     """The element of an operand, combined with all updates that cover it by the op `kind`."""
-    combiner = COMBINERS[kind][source.dtype == "bool"]
-    if combiner is None:
-        raise CompileError(f"updates combined by {kind} are not supported")
+    combiner = cast("Combiner", COMBINERS[kind][source.dtype == "bool"])
     neutral = constant(neutral_of(combiner, source.dtype), source.dtype)
 
     def element(*at: Expr) -> Expr:

@@ -47,6 +47,8 @@ from weft.support.errors import CompileError
 from weft.texpr import math as te
 from weft.texpr import ops, reductions
 from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, type_of
+from weft.texpr.extern import Result as Made
+from weft.texpr.extern import Statements, Written, extern
 from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
 from weft.texpr.ops.cumulative import accumulated
@@ -512,15 +514,43 @@ def _combined(
 def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
     sources, initial = values[: op.operand_count], values[op.operand_count :]
     dims, shape = numbers(op.dimensions), sources[0].shape
+    kind = lone_kind(op.body.block)
+    is_known = kind is not None and COMBINERS[kind][sources[0].dtype == "bool"] is not None
+    if dims and not is_known and not all(isinstance(value, Splat) for value in initial):
+        return _reduced_in_order(op, sources, initial, region)
     over = {axis: reduce_axis((0, shape[axis]), f"k{axis}") for axis in dims}
 
     def element(*indices: Expr) -> list[Expr]:
         rest = iter(indices)
         at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
         inner = [element_of(source, at) for source in sources]
-        return _combined(lone_kind(op.body.block), label(op), inner, initial, list(over.values()), region)
+        return _combined(kind, label(op), inner, initial, list(over.values()), region)
 
     return _several([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
+
+
+def _reduced_in_order(op: ReduceOp, sources: Sequence[Value], initial: Sequence[Value], region: Region) -> Result:
+    """The elements along dimensions combined one after the other, from initial values on that calls give."""
+    dims, name = numbers(op.dimensions), label(op)
+    tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(sources)]
+    starts = [tensor_of(value, f"{name}_initial{at}") for at, value in enumerate(initial)]
+    shape = tensors[0].shape
+    kept = [extent for axis, extent in enumerate(shape) if axis not in dims]
+
+    def write(code: Statements, indices: Sequence[Expr], *totals: Written) -> None:
+        for total, start in zip(totals, starts, strict=True):
+            total.store(start(), *indices)
+        with code.loops([shape[axis] for axis in dims], [f"k{axis}" for axis in dims]) as inner:
+            rest, over = iter(indices), dict(zip(dims, inner, strict=True))
+            at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
+            old = [total.load(*indices) for total in totals]
+            found = region([*old, *(tensor(*at) for tensor in tensors)])
+            for total, value in zip(totals, found, strict=True):
+                total.store(value, *indices)
+
+    labels = [name] if len(tensors) == 1 else [f"{name}{at}" for at in range(len(tensors))]
+    made = [Made(tuple(kept), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
+    return list(extern(kept, made, [*tensors, *starts], write, name))
 
 
 def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:

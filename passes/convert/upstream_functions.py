@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, UnregisteredOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
 
@@ -19,6 +19,7 @@ OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))
 STABLEHLO: Final = frozenset(("stablehlo", "chlo"))
 _UPSTREAM: Final = STABLEHLO | {"affine", "bufferization", "gpu", "linalg", "memref", "scf", "tensor", "vector"}
 _SCALARS: Final = frozenset(("arith", "math"))
+_KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func"}
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
@@ -38,6 +39,17 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
         elif dialect in _SCALARS and any(isinstance(operand.type, TensorType) for operand in op.operands):
             found.add("tensor")
     return frozenset(found)
+
+
+def foreign_op(function: FuncOp) -> Operation | None:
+    """The first op on tensors of a dialect that is neither of weft's levels nor upstream's; None if there is none."""
+    for op in operations_in(function):
+        dialect = op.name.partition(".")[0]
+        if (op.name == UnregisteredOp.name or dialect not in _KNOWN) and any(
+            isinstance(value.type, TensorType) for value in (*op.operands, *op.results)
+        ):
+            return op
+    return None
 
 
 def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:

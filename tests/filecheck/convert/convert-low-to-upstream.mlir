@@ -5,7 +5,7 @@
 // CHECK-NEXT:    %[[FLAT:.*]] = memref.collapse_shape %A {{\[\[}}0 : i64, 1 : i64]] : memref<4x8xf32> into memref<32xf32>
 // CHECK:         "scf.parallel"(%{{.*}}, %c4, %{{.*}}) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
 // CHECK-NEXT:    ^bb0(%i: index):
-// CHECK-NEXT:      %t = "memref.alloca"() <{alignment = 64 : i64, {{.*}}}> : () -> memref<8xf32>
+// CHECK-NEXT:      %t = memref.alloca() : memref<8xf32>
 // CHECK:           scf.for %j
 // CHECK:             %[[MASK:.*]] = arith.constant dense<true> : vector<8xi1>
 // CHECK:             %g = vector.gather %[[FLAT]][%{{.*}}] [%at], %[[MASK]], %{{.*}} : memref<32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32> into vector<8xf32>

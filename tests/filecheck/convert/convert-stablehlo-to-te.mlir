@@ -315,3 +315,42 @@ func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.add %x, %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Complex numbers are pairs of numbers; a parameter of complex elements has its parts along a last dimension.
+// CHECK-LABEL: func.func @complex(%z: tensor<4x2xf32>) -> tensor<4x2xf32>
+// CHECK:         %multiply_real = te.compute "multiply_real" (%i0) : tensor<4xf32> {
+// CHECK:         %multiply_imaginary = te.compute "multiply_imaginary" (%i0) : tensor<4xf32> {
+// CHECK:         %out = te.compute "out" (%i0, %i1) : tensor<4x2xf32> {
+func.func @complex(%z: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = stablehlo.multiply %z, %z : tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
+
+// -----
+
+// Updates that a region of several ops combines are statements.
+// CHECK-LABEL: func.func @scattered
+// CHECK:         te.extern "scatter"
+// CHECK:           tir.for %u0 in 4
+func.func @scattered(%x: tensor<5xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>) -> tensor<5xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.subtract %b, %a : tensor<f32>
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<5xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
+// Ops on whole tensors are operators of te.ops.
+// CHECK-LABEL: func.func @library
+// CHECK:         te.compute "einsum"
+// CHECK:         te.extern "cholesky"
+func.func @library(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %0 = stablehlo.einsum %x, %x, config = "ij,kj->ik" : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %1 = stablehlo.cholesky %0, lower = true : tensor<3x3xf32>
+  return %1 : tensor<3x3xf32>
+}

@@ -1,0 +1,79 @@
+"""Functions of which a pass does not understand every operation: over tensors they stay byte for byte, over buffers the
+operation is behind an opaque block."""
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from weft.driver.programs import context
+from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
+from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
+from weft.support.errors import CompileError, Remark
+
+TENSORS = """func.func @known(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+func.func @foreign(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %1 = "OP"(%0) : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %1 : tensor<8xf32>
+}
+func.func @caller(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = func.call @foreign(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = linalg.exp ins(%0 : tensor<8xf32>) outs(%x : tensor<8xf32>) -> tensor<8xf32>
+  func.return %1 : tensor<8xf32>
+}"""
+BUFFERS = """func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) {
+  "OP"() : () -> ()
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %x[%i] : memref<8xf32>
+    affine.store %0, %y[%i] : memref<8xf32>
+  }
+  "OP"(%x) : (memref<8xf32>) -> ()
+  func.return
+}"""
+
+
+def _parsed(text: str, op: str) -> tuple[Context, ModuleOp]:
+    """A module with ops of an unregistered dialect, or of one of xDSL that weft has no meaning of."""
+    ctx = context()
+    ctx.allow_unregistered = True
+    return ctx, Parser(ctx, text.replace("OP", op)).parse_module()
+
+
+def _texts(module: ModuleOp) -> list[str]:
+    return [str(function) for function in module.ops]
+
+
+@pytest.mark.parametrize("op", ["foreign.op", "test.op"])
+def test_tensors(op: str) -> None:
+    """The function that holds the op and its caller stay; the other one is converted."""
+    ctx, module = _parsed(TENSORS, op)
+    before = _texts(module)
+    with pytest.warns(Remark, match=f"'{op}' on tensors is of no dialect that weft knows"):
+        ConvertLinalgToTirPass().apply(ctx, module)
+    after = _texts(module)
+    assert after[1:] == before[1:]
+    assert "tir.block" in after[0]
+
+
+def test_tensors_strict() -> None:
+    ctx, module = _parsed(TENSORS, "foreign.op")
+    with pytest.raises(CompileError, match=r"'foreign\.op' on tensors is of no dialect that weft knows"):
+        ConvertLinalgToTirPass(strict=True).apply(ctx, module)
+
+
+@pytest.mark.parametrize("op", ["foreign.op", "test.op"])
+def test_buffers(op: str) -> None:
+    """Each op has a block of its own, in its place."""
+    ctx, module = _parsed(BUFFERS, op)
+    RaiseAffineToTirPass().apply(ctx, module)
+    lines = [line.strip() for line in str(module).splitlines()]
+    places = [at for at, line in enumerate(lines) if f'"{op}"' in line]
+    assert [lines[at - 1].partition(" iters")[0].split()[0] for at in places] == ["tir.block", "tir.block"]
+    loop = next(at for at, line in enumerate(lines) if line.startswith("tir.for"))
+    assert places[0] < loop < places[1]
