@@ -13,12 +13,13 @@ from importlib import import_module
 from weft.tvm.absent import refuses
 
 _PLACES = {
-    **{"IRModule": "ir.module", "build": "driver.build_module", "lower": "driver.build_module"},
+    **{"IRModule": "ir.module", "register_global_func": "runtime"},
+    **dict.fromkeys(("build", "compile", "lower"), "driver.build_module"),
     **dict.fromkeys(("cpu", "cuda", "gpu", "opencl", "metal", "device", "get_global_func", "register_func"), "runtime"),
 }
 """Names -> the modules that define them."""
-_MODULES = "contrib driver ir meta_schedule nd relax relay runtime script target te tir topi".split()  # noqa: SIM905
-_ALIASES = {"transform": "ir.transform", "ndarray": "nd"}
+_MODULES = "contrib dlight driver ir meta_schedule nd relax relay runtime script target te tir topi".split()  # noqa: SIM905
+_ALIASES = {"transform": "ir.transform", "ndarray": "nd", "s_tir": "tir", "tirx": "tir"}
 __all__ = [*_PLACES, *_MODULES, *_ALIASES]  # pyright: ignore[reportUnsupportedDunderAll]
 _missing = refuses(__name__)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
@@ -96,6 +97,30 @@ def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
     return schedule
 
 
+def tune_relax(
+    mod: ModuleOp, params: Any, target: Any, work_dir: str, max_trials_global: int, *, seed: int | None = None,
+    **options: object,
+) -> Path:  # fmt: skip
+    """Search schedules of the kernels of a model; returns the file of the records, `work_dir`/tune.db. Parameters are
+    bound first (`relax.transform.BindParams`). Other options have no effect."""
+    del options
+    if params:
+        mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
+    Path(work_dir).mkdir(parents=True, exist_ok=True)
+    _tune(plain(mod), trials=max_trials_global, database=Path(work_dir) / "tune.db", seed=seed or 0,
+          target=spelling(target))  # fmt: skip
+    return Path(work_dir) / "tune.db"
+
+
+def compile_relax(database: Path | str, mod: ModuleOp, target: Any, params: Any = None) -> Any:
+    """Compile a model under the records of a search, or default schedules."""
+    if params:
+        mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
+    library = import_module("weft.driver.build").build(plain(mod), spelling(target), database=Path(database))
+    return import_module("weft.tvm.relax.vm_build").Executable(import_module("weft.tvm.runtime.module").Module(library))
+
+
+relax_integration = SimpleNamespace(tune_relax=tune_relax, compile_relax=compile_relax)
 space_generator = SimpleNamespace(ScheduleFn=ScheduleFn)
 tir_integration = SimpleNamespace(tune_tir=tune_tir, compile_tir=compile_tir)
 __getattr__ = refuses(__name__)

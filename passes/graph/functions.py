@@ -17,13 +17,24 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.dialects.graph import DIALECT, PRECONDITIONS, CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, preconditions_of
+from weft.dialects.graph import (
+    DIALECT,
+    FUSED,
+    PRECONDITIONS,
+    CallTirOp,
+    ConstantOp,
+    DataflowOp,
+    MakeTupleOp,
+    callee_of,
+    preconditions_of,
+)
 from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import (
     Extent,
     KnownExtent,
     Shape,
     ShapeError,
+    lone_name,
     shape_of,
     substitute,
     sum_text,
@@ -107,6 +118,50 @@ def inline_dataflow(function: FuncOp) -> None:
             Rewriter.erase_op(output)
             Rewriter.inline_block(op.body.block, InsertPoint.before(op))
             Rewriter.replace_op(op, [], values)
+
+
+def inline_calls(module: ModuleOp) -> None:
+    """Replace the calls of graph functions that are no groups by what the functions compute, in place, and erase private
+    ones. Raises `CompileError` for functions that call themselves."""
+    check_no_cycles(module)
+    inlined: set[FuncOp] = set()
+    for op in [op for op in module.walk() if isinstance(op, CallTirOp)]:
+        inlined |= _inline(op)
+    branches = control_callees(module)
+    for function in inlined:
+        is_private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        if is_private and function.sym_name.data not in branches:
+            Rewriter.erase_op(function)
+
+
+def _inline(call: CallTirOp) -> set[FuncOp]:
+    """Inline a call and the calls in its callee; returns the functions."""
+    callee = callee_of(call)
+    if FUSED in callee.attributes or not holds_graph_ops(callee):
+        return set()
+    copy = callee.clone()
+    inline_dataflow(copy)
+    sizes: dict[str, KnownExtent] = {}
+    for parameter, operand in zip(copy.args, call.operands, strict=True):
+        if isinstance(parameter.type, TensorType) and isinstance(operand.type, TensorType):
+            for extent, given in zip(shape_of(parameter.type), shape_of(operand.type), strict=True):
+                if (name := lone_name(extent)) is not None and given is not None:
+                    sizes.setdefault(name, given)
+    substitute_extents(copy, sizes)
+    for parameter, operand in zip(copy.args, call.operands, strict=True):
+        parameter.replace_all_uses_with(operand)
+    end = copy.body.block.last_op
+    results = list(end.operands) if end is not None else []
+    if end is not None:
+        Rewriter.erase_op(end)
+    ops = list(copy.body.block.ops)
+    for op in ops:
+        op.detach()
+    Rewriter.insert_op(ops, InsertPoint.before(call))
+    Rewriter.replace_op(call, [], results)
+    copy.erase()
+    nested = [_inline(op) for op in ops if isinstance(op, CallTirOp)]
+    return {callee}.union(*nested)
 
 
 def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:

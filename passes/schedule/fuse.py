@@ -15,7 +15,7 @@ from weft.analysis.dependence import or_undecided
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import is_not_negative
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_ops import detached_ops, index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
@@ -31,7 +31,7 @@ class Fuse(Primitive, Plan):
 
     Requirements:
     1. the loops form a perfect nest in the given order: each holds only the next
-    2. the loops are serial
+    2. the loops are serial: a single loop, which becomes serial, is not bound to threads
     3. the extent of an inner loop does not depend on an outer one
     4. no loop that runs a reduction again is fused with a loop of it: from its start
 
@@ -49,7 +49,8 @@ class Fuse(Primitive, Plan):
     loops: tuple[ForOp, ...]
 
     def plan(self) -> Fuse:
-        require_chain(self, self.loops, 1)
+        if len(self.loops) != 1 or self.loops[0].kind.data is LoopKind.THREAD_BINDING:
+            require_chain(self, self.loops, 1)
         outer_values = [loop.induction_variable for loop in self.loops]
         for loop in self.loops[1:]:
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):

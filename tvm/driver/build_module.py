@@ -1,16 +1,19 @@
 """`tvm.build` and `tvm.lower`."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from weft.analysis.structure import functions
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.driver.build import build as _build
 from weft.frontends.stage_schedule import StageSchedule
+from weft.passes.graph.functions import holds_graph_ops
 from weft.passes.module_functions import merge
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
@@ -50,6 +53,13 @@ def build(
     if args:
         raise CompileError("build: arguments are given with a schedule of stages: a module has its own")
     return Module(_build(plain(inputs), spelling(target), default_schedule=False))
+
+
+def compile(mod: Any, target: Any = None, **options: Any) -> Any:
+    """Compile a model (`relax.build`), or functions of block loops (`build`). Options are those of `relax.build`."""
+    if any(holds_graph_ops(op) for op in mod.body.block.ops if isinstance(op, FuncOp)):
+        return import_module("weft.tvm.relax.vm_build").build(mod, target or "llvm", **options)
+    return build(mod, target=target)
 
 
 def lower(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 
 from weft.dialects.attribute_values import attribute_of
@@ -46,7 +46,11 @@ class IRModule(Scripted):
     def __getitem__(self, name: str | GlobalVar) -> PrimFunc | Function:
         """A copy of a function; one of a graph sees the module's other functions."""
         function = lookup(self, symbol_of(name))
-        return Function(function) if holds_graph_ops(function) else PrimFunc([copy_of(function)])
+        over_tensors = any(isinstance(type_, TensorType) for type_ in function.function_type.inputs)
+        is_graph = holds_graph_ops(function) or (
+            over_tensors and not any(op.name[:3] == "te." for op in function.walk())
+        )
+        return Function(function) if is_graph else PrimFunc([copy_of(function)])
 
     def __setitem__(self, name: str | GlobalVar, function: ModuleOp | FuncOp | Function) -> None:
         wanted, source = symbol_of(name), function_in(function)

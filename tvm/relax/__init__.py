@@ -7,11 +7,11 @@ _NAMES = {
     "expr": ("Call", "Constant", "DataflowVar", "Expr", "TensorStructInfo", "Var", "const"),
     "expr_functor": ("PyExprMutator",),
     "function": ("BindingBlock", "DataflowBlock", "Function", "SeqExpr", "VarBinding"),
-    "vm_build": ("Executable", "VirtualMachine", "build"),
+    "vm_build": ("Executable", "VirtualMachine", "build", "get_pipeline"),
 }
 _PLACES = {
     **{name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names},
-    **dict.fromkeys(("analysis", "expr", "expr_functor", "frontend", "op", "transform"), ""),
+    **dict.fromkeys(("analysis", "dpl", "expr", "expr_functor", "frontend", "op", "transform"), ""),
 }
 __all__ = [*_PLACES]  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__ = named(__name__, _PLACES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,6 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
 
 ADAPTED: dict[str, Callable[..., Any]] = {}
 """Names of `relax.op`, without `nn.` and `image.`, -> their functions."""
-
-
-def _of_relax(function: Callable[..., Any]) -> Callable[..., Any]:
-    ADAPTED[function.__name__.removesuffix("_")] = function
-    return function
 
 
 def number(value: Any) -> Any:
@@ -91,7 +87,6 @@ for _dimensions in (1, 2, 3):
         _convolution(_dimensions, _transposed)
 
 
-@_of_relax
 def adaptive_avg_pool1d(data: Value, output_size: Any = None, layout: str = "NCW", out_layout: Any = None) -> Any:
     _neutral("out_layout", out_layout, None, "", layout)
     return apply("adaptive_pool", data, 1 if output_size is None else output_size, "avg", layout)
@@ -103,7 +98,6 @@ for _name, _layout in (("adaptive_avg_pool2d", "NCHW"), ("adaptive_avg_pool3d", 
     )
 
 
-@_of_relax
 def batch_norm(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, axis: int = 1,
     epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = False,
@@ -122,7 +116,6 @@ def batch_norm(
     return apply("nn.batch_norm", data, *wanted, *used, axis, epsilon), moving_mean, moving_var
 
 
-@_of_relax
 def layer_norm(
     data: Value,
     gamma: Value,
@@ -135,7 +128,6 @@ def layer_norm(
     return apply("nn.layer_norm", data, gamma if scale else None, beta if center else None, axes, epsilon)
 
 
-@_of_relax
 def group_norm(
     data: Value, gamma: Value, beta: Value, num_groups: int, channel_axis: int = 1, axes: Any = None,
     epsilon: float = 1e-5, center: bool = True, scale: bool = True,
@@ -144,7 +136,6 @@ def group_norm(
     return apply("nn.group_norm", data, num_groups, gamma if scale else None, beta if center else None, epsilon)
 
 
-@_of_relax
 def instance_norm(
     data: Value, gamma: Value, beta: Value, channel_axis: int = 1, axes: Any = None, epsilon: float = 1e-5,
     center: bool = True, scale: bool = True,
@@ -153,12 +144,6 @@ def instance_norm(
     return apply("nn.instance_norm", data, gamma if scale else None, beta if center else None, epsilon)
 
 
-@_of_relax
-def rms_norm(data: Value, weight: Value, axes: Any = -1, epsilon: float = 1e-5) -> Any:
-    return apply("nn.rms_norm", data, weight, axes, epsilon)
-
-
-@_of_relax
 def attention(
     query: Value, key: Value, value: Value, bias: Value | None = None, scale: Any = None,
     causal_mask: str | None = None, window_size: int | None = None,
@@ -171,65 +156,27 @@ def attention(
     return apply("permute_dims", apply("nn.attention", q, k, v, bias, **options), [0, 2, 1, 3])
 
 
-ADAPTED["attention_bias"] = attention
-
-
-@_of_relax
 def dropout(data: Value, rate: float = 0.5) -> Any:
     """The tensor, and a mask of ones: models run, they do not train."""
     return data, apply("full", _shape(data.shape), 1, data.dtype)
 
 
-@_of_relax
-def leakyrelu(data: Value, alpha: float = 0.01) -> Any:
-    return apply("nn.leaky_relu", data, alpha)
-
-
-@_of_relax
-def gelu_tanh(data: Value) -> Any:
-    return apply("nn.gelu", data, "tanh")
-
-
-@_of_relax
-def relu6(data: Value) -> Any:
-    return apply("clip", data, 0, 6)
-
-
-@_of_relax
-def softplus(data: Value, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    return apply("nn.softplus", data, beta, threshold)
-
-
-@_of_relax
 def prelu(data: Value, alpha: Value, axis: int = 1) -> Any:
     shape = [alpha.shape[0] if at == axis % data.ndim else 1 for at in range(data.ndim)]
     return apply("nn.prelu", data, apply("reshape", alpha, _shape(shape)))
 
 
-@_of_relax
 def pad(data: Value, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 0.0) -> Any:
     flat = items(pad_width)
     widths = [(flat[2 * at], flat[2 * at + 1]) for at in range(data.ndim)] if len(flat) == 2 * data.ndim else pad_width
     return apply("nn.pad", data, widths, pad_mode, number(pad_value))
 
 
-@_of_relax
-def batch_flatten(data: Value) -> Any:
-    return apply("flatten", data, 1)
-
-
-@_of_relax
-def pixel_shuffle(data: Value, upscale_factor: int) -> Any:
-    return apply("depth_to_space", data, upscale_factor, "CRD")
-
-
-@_of_relax
 def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
     total = apply("negative", apply("sum", predictions * labels))
     return total / predictions.shape[0] if predictions.ndim > 1 else total
 
 
-@_of_relax
 def nll_loss(
     predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> Any:
@@ -247,7 +194,6 @@ def nll_loss(
     return total / apply("sum", weight) if reduction == "mean" else total
 
 
-@_of_relax
 def resize2d(
     data: Value, size: Any, roi: Any = None, layout: str = "NCHW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round", cubic_alpha: float = -0.75,
@@ -268,12 +214,10 @@ ADAPTED["resize3d"] = lambda data, size, roi=None, layout="NCDHW", *rest, **opti
 )
 
 
-@_of_relax
 def take(x: Value, indices: Value, axis: int | None = None, mode: str = "fast") -> Any:
     return apply("take", x, indices, axis, "clip" if mode == "fast" else mode)
 
 
-@_of_relax
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
     numbers = (start, end, step)
     is_float = any(isinstance(number(value), float) for value in numbers)
@@ -281,7 +225,6 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     return apply("arange", first, last, by, dtype=dtype or ("float32" if is_float else "int64"))
 
 
-@_of_relax
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     value = number(fill_value)
     if isinstance(value, Value):
@@ -290,42 +233,11 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     return apply("full", _shape(shape), value, dtype or default)
 
 
-@_of_relax
-def full_like(x: Value, fill_value: Any, dtype: Any = None) -> Any:
-    return full(x.shape, fill_value, _dtype_of(x, dtype))
-
-
 for _name, _value in (("ones", 1), ("zeros", 0)):
     ADAPTED[_name] = lambda shape, dtype="float32", _value=_value: full(shape, _value, dtype)
-    ADAPTED[f"{_name}_like"] = lambda x, dtype=None, _value=_value: full_like(x, _value, dtype)
+    ADAPTED[f"{_name}_like"] = lambda x, dtype=None, _value=_value: full(x.shape, _value, _dtype_of(x, dtype))
 
 
-@_of_relax
-def eye_like(x: Value, k: Any = 0, dtype: Any = None) -> Any:
-    return apply("eye", *x.shape, k=number(k), dtype=_dtype_of(x, dtype))
-
-
-@_of_relax
-def clip(x: Value, min: Any, max: Any) -> Any:
-    return apply("clip", x, number(min), number(max))
-
-
-@_of_relax
-def reshape(x: Value, shape: Any) -> Any:
-    return apply("reshape", x, _shape(shape))
-
-
-@_of_relax
-def broadcast_to(x: Value, shape: Any) -> Any:
-    return apply("broadcast_to", x, _shape(shape))
-
-
-@_of_relax
-def flatten(x: Value) -> Any:
-    return apply("flatten", x)
-
-
-@_of_relax
 def collapse_sum_to(data: Value, shape: Any) -> Any:
     """Sums over the axes along which `shape` was broadcast."""
     wanted = _shape(shape)
@@ -335,44 +247,16 @@ def collapse_sum_to(data: Value, shape: Any) -> Any:
     return apply("sum", reduced, kept, keepdims=True) if kept else reduced
 
 
-@_of_relax
-def collapse_sum_like(data: Value, collapse_target: Value) -> Any:
-    return collapse_sum_to(data, collapse_target.shape)
-
-
-@_of_relax
 def concat(tensors: Any, axis: int | None = 0) -> Any:
     """Tensors one after the other along an axis; flattened without one."""
     parts = list(items(tensors))
     return apply("concat", parts if axis is not None else [apply("flatten", part) for part in parts], axis or 0)
 
 
-@_of_relax
-def stack(tensors: Any, axis: int = 0) -> Any:
-    return apply("stack", list(items(tensors)), axis)
-
-
-@_of_relax
-def einsum(operands: Any, subscripts: str) -> Any:
-    return apply("einsum", subscripts, *items(operands))
-
-
-@_of_relax
-def meshgrid(tensors: Any, indexing: str = "ij") -> Any:
-    return apply("meshgrid", list(items(tensors)), indexing=indexing)
-
-
-@_of_relax
-def argmax(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    return apply("argmax", x, axis, keepdims)
-
-
-@_of_relax
 def argsort(data: Value, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Any:
     return apply("astype", apply("argsort", data, axis, descending), dtype)
 
 
-@_of_relax
 def topk(
     data: Value, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32"
 ) -> Any:
@@ -381,36 +265,22 @@ def topk(
     return {"both": (values, places), "values": values, "indices": places}[ret_type]
 
 
-@_of_relax
 def one_hot(indices: Value, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Any:
     values = number(on_value), number(off_value)
     dtype = getattr(on_value, "dtype", "float32" if any(isinstance(value, float) for value in values) else "int64")
     return apply("one_hot", indices, depth, *values, axis, str(dtype))
 
 
-@_of_relax
 def strided_slice(x: Value, axes: Any, begin: Any, end: Any, strides: Any = None, assume_inbound: bool = False) -> Any:
     begins, ends, steps = ([number(part) for part in items(given)] for given in (begin, end, strides or ()))
     ends = [None if isinstance(stop, int) and stop >= 2**31 - 1 else stop for stop in ends]
     return apply("strided_slice", x, begins, ends, steps or 1, [number(axis) for axis in items(axes)])
 
 
-@_of_relax
-def split(x: Value, indices_or_sections: Any, axis: int = 0) -> Any:
-    return apply("split", x, indices_or_sections, axis)
-
-
-@_of_relax
-def gather_elements(data: Value, indices: Value, axis: int = 0) -> Any:
-    return apply("gather", data, axis, indices, "wrap")
-
-
-@_of_relax
 def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0, reduction: str = "update") -> Any:
     return apply("scatter_elements", data, indices, updates, axis, _REDUCTIONS.get(reduction, reduction), "wrap")
 
 
-@_of_relax
 def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
     return apply("scatter_nd", data, indices, updates, _REDUCTIONS.get(reduction, reduction))
 
@@ -418,12 +288,6 @@ def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "up
 _REDUCTIONS = {"update": "none"}
 
 
-@_of_relax
-def masked_fill(x: Value, mask: Value, value: Any) -> Any:
-    return apply("where", mask, number(value), x)
-
-
-@_of_relax
 def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: Any, axis: int = 0) -> Any:
     """The tensor with a slice along an axis replaced."""
     extent = input_tensor.shape[axis]
@@ -435,12 +299,10 @@ def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: A
     return apply("scatter_elements", input_tensor, places, src, axis)
 
 
-@_of_relax
 def quantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out_dtype: str = "int8") -> Any:
     return apply("quantize", data, scale, _zero(zero_point, out_dtype), axis if scale.ndim else None, out_dtype)
 
 
-@_of_relax
 def dequantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out_dtype: str = "float32") -> Any:
     return apply("dequantize", data, scale, _zero(zero_point, data.dtype), axis if scale.ndim else None, out_dtype)
 
@@ -449,13 +311,11 @@ def _zero(zero_point: Value, dtype: str) -> Value:
     return zero_point if zero_point.dtype == dtype else apply("astype", zero_point, dtype)
 
 
-@_of_relax
 def bucketize(input_tensor: Value, boundaries: Value, out_int32: bool = False, right: bool = False) -> Any:
     side, dtype = "right" if right else "left", "int32" if out_int32 else "int64"
     return apply("searchsorted", boundaries, input_tensor, side, dtype)
 
 
-@_of_relax
 def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
     """The lower median along an axis; over several axes, or all without one, values alone."""
     axes = [at % x.ndim for at in items(axis)] if axis is not None else list(range(x.ndim))
@@ -486,12 +346,6 @@ _moment("variance", "var")
 _moment("std", "std")
 
 
-@_of_relax
-def log_add_exp(x1: Value, x2: Value) -> Any:
-    return apply("logaddexp", x1, x2)
-
-
-@_of_relax
 def linear(data: Value, weight: Value, bias: Value | None = None, out_dtype: Any = None) -> Any:
     """`matmul(data, permute_dims(weight)) + bias`."""
     product = apply(
@@ -500,46 +354,22 @@ def linear(data: Value, weight: Value, bias: Value | None = None, out_dtype: Any
     return product if bias is None else apply("add", product, bias)
 
 
-@_of_relax
 def matmul(x1: Value, x2: Value, out_dtype: Any = None) -> Any:
     return apply("matmul", x1, x2, **({} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}))
 
 
-@_of_relax
 def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
     return apply("repeat", apply("flatten", data) if axis is None else data, repeats, axis or 0)
 
 
-@_of_relax
-def tile(data: Value, repeats: Any) -> Any:
-    return apply("tile", data, repeats)
-
-
-@_of_relax
-def size(expr: Value) -> Any:
-    return const(int(np.prod(expr.shape)), "int64")
-
-
-@_of_relax
-def wrap_param(data: Value, dtype: str = "float32") -> Any:
-    return data if data.dtype == dtype else apply("astype", data, dtype)
-
-
-@_of_relax
 def to_vdevice(data: Value, dst_vdevice: object) -> Any:
     """The tensor: a model runs on one device."""
     return data
 
 
-@_of_relax
 def hint_on_device(data: Value, dst_vdevice: object, memory_scope: str = "global") -> Any:
     """The tensor: a model runs on one device."""
     return data
-
-
-@_of_relax
-def stop_lift_params(x: Value) -> Any:
-    return x
 
 
 def layout_positions(shape: Sequence[Any]) -> np.ndarray:
@@ -549,7 +379,6 @@ def layout_positions(shape: Sequence[Any]) -> np.ndarray:
     return np.arange(int(np.prod(shape))).reshape(tuple(shape))
 
 
-@_of_relax
 def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = None) -> Any:
     """The tensor whose element at `index_map(*indices)` is that of `x` at `indices`; others are `pad_value`."""
     places = layout_positions(x.shape)
@@ -564,3 +393,35 @@ def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = N
     flat = apply("take", apply("flatten", x), const(np.maximum(source, 0).reshape(-1), "int64"), 0)
     moved = apply("reshape", flat, shape)
     return moved if not (source < 0).any() else apply("where", const(source >= 0, "bool"), moved, number(pad_value))
+
+
+ADAPTED |= {
+    "rms_norm": lambda data, weight, axes=-1, epsilon=1e-5: apply("nn.rms_norm", data, weight, axes, epsilon),
+    "leakyrelu": lambda data, alpha=0.01: apply("nn.leaky_relu", data, alpha),
+    "gelu_tanh": lambda data: apply("nn.gelu", data, "tanh"),
+    "relu6": lambda data: apply("clip", data, 0, 6),
+    "softplus": lambda data, beta=1.0, threshold=20.0: apply("nn.softplus", data, beta, threshold),
+    "batch_flatten": lambda data: apply("flatten", data, 1),
+    "pixel_shuffle": lambda data, upscale_factor: apply("depth_to_space", data, upscale_factor, "CRD"),
+    "full_like": lambda x, fill_value, dtype=None: full(x.shape, fill_value, _dtype_of(x, dtype)),
+    "eye_like": lambda x, k=0, dtype=None: apply("eye", *x.shape, k=number(k), dtype=_dtype_of(x, dtype)),
+    "clip": lambda x, min, max: apply("clip", x, number(min), number(max)),
+    "reshape": lambda x, shape: apply("reshape", x, _shape(shape)),
+    "broadcast_to": lambda x, shape: apply("broadcast_to", x, _shape(shape)),
+    "collapse_sum_like": lambda data, collapse_target: collapse_sum_to(data, collapse_target.shape),
+    "stack": lambda tensors, axis=0: apply("stack", list(items(tensors)), axis),
+    "einsum": lambda operands, subscripts: apply("einsum", subscripts, *items(operands)),
+    "meshgrid": lambda tensors, indexing="ij": apply("meshgrid", list(items(tensors)), indexing=indexing),
+    "gather_elements": lambda data, indices, axis=0: apply("gather", data, axis, indices, "wrap"),
+    "masked_fill": lambda x, mask, value: apply("where", mask, number(value), x),
+    "size": lambda expr: const(int(np.prod(expr.shape)), "int64"),
+    "wrap_param": lambda data, dtype="float32": data if data.dtype == dtype else apply("astype", data, dtype),
+    "stop_lift_params": lambda x: x,
+}
+_HELPERS = (apply, number, layout_positions)
+ADAPTED |= {
+    name: value
+    for name, value in list(globals().items())
+    if isfunction(value) and value.__module__ == __name__ and not name.startswith("_") and value not in _HELPERS
+}
+ADAPTED["attention_bias"] = ADAPTED["attention"]

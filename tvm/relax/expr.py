@@ -78,6 +78,9 @@ class Expr(Value):
     def struct_info(self) -> TensorStructInfo:
         return TensorStructInfo(self.shape, self.dtype)
 
+    ty = struct_info
+    """`struct_info`, as newer versions of TVM call it."""
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and other.ssa is self.ssa
 

@@ -8,6 +8,7 @@ from weft.support.errors import did_you_mean
 from weft.texpr.spellings import spellings
 
 _IN_WEFT = {name: operator for name, (operator, _) in spellings("relax").items()}
+_IN_WEFT |= {"log_add_exp": "logaddexp"}
 _IN_TVM = {operator: name for name, operator in _IN_WEFT.items()}
 
 
@@ -16,9 +17,14 @@ def relax_name(name: str) -> str:
     return _IN_TVM.get(name, name)
 
 
+def weft_name(name: str) -> str:
+    """`relu` for `nn.relu`, `transpose` for `permute_dims`."""
+    return _IN_WEFT.get(name, name.rpartition(".")[2])
+
+
 def operator_of(name: str) -> Callable[..., Value | tuple[Value, ...]]:
     """weft's operator for a name of `relax.op`. Raises `AttributeError` for unknown ones."""
-    wanted = _IN_WEFT.get(name, name.removeprefix("nn."))
+    wanted = weft_name(name)
     if wanted not in operator_names():
         known = map(relax_name, operator_names())
         raise AttributeError(f"relax.op has no '{name}' of TVM{did_you_mean(name, list(known))}")

@@ -1,10 +1,14 @@
 """`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, which `weft.graph` has under its own names."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from weft.frontends.graph_builder import operator_names
+
 from weft.tvm.relax.adapted import ADAPTED, apply
-from weft.tvm.relax.names import operator_of
+from weft.tvm.relax.names import operator_of, weft_name
 
 _REASONS = {
     **dict.fromkeys(("print", "assert_op"), "functions of a graph have no effects: do it in Python, on the results"),
@@ -27,17 +31,26 @@ _REASONS = {
 def applied(name: str) -> Callable[..., Any]:
     """The operator as a function of expressions. Raises `AttributeError` for unknown ones."""
     short = name.rpartition(".")[2]
-    if short in ADAPTED:
-        return ADAPTED[short]
     if short in _REASONS:
         raise AttributeError(f"relax.op has no '{name}' of TVM: {_REASONS[short]}")
-    function = operator_of(name)
+    adapted = ADAPTED.get(short)
+    function = adapted if weft_name(name) not in operator_names() else operator_of(name)
 
     def call(*args: Any, **options: Any) -> Any:
-        return apply(name, *args, **options)
+        if adapted is not None and (function is adapted or _takes(adapted, args, options)):
+            return adapted(*args, **options)
+        return apply(name, *args, **options)  # with weft's parameters, as scripts print it
 
-    call.__name__, call.__doc__ = name, function.__doc__
-    return call
+    call.__name__, call.__doc__ = name, getattr(function, "__doc__", None)
+    return call if function is not None else operator_of(name)
+
+
+def _takes(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
 
 
 class _Group:
@@ -50,8 +63,15 @@ class _Group:
         return applied(f"{self._prefix}{name}")
 
 
-nn, image = _Group("nn."), _Group("")
-"""Operators of networks, and of images."""
+class _OwnOperators:
+    """Operators with weft's parameters: `R.weft.attention` has heads before the sequence."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(apply, name)
+
+
+nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()
+"""Operators of networks and of images, and those of weft that mean something else in TVM."""
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

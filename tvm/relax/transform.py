@@ -1,6 +1,6 @@
 """`relax.transform`: passes on graphs, which are weft's."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.context import Context
@@ -10,10 +10,16 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.graph import FUSED
 from weft.graph import bind_params
-from weft.passes.graph.functions import inline_dataflow
+from weft.passes.graph.functions import inline_calls, inline_dataflow
+from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
+from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
 from weft.passes.graph.graph_fuse import GraphFusePass
+from weft.passes.graph.graph_infer_types import GraphInferTypesPass
+from weft.passes.graph.graph_precision import GraphPrecisionPass
+from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
+from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
 from weft.tvm.ir.transform import Pass, Sequential, module_pass
@@ -58,5 +64,75 @@ def FuseTIR() -> Pass:
     return _passes("FuseTIR", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
-__all__ = ["BindParams", "FuseOps", "FuseTIR", "LegalizeOps", "Pass", "Sequential", "module_pass"]
+def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
+    """Erase bindings that nothing uses. `entry_functions` has no effect: functions stay."""
+    return _passes("DeadCodeElimination", GraphInferTypesPass(), GraphSimplifyPass())
+
+
+def CanonicalizeBindings() -> Pass:
+    """Equal operators once, and identities of operators."""
+    return _passes("CanonicalizeBindings", GraphInferTypesPass(), GraphSimplifyPass())
+
+
+EliminateCommonSubexpr = RemoveRedundantReshape = CanonicalizeBindings
+
+
+def FoldConstant() -> Pass:
+    """Compute operators on constants."""
+    return _passes("FoldConstant", GraphInferTypesPass(), GraphFoldConstantsPass())
+
+
+def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
+    """Store constant factors of products as float16, add in float32. Raises `CompileError` for names of inputs, and for
+    another `out_dtype`: parameters and results keep their types."""
+    if out_dtype != "float32" or fp16_input_names:
+        raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
+    return _passes(
+        "ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphPrecisionPass("llvm", "f16")
+    )
+
+
+def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:
+    """Store images in blocks of channels where that gains, which weft decides: desired layouts have no effect."""
+    del desired_layouts, layout_cb
+    return _passes("ConvertLayout", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphBlockLayoutsPass("llvm"))
+
+
+def InlinePrivateFunctions() -> Pass:
+    """Calls of functions of graphs become what the functions compute."""
+
+    def run(mod: IRModule, _: object) -> IRModule:
+        mark_groups(copy := mod.clone())
+        inline_calls(copy)
+        return copy
+
+    return Pass(run, "InlinePrivateFunctions")
+
+
+def _nothing(name: str, why: str) -> Callable[..., Pass]:
+    """A pass of TVM that has nothing to do."""
+
+    def make(*_: object, **__: object) -> Pass:
+        return Pass(lambda mod, _: mod.clone(), name)
+
+    make.__name__, make.__doc__ = name, f"A copy: {why}."
+    return make
+
+
+AnnotateTIROpPattern = _nothing("AnnotateTIROpPattern", "FuseOps reads what operators compute from their expressions")
+LambdaLift = _nothing("LambdaLift", "functions inside of others are inlined where they are read")
+Normalize = _nothing("Normalize", "IR has each call in a variable of its own")
+ConvertToDataflow = _nothing("ConvertToDataflow", "functions of graphs are pure, in dataflow regions or not")
+ToNonDataflow = _nothing("ToNonDataflow", "functions of graphs are pure, in dataflow regions or not")
+CallTIRRewrite = _nothing("CallTIRRewrite", "relax.build allocates results")
+DecomposeOpsForInference = _nothing("DecomposeOpsForInference", "operators compute as they do when models run")
+StaticPlanBlockMemory = _nothing("StaticPlanBlockMemory", "relax.build plans memory")
+
+
+__all__ = [
+    "AnnotateTIROpPattern", "BindParams", "CallTIRRewrite", "CanonicalizeBindings", "ConvertLayout", "ConvertToDataflow",
+    "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FoldConstant", "FuseOps", "FuseTIR",
+    "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "Pass", "RemoveRedundantReshape", "Sequential",
+    "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "module_pass",
+]  # fmt: skip
 __getattr__ = refuses(__name__)

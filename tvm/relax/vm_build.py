@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from weft.driver.build import build as _build
+from weft.passes.graph.functions import inline_calls
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import IRModule
-from weft.tvm.relax.transform import mark_groups
+from weft.tvm.relax.transform import FoldConstant, FuseOps, FuseTIR, InlinePrivateFunctions, Sequential, mark_groups
 from weft.tvm.runtime.module import Module
 from weft.tvm.runtime.ndarray import Device, NDArray
 from weft.tvm.script.printer import plain
@@ -23,11 +24,16 @@ class Executable:
         self.mod, self.export_library = module, module.export_library
 
 
-def build(mod: IRModule, target: Any = "llvm", params: None = None, exec_mode: str = "compiled") -> Executable:
-    """Compile a model. Functions of block loops run as they are written. `exec_mode` has no effect: there is one."""
+def build(
+    mod: IRModule, target: Any = "llvm", params: None = None, relax_pipeline: object = "default",
+    tir_pipeline: object = "default", exec_mode: str = "compiled",
+) -> Executable:  # fmt: skip
+    """Compile a model. Functions of block loops run as they are written. Pipelines and `exec_mode` have no effect: weft
+    has one of each."""
     if params:
         raise CompileError("relax.build: bind parameters before: relax.transform.BindParams(name, params)(mod)")
     mark_groups(module := plain(mod))
+    inline_calls(module)
     return Executable(Module(_build(module, spelling(target), default_schedule=False)))
 
 
@@ -48,3 +54,11 @@ class VirtualMachine:
             return arrays if isinstance(found, tuple) else arrays[0]
 
         return call
+
+
+def get_pipeline(name: str = "zero", **options: object) -> Callable[[IRModule], IRModule]:
+    """The passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` for other names than "zero" and
+    "default"."""
+    if name not in ("zero", "default", "default_build") or options:
+        raise CompileError(f"get_pipeline: weft has 'zero' and 'default', got {name!r} {options or ''}".rstrip())
+    return Sequential([InlinePrivateFunctions(), FoldConstant(), FuseOps(), FuseTIR()], name=name)

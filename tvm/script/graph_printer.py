@@ -80,7 +80,10 @@ class GraphPrinter(_GraphPrinter):
         """`R.add(x, y)`."""
         if isinstance(op, Operator):
             name = op.name.removeprefix("graph.")
-            return f"R.{relax_name(name)}{self._call(op).removeprefix(name)}"
+            call = self._call(op).removeprefix(name)
+            if name in ("attention", "batch_norm"):  # TVM's have another layout, or results besides the first
+                return f"R.weft.{name}{call}"
+            return f"R.{relax_name(name)}{call}"
         operands = self._listed(op.operands, always=True)
         types = [_type(type_) for type_ in op.result_types]
         out = types[0] if len(types) == 1 else f"[{', '.join(types)}]"

@@ -5,7 +5,7 @@ from typing import Any
 from weft.frontends.script.tir import abs, ceildiv, likely
 from weft.support.user_functions import intrinsics
 from weft.texpr import math as _math
-from weft.texpr.expr import Cast, Const, Expr, IterVar, Select, Var, cast_to, checked_dtype
+from weft.texpr.expr import Cast, Const, Expr, IterVar, Var, cast_to, checked_dtype
 from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (call_intrin is another one here)
 from weft.texpr.reductions import all, any, max, min, sum
 from weft.tvm.absent import named
@@ -13,9 +13,11 @@ from weft.tvm.ir.op import CallEffectKind, call_pure_extern, short
 
 _PLACES = {
     **dict.fromkeys(("IndexMap", "PrimFunc", "TensorIntrin"), "weft.tvm.tir.function"),
-    "Schedule": "weft.tvm.tir.schedule",
+    **dict.fromkeys(("Schedule", "Trace"), "weft.tvm.tir.schedule"),
+    **{name: "weft.tvm" for name in ("dlight", "meta_schedule")},
 }
 PrimExpr = Expr
+Select = _math.select
 
 
 def call_intrin(dtype: str, func_name: str, *args: Any) -> Expr:

@@ -23,4 +23,17 @@ def from_fx(
     return IRModule.of(from_torch(model, inputs, params="arguments" if keep_params_as_input else "constants"))
 
 
+def from_exported_program(
+    exported_program: Any,
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+    run_ep_decomposition: bool = True,
+) -> IRModule:
+    """The graph of a program of `torch.export.export`. `unwrap_unit_return_tuple`, `no_bind_return_tuple` and
+    `run_ep_decomposition` have no effect: a single result is no tuple, and operators are converted as they are."""
+    return IRModule.of(from_torch(exported_program, params="arguments" if keep_params_as_input else "constants"))
+
+
 __getattr__ = refuses(__name__)

@@ -1,0 +1,37 @@
+"""Schedules that TVM's automatic scheduler recorded (`traces.json`: functions and traces, half with its postprocessors),
+run on random arrays and compared with the function as it is written."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import tvm
+from tvm.s_tir import Schedule
+
+from running import check, data, run
+
+
+def _arrays(script):
+    found = re.findall(r'(\w+): T\.Buffer\(\(([^)]*)\), "(\w+)"\)', script[: script.index("T.func_attr")])
+    shapes = [tuple(int(part) for part in shape.split(",") if part.strip()) for _, shape, _ in found]
+    *given, _ = [data(*shape, seed=at) for at, shape in enumerate(shapes)]
+    return given, np.zeros(shapes[-1], found[-1][2])
+
+
+def _program(record):
+    def case():
+        mod = tvm.script.from_source(record["script"])
+        given, result = _arrays(record["script"])
+        sch = Schedule(mod)
+        names: dict = {}
+        text = re.sub(r"\(sch: [\w.]+\)", "(sch)", record["trace"])
+        exec(compile(text, record["name"], "exec"), names)  # noqa: S102 - the traces are in this folder
+        names["apply_trace"](sch)
+        return check(run(sch.mod, *given, result), run(mod, *given, result))
+
+    return case
+
+
+RECORDS = json.loads((Path(__file__).parent / "traces.json").read_text())
+PROGRAMS = {record["name"]: _program(record) for record in RECORDS}

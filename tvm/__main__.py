@@ -1,0 +1,70 @@
+"""`python -m weft.tvm script.py arguments`: run a script in which `import tvm` is `weft.tvm`, in this process alone."""
+
+import importlib
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_RENAMED = (
+    ("tvm.script.parser.", "weft.tvm.script."),
+    ("tvm.script.tirx", "weft.tvm.script.tir"),
+    ("tvm.s_tir.meta_schedule", "weft.tvm.meta_schedule"),
+    ("tvm.s_tir.dlight", "weft.tvm.dlight"),
+    ("tvm.s_tir", "weft.tvm.tir"),
+    ("tvm.tirx", "weft.tvm.tir"),
+    ("tvm.tensor_ir", "weft.tvm.tir"),
+    ("tvm.support", "weft.tvm.contrib"),
+)
+"""Modules of TVM that are called otherwise in `weft.tvm`."""
+
+
+class _Alias(Loader):
+    """Loads a module of `weft.tvm` under the name that it has in TVM."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return importlib.import_module(self._name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: the module has been run."""
+
+
+class Finder(MetaPathFinder):
+    """Finds `tvm` and its modules in `weft.tvm`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "tvm" and not fullname.startswith("tvm."):
+            return None
+        old, new = next((pair for pair in _RENAMED if fullname.startswith(pair[0])), ("tvm", "weft.tvm"))
+        name = new + fullname[len(old) :]
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError:
+            return None
+        return ModuleSpec(fullname, _Alias(name), is_package=hasattr(module, "__path__"))
+
+
+def install() -> None:
+    """Let `import tvm` be `weft.tvm` from now on, in this process."""
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+def main() -> None:
+    """Run the script that the command line names."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m weft.tvm script.py [arguments]")
+    install()
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""`tvm.dlight`: schedules by rules, which are weft's default schedules."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from weft.autoschedule.default_schedule import apply_default_schedule
+from weft.support.target import Target
+from weft.tvm.absent import refuses
+from weft.tvm.ir.module import IRModule
+from weft.tvm.ir.transform import Pass
+from weft.tvm.target import current_target, spelling
+
+
+def ApplyDefaultSchedule(*rules: object) -> Pass:
+    """Schedule the functions that nobody scheduled, by weft's rules for the current target (`with target:`), or the
+    CPU's. Which rules are named has no effect: weft picks one by what a function computes."""
+    del rules
+
+    def run(mod: IRModule, _: object) -> IRModule:
+        apply_default_schedule(copy := mod.clone(), Target.parse(spelling(current_target())))
+        return copy
+
+    return Pass(run, "ApplyDefaultSchedule")
+
+
+def _rule(name: str) -> Any:
+    return lambda *_, **__: name
+
+
+_RULES = ("Fallback", "GEMV", "GeneralReduction", "LowBatchGEMV", "Matmul", "RMSNorm", "Reduction", "Transpose")
+gpu = SimpleNamespace(**{name: _rule(name) for name in _RULES})
+cpu = SimpleNamespace(**{name: _rule(name) for name in ("GEMV", "Reduction")})
+__getattr__ = refuses(__name__)

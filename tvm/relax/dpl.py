@@ -1,0 +1,134 @@
+"""`relax.dpl`: patterns over graphs, which are those of `weft.graph.pattern`, and rewrites of what they match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.analysis import graph_patterns
+from weft.analysis.graph_patterns import Pattern
+from weft.dialects.traversal import copy_of
+from weft.frontends import graph_pattern
+from weft.frontends.graph_builder import Value
+from weft.tvm.absent import refuses
+from weft.tvm.relax.expr import Expr, expr_of
+from weft.tvm.relax.function import Function
+from weft.tvm.relax.names import weft_name
+
+_numbers = count()
+
+
+class DFPattern:
+    """A pattern. One that stands in several places of another matches one value."""
+
+    def __init__(self, pattern: Pattern, parts: Sequence[DFPattern] = ()) -> None:
+        self.key = f"p{next(_numbers)}"
+        self.pattern = pattern.named(self.key)
+        self.parts = tuple(parts)
+
+    def all_parts(self) -> dict[str, DFPattern]:
+        """The patterns in this one, by the names of their captures."""
+        found = {self.key: self}
+        for part in self.parts:
+            found.update(part.all_parts())
+        return found
+
+    def __or__(self, other: DFPattern) -> DFPattern:
+        return DFPattern(self.pattern | other.pattern, (self, other))
+
+    def _binary(self, name: str, other: Any) -> DFPattern:
+        return is_op(f"relax.{name}")(self, other)
+
+    def __add__(self, other: Any) -> DFPattern:
+        return self._binary("add", other)
+
+    def __sub__(self, other: Any) -> DFPattern:
+        return self._binary("subtract", other)
+
+    def __mul__(self, other: Any) -> DFPattern:
+        return self._binary("multiply", other)
+
+    def __truediv__(self, other: Any) -> DFPattern:
+        return self._binary("divide", other)
+
+    def has_dtype(self, dtype: str) -> DFPattern:
+        """The pattern, of values of a dtype."""
+        return DFPattern(self.pattern.where(lambda ssa: Value(ssa).dtype == dtype), (self,))
+
+    def has_shape(self, shape: Sequence[Any]) -> DFPattern:
+        """The pattern, of values of a shape."""
+        return DFPattern(self.pattern.where(lambda ssa: Value(ssa).shape == tuple(shape)), (self,))
+
+    def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
+        """The pattern, of operators with attributes, as weft names them."""
+
+        def holds(ssa: Any) -> bool:
+            known = graph_patterns.arguments_of(ssa.owner)
+            return all(known.get(key) == value for key, value in attrs.items())
+
+        return DFPattern(self.pattern.where(holds), (self,))
+
+    def match(self, expr: Expr) -> bool:
+        """Whether an expression matches."""
+        return graph_pattern.match(self.pattern, expr) is not None
+
+
+class _OpPattern:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *args: Any, varg_default_wildcard: bool = False) -> DFPattern:
+        parts = [arg for arg in args if isinstance(arg, DFPattern)]
+        operands = [arg.pattern if isinstance(arg, DFPattern) else arg for arg in args]
+        return DFPattern(graph_patterns.op(self._name, *operands), parts)
+
+
+def is_op(op_name: str) -> _OpPattern:
+    """A pattern of calls of an operator: `is_op("relax.add")(wildcard(), is_const())`."""
+    return _OpPattern(weft_name(op_name.removeprefix("relax.")))
+
+
+def wildcard() -> DFPattern:
+    """A pattern that every value matches."""
+    return DFPattern(graph_patterns.var())
+
+
+def is_var(name: str = "") -> DFPattern:
+    """A pattern of parameters and of bound values; one with a name, of those that are called so."""
+    found = graph_patterns.var()
+    return DFPattern(found.where(lambda ssa: ssa.name_hint == name) if name else found)
+
+
+def is_const() -> DFPattern:
+    """A pattern of constants."""
+    return DFPattern(graph_patterns.const())
+
+
+def rewrite_call(
+    pattern: DFPattern, rewriter: Callable[[Expr, Mapping[DFPattern, Expr]], Expr], func: Function
+) -> Function:
+    """A copy of a function in which each value that a pattern matches is what `rewriter(value, matchings)` gives; the
+    value itself leaves it as it is."""
+    parts = pattern.all_parts()
+    owner = func.func_op.parent_op()
+    copy = copy_of(func.func_op)
+    if not isinstance(owner, ModuleOp):
+        ModuleOp([copy])
+    else:
+        module = copy_of(owner)
+        copy = next(op for op in module.body.block.ops if getattr(op, "sym_name", None) == copy.sym_name)
+
+    def build(found: dict[str, Value]) -> Value | None:
+        matched = {parts[name]: expr_of(value.ssa) for name, value in found.items() if name in parts}
+        root = matched[pattern]
+        made = rewriter(root, matched)
+        return None if made == root else made
+
+    graph_pattern.rewrite(copy, pattern.pattern, build, allow_shared=True)
+    return Function(copy)
+
+
+__getattr__ = refuses(__name__)

@@ -1,0 +1,13 @@
+"""`from tvm.script import tirx as T`: what `tir` is since TVM 0.25."""
+
+from typing import Any
+
+from weft.tvm.script import tir
+from weft.tvm.script.tir import prim_func
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(tir, name)
+
+
+__all__ = ["prim_func"]
