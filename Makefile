@@ -85,6 +85,7 @@ generated: setup
 	$(BIN)/python docs/generators/pass_docs.py > docs/passes.md
 	$(BIN)/python docs/generators/primitive_docs.py > docs/primitives.md
 	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
+	$(BIN)/python docs/generators/error_docs.py > docs/errors.md
 	$(BIN)/python docs/generators/contrib_docs.py > docs/onnx-contrib.md
 	$(BIN)/python docs/generators/gpu_docs.py --write
 	$(BIN)/python docs/generators/textmate_grammar.py > editors/vscode/syntaxes/mlir.tmLanguage.json

@@ -60,7 +60,9 @@ class CompileError(WeftError):
         return CompileError(message, location=location_of(operation))
 
     def __str__(self) -> str:
-        texts = [_placed("error", self.with_passes(self.message), self.location)]
+        from weft.support.error_codes import with_code  # start-up: 1 ms
+
+        texts = [_placed("error", with_code(self.with_passes(self.message)), self.location)]
         return "\n".join([*texts, *(_placed("note", message, location) for message, location in self.notes)])
 
 
@@ -143,13 +145,19 @@ class ScheduleError(WeftError):
     subject: str = ""
 
     @property
+    def code(self) -> str:
+        """The code of the requirement, `vectorize.2`; empty if the arguments themselves are wrong."""
+        return f"{self.primitive.partition('(')[0]}.{self.requirement}" if self.requirement else ""
+
+    @property
     def location(self) -> SourceLocation | None:
         return None if self.operation is None else location_of(self.operation)
 
     def __str__(self) -> str:
         subject = f" on {self.subject}" if self.subject else ""
         requirement = f"requirement {self.requirement}, {self.summary}" if self.requirement else self.summary
-        lines = [self.with_passes(f"error: {self.primitive}{subject}: {requirement}")]
+        code = f" [{self.code}]" if self.code else ""
+        lines = [self.with_passes(f"error: {self.primitive}{subject}: {requirement}") + code]
         lines.append(f"  {self.violation}")
         if self.operation is not None:
             lines.append(render_operation(self.operation))

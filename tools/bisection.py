@@ -30,7 +30,7 @@ _LINES = 60
 
 @dataclass(frozen=True)
 class Culprit:
-    """What changed a result: the innermost pass of `passes`, and the IR around the change."""
+    """A change of a result: the passes around it, outermost first, and the IR before and after it."""
 
     passes: tuple[str, ...]
     mismatch: Mismatch

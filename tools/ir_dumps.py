@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Collection
+from difflib import unified_diff
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -28,7 +30,15 @@ def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
     add_filter("print-ir-after", "print the IR after each of these passes")
     add("print-ir-before-all", "print the IR before every pass, and every step of passes that are several")
     add("print-ir-after-all", "print the IR after every pass")
-    add("print-ir-after-change", "print the IR after a pass only if it changed; of itself, for every pass")
+    parser.add_argument(
+        "--print-ir-after-change",
+        "--mlir-print-ir-after-change",
+        nargs="?",
+        const="ir",
+        choices=("ir", "diff"),
+        help="print the IR after a pass only if it changed; of itself, for every pass; '=diff' prints the difference, "
+        "in colours on a terminal",
+    )
     add("print-ir-after-failure", "print the IR as a pass that fails left it, and after no other")
 
 
@@ -39,7 +49,8 @@ class IRDumps:
         """`known` are the names of passes, `text` prints an operation. Raises `CompileError` on an unknown pass."""
         self._text = text
         self._only_failures: bool = args.print_ir_after_failure
-        self._only_changes: bool = args.print_ir_after_change
+        self._only_changes: bool = args.print_ir_after_change is not None
+        self._as_difference: bool = args.print_ir_after_change == "diff"
         self._before = _names(args.print_ir_before, known)
         self._after = _names(args.print_ir_after, known)
         self._before_all: bool = args.print_ir_before_all
@@ -65,7 +76,7 @@ class IRDumps:
         if self._only_failures or not (self._after_all or step.run.name in self._after):
             return
         if before is None or before != self._text(_part(step, module)):
-            self._print(f"After {step.run.name}", step, module)
+            self._print(f"After {step.run.name}", step, module, before if self._as_difference else None)
 
     def failed(self, step: PipelineStep, module: ModuleOp, error: Exception) -> None:
         """Called after a pass that raised an error, or left IR that does not verify; then after those around it."""
@@ -77,11 +88,26 @@ class IRDumps:
             self._failure = error
             self._print(f"After {step.run.name} Failed", step, module)
 
-    def _print(self, when: str, step: PipelineStep, module: ModuleOp) -> None:
+    def _print(self, when: str, step: PipelineStep, module: ModuleOp, before: str | None = None) -> None:
+        """Print the IR, or its difference from `before`."""
         part = _part(step, module)
+        text = self._text(part)
+        if before is not None:
+            text = difference(before, text, coloured=sys.stderr.isatty() and "NO_COLOR" not in os.environ)
         where = "" if step.operation is None else f" ('{part.name}' operation: {symbol_text(part)})"
         sys.stdout.flush()
-        print(f"// -----// IR Dump {when}{where} //----- //\n{self._text(part)}\n\n", file=sys.stderr, flush=True)
+        print(f"// -----// IR Dump {when}{where} //----- //\n{text}\n\n", file=sys.stderr, flush=True)
+
+
+_COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
+
+
+def difference(before: str, after: str, *, coloured: bool) -> str:
+    """The unified difference of two texts."""
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm=""))
+    if coloured:
+        lines = [f"{_COLOURS[line[0]]}{line}\033[0m" if line[:1] in _COLOURS else line for line in lines]
+    return "\n".join(lines)
 
 
 def _part(step: PipelineStep, module: ModuleOp) -> Operation:

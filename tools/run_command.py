@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import sys
 import time
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,6 +43,7 @@ from weft.passes.module_functions import entry_function, functions_of, schedules
 from weft.passes.pass_sequence import epsilon_of
 from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError
+from weft.support.files import check_output, write_output
 from weft.support.target import Target
 from weft.tools.arrays import (
     ArrayDifference,
@@ -57,11 +60,12 @@ from weft.tools.build_command import add_lowering_arguments, lowering_options
 from weft.tools.shapes import add_shape_argument, stated_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.interp.edge_values import FastMath
+    from weft.runtime.kernel_report import KernelRow
     from weft.runtime.library import Function, Library
     from weft.support.call_signature import Signature
     from weft.tools.arrays import Array, Value
@@ -99,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", action="store_true", help="measure")
     parser.add_argument("--profile", action="store_true", help="measure the kernels of a model")
     parser.add_argument("--timing", action="store_true", help="show how long each stage of the compilation took")
+    parser.add_argument("--json", metavar="FILE", help="write the measurements as JSON too; '-' is standard output")
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="measurements of 20 ms or more (default 5)")
 
 
@@ -115,6 +120,9 @@ def run(arguments: argparse.Namespace) -> int:
     function = entry_function(original, arguments.func)
     name = function.sym_name.data
 
+    json_file = None if arguments.json in (None, "-") else Path(arguments.json)
+    if json_file is not None:
+        check_output(json_file, Path(arguments.file))
     start = time.perf_counter()
     options = lowering_options(arguments)
     library = build_module(original, target, options)
@@ -168,11 +176,35 @@ def run(arguments: argparse.Namespace) -> int:
     for output, file in files.items():
         write_npy(file, cast("Array", values[output]))
         print(f"saved     {output} to {file}")
+    found: dict[str, object] = {
+        "function": name,
+        "signature": str(signature),
+        "target": str(target),
+        "build_ms": milliseconds,
+        "stages_ms": dict(library.timing.milliseconds),
+        "symbols": chosen,
+    }
+    if arguments.check:
+        found["check"] = "agrees" if status == 0 else "differs"
     if arguments.time:
-        _time(compiled, before, arguments.repeat, work)
+        found["time"] = _time(compiled, before, arguments.repeat, work)
     if arguments.profile:
-        print(library.profile(name, *before.values()))
+        report = library.profile(name, *before.values())
+        print(report)
+        found["kernels"] = [_row_record(row, report.share_of_peak(row)) for row in report.rows]
+        found["seconds_of_a_call"] = report.seconds
+    if arguments.json is not None:
+        text = json.dumps(found, indent=2) + "\n"
+        if json_file is None:
+            print(text, end="")
+        else:
+            write_output(json_file, text)
     return status
+
+
+def _row_record(row: KernelRow, share: float | None) -> dict[str, object]:
+    """A row of a report for JSON: its fields, and its share of the peak of the machine."""
+    return {**dataclasses.asdict(row), "title": row.title, "share_of_peak": share}
 
 
 def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:
@@ -202,10 +234,18 @@ def _device_of(library: Library) -> str:
 
 
 def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
-    names = ", ".join(f"@{schedule.sym_name.data}" for schedule in schedules_of(module))
-    defaults = ", ".join(f"@{trace.sym_name.data}" for trace in library.traces)
+    names = _names([schedule.sym_name.data for schedule in schedules_of(module)])
+    defaults = _names([trace.sym_name.data for trace in library.traces])
     parts = [f"{names} left out" if left_out else f"{names} applied"] if names else ["none in the file"]
     return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
+
+
+_NAMED = 4
+"""Schedules that a line names; of more it states the number."""
+
+
+def _names(symbols: Sequence[str]) -> str:
+    return ", ".join(f"@{symbol}" for symbol in symbols) if len(symbols) <= _NAMED else f"{len(symbols)} schedules"
 
 
 def call(compiled: Function, values: dict[str, Value]) -> None:
@@ -457,8 +497,19 @@ def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | Non
     return work if work.is_exact else None
 
 
-def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> None:
+def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> dict[str, object]:
+    """Measure, print, and return what was measured."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
-    speed = f", {work.flops / result.min / 1e9:.2f} GFLOP/s" if work is not None and work.flops else ""
+    gflops = work.flops / result.min / 1e9 if work is not None and work.flops else None
+    speed = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
     print(f"time      mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}")
+    seconds = sorted(result.results)
+    return {
+        "seconds": list(result.results),
+        "mean": result.mean,
+        "min": result.min,
+        **{name: float(np.quantile(seconds, q)) for name, q in (("median", 0.5), ("p90", 0.9), ("p99", 0.99))},
+        "calls_per_second": 1.0 / result.median,
+        "gflops": gflops,
+    }

@@ -21,8 +21,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "build": ("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
     "cache": ("weft.tools.cache_command", "show or clear the cache of compiled kernels"),
+    "completion": ("weft.tools.completion_command", "print what completes commands in bash, zsh or fish"),
     "db": ("weft.tools.db_command", "look into a database of tuning, merge, export or prune it"),
     "compile": ("weft.tools.build_command", "the same as build"),
+    "explain": ("weft.tools.explain_command", "tell about an error by its code: meaning, example, fix"),
     "import": ("weft.tools.import_command", "write a model as text of the graph dialect, its weights beside it"),
     "profile": ("weft.tools.profile_command", "measure the kernels of a model"),
     "quantize": (
@@ -39,10 +41,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 def execute(words: Sequence[str]) -> int:
     """Run the subcommand that `words` names. Raises `CompileError` when there is none."""
     name = words[0] if words else "--help"
-    if name in ("-h", "--help"):
+    if name == "help" and len(words) > 1:
+        return execute([words[1], "--help"])
+    if name in ("-h", "--help", "help"):
         print(_overview())
         return 0
-    if name in ("-v", "--version"):
+    if name in ("-v", "-V", "--version"):
         print(versions())
         return 0
     if name not in COMMANDS:

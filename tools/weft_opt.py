@@ -91,12 +91,18 @@ class WeftOptMain(xDSLOptMain):
         self.register_all_frontends()
         self.register_all_passes()
         self.register_all_targets()
-        arg_parser = ArgumentParser(prog="weft-opt", description=description, conflict_handler="resolve")
+        self.argument_parser = arg_parser = ArgumentParser(
+            prog="weft-opt", description=description, conflict_handler="resolve"
+        )
         self.register_all_arguments(arg_parser)
         given = sys.argv[1:] if args is None else args
-        # Its number is optional, and the word behind it is the input.
-        bare = "--elide-large-constants"
-        self.args = arg_parser.parse_args([f"{bare}={_LARGE}" if word == bare else word for word in given])
+        # Their values are optional, and the next word is the input.
+        bare = {
+            "--elide-large-constants": str(_LARGE),
+            "--print-ir-after-change": "ir",
+            "--mlir-print-ir-after-change": "ir",
+        }
+        self.args = arg_parser.parse_args([f"{word}={bare[word]}" if word in bare else word for word in given])
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.stopwatch = Stopwatch()
         self._lap = self.stopwatch.laps()
@@ -157,7 +163,7 @@ class WeftOptMain(xDSLOptMain):
         add("--help-pass", metavar="PASS", help="describe a pass, its options and an example, and end")
         add("--list-targets", action="store_true", help="name every target of -t, and end")
         add("--help-target", metavar="TARGET", help="describe a target and its options, and end")
-        add("-v", "--version", action="store_true", help="print the versions of weft, xDSL and LLVM, and end")
+        add("-v", "-V", "--version", action="store_true", help="print the versions of weft, xDSL and LLVM, and end")
         add("--timing", "--mlir-timing", "--time-passes", dest="time_passes", action="store_true",
             help="print a table of the milliseconds of each pass, on standard error")  # fmt: skip
         add("--pass-statistics", "--mlir-pass-statistics", action="store_true",

@@ -32,7 +32,8 @@ from weft.tools.reproducer import pipeline_of, reproducer_text
 _KINDS: Final[tuple[Kind, ...]] = ("test", "crash", "message", "validate", "differs")
 
 
-def _parser() -> ArgumentParser:
+def make_parser() -> ArgumentParser:
+    """The flags of the command."""
     parser = ArgumentParser(prog="weft-reduce", description="Make a program smaller while it still shows a fault.")
     add = parser.add_argument
     add("file", help="the program, an .mlir file; a reproducer of weft-opt brings its passes along")
@@ -61,7 +62,7 @@ def _parser() -> ArgumentParser:
 
 def execute(words: Sequence[str]) -> int:
     """Reduce a program. Raises `CompileError` for a program that does not verify or is not interesting."""
-    arguments = _parser().parse_args(words)
+    arguments = make_parser().parse_args(words)
     source = Path(arguments.file)
     output = Path(arguments.output or source.with_suffix(".reduced.mlir"))
     check_output(output, source)

@@ -53,7 +53,7 @@ _KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.bl
 
 @dataclass
 class Document:
-    """A file that is open: its text now, and what the last good parse found."""
+    """A file that is open: its text now, and the index of the last parse that succeeded."""
 
     uri: str
     text: Text
@@ -148,7 +148,7 @@ class Document:
         return (at, at + len(name)) if at >= 0 else (start, start)
 
     def references(self, position: Position) -> list[Location]:
-        """All places that name what stands at a position."""
+        """All mentions of the value, block or symbol at a position."""
         offset = self.text.offset(position)
         mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
         if mention is not None and chunk is not None:
@@ -160,7 +160,7 @@ class Document:
         return [Location(self.uri, self.text.range(t.start, t.end)) for t in inside]
 
     def highlights(self, position: Position) -> list[DocumentHighlight]:
-        """The same places in this file."""
+        """The mentions of the value, block or symbol at a position, to be marked."""
         return [DocumentHighlight(found.range) for found in self.references(position)]
 
     def _locations(self, spans: Iterable[tuple[int, int]]) -> list[Location]:
@@ -273,7 +273,7 @@ class Document:
         return [] if word is None else _operation_items(ctx, word[1])
 
     def _names(self, sign: str, position: Position) -> list[CompletionItem]:
-        """The names with a sign that stand above, in the same program; values of the same function only."""
+        """The names with a sign before a position, in the same program; values of the same function only."""
         limit = self.text.offset(position)
         content = self.text.content
         start = max(content.rfind("\n// -----", 0, limit), 0)

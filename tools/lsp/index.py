@@ -1,4 +1,4 @@
-"""What a file of IR defines and uses, and where: from one parse, kept until the next one succeeds."""
+"""The index of a file of IR: definitions and uses with their places, from one parse."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Chunk:
         return None
 
     def operation_on_line(self, text: Text, line: int) -> Operation | None:
-        """The first operation whose name stands on a line."""
+        """The first operation whose name is on a line."""
         begin = text.starts[line]
         end = begin + len(text.line(line))
         return next((op for start, _, op in self.operations if begin <= start <= end), None)
@@ -107,7 +107,7 @@ class Chunk:
 
 @dataclass
 class FileIndex:
-    """A text and what it is about."""
+    """A text and its programs."""
 
     text: Text
     chunks: list[Chunk]
@@ -180,7 +180,7 @@ class IndexingParser(LocatedParser):
         return operation
 
     def chunk(self, module: ModuleOp) -> Chunk:
-        """What was noted, in order."""
+        """The program with the places that were noted, in order."""
         for start, end, value in self._used:
             target = self._replaced.get(value, value)
             self.mentions.append(Mention(self.base + start, self.base + end, target, False))

@@ -33,7 +33,7 @@ def diagnostics_of_python(path: str, content: str, *, saved: bool) -> list[Diagn
 
 
 def errors_of(path: str) -> list[Diagnostic]:
-    """What importing a file fails with (in the child)."""
+    """The errors of importing a file (in the child)."""
     try:
         load_python_file(path)
     except CompileError as error:

@@ -50,7 +50,7 @@ class RunLine:
 
 
 def run_lines(content: str) -> list[RunLine]:
-    """The RUN lines of a file; a line that ends with a backslash goes on in the next one."""
+    """The RUN lines of a file; a backslash at the end joins the next one."""
     found: list[RunLine] = []
     pending = ""
     begun = 0
@@ -75,7 +75,7 @@ class PrefixMistake:
 
 
 def prefix_mistakes(content: str) -> Iterator[PrefixMistake]:
-    """The CHECK lines that nothing reads, and the prefixes of RUN lines that no line has."""
+    """The CHECK lines whose prefix no RUN line names, and the prefixes of RUN lines that no line has."""
     runs = run_lines(content)
     checked = {prefix: run.line for run in runs for prefix in run.prefixes}
     if not checked:
@@ -98,7 +98,7 @@ def _whole(content: str, prefix: str) -> str:
 
 
 def output_of(run: RunLine, content: str, file: Path) -> str:
-    """What weft-opt prints for the text of a file that may not be saved. Raises `CompileError` where it fails."""
+    """The output of weft-opt for the text of a file that may not be saved. Raises `CompileError` where it fails."""
     words = run.words
     if words is None:
         raise CompileError("this RUN line runs no weft-opt")

@@ -57,7 +57,7 @@ def erase_bodies(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_operands(module: ModuleOp) -> list[Edit]:
-    """Replace each result of an operation by an operand of its type; in schedules, leave out a step."""
+    """Replace each result of an operation by an operand of its type; in schedules, omit a step."""
 
     def replace(op: Operation) -> None:
         _replace(op, [next((v for v in op.operands if v.type == result.type), None) for result in op.results])
@@ -161,7 +161,7 @@ def drop_parameters(module: ModuleOp) -> list[Edit]:
 
 
 def drop_results(module: ModuleOp) -> list[Edit]:
-    """Remove a result of a function that nothing uses."""
+    """Remove a result of a function without calls."""
 
     def drop(function: FuncOp, position: int) -> None:
         end = function.body.block.last_op
@@ -221,7 +221,7 @@ EDITS: Final[Mapping[str, Listing]] = {
     "constants": simplify_constants,
     "attributes": drop_attributes,
 }
-"""What each edit removes or simplifies, those that remove most first."""
+"""Edits by the names of their subjects, those that remove most first."""
 
 
 # Numbers, in the text: extents occur in types, loops, bounds, steps of schedules and constants alike.
@@ -384,7 +384,7 @@ def _yields(op: Operation) -> bool:
 
 
 def _follow_type(terminator: Operation, position: int) -> None:
-    """Let the type of what a terminator gives be that of its operand, and of results that are returned."""
+    """Propagate the type of an operand of a terminator to the results of the operation around it."""
     parent, type_ = terminator.parent_op(), terminator.operands[position].type
     if isinstance(parent, FuncOp):
         _update_type(parent)

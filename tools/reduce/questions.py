@@ -1,4 +1,4 @@
-"""What makes a program interesting, asked in child processes: a crash or an endless loop is an answer."""
+"""Conditions of interesting programs, evaluated in child processes: a crash or an endless loop is an answer."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _after(question: Question, error: Exception) -> Answer:
 
 
 def _crash_name(error: Exception) -> str | None:
-    """The class of the exception of a bug, and the function that raised it; None for what the user did wrong."""
+    """The class of the exception of a bug, and the function that raised it; None for an error about the program."""
     cause: BaseException | None = error.__cause__ if isinstance(error, ForeignPassError) else error
     if cause is None or (isinstance(cause, Exception) and is_users(cause)):
         return None

@@ -17,6 +17,7 @@ import weft
 from weft.support.errors import CompileError, InternalError, remark
 from weft.support.statistics import Counts, Statistic
 from weft.tools.failures import run_tool
+from weft.tools.ir_dumps import difference
 from weft.tools.weft_opt import WeftOptMain
 
 PROGRAM = """func.func @f(%x: i32) -> i32 {
@@ -147,7 +148,8 @@ def test_a_failing_pass_is_named(drive: Drive) -> None:
         "crash": f"error: pass 'crash' of {__name__} failed: KeyError: 'q'\n",
         "func.func(crash)": f"error: pass 'crash' of {__name__} failed: KeyError: 'q' (in 'func.func')\n",
         "refuse": "error: not this program (pass 'refuse')\n",
-        "tir-split{block=B loop=0 factors=0,4}": "error: unknown block 'B' (pass 'tir-split')\n",
+        "tir-split{block=B loop=0 factors=0,4}": "error: unknown block 'B' (pass 'tir-split') "
+        "[schedule.unknown-block]\n",
         "verify-level{level=low},refuse": "f.mlir:5:3: error: func.return with values may not",
     }.items():
         status, out, err = drive("-p", pipeline)
@@ -349,3 +351,21 @@ def test_standard_streams(drive: Drive) -> None:
     assert drive("-o", "-")[1] == drive()[1]
     assert drive("-o", "out.mlir")[1] == ""
     assert Path("out.mlir").read_text() == drive()[1]
+
+
+def test_difference_after_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "f.mlir"
+    file.write_text(PROGRAM)
+    assert WeftOptMain(args=[str(file), "-p", "cse,cse", "--print-ir-after-change=diff"]).execute() == 0
+    text = capsys.readouterr().err
+    assert text.count("IR Dump After cse") == 1
+    assert "\n-    %b = arith.constant 1 : i32\n" in text
+    assert "\n-    %s = arith.addi %a, %b : i32\n+    %s = arith.addi %a, %a : i32\n" in text
+    assert "\033" not in text
+    with pytest.raises(CompileError, match="invalid choice: 'dif'"):
+        WeftOptMain(args=[str(file), "-p", "cse", "--print-ir-after-change=dif"])
+
+
+def test_coloured_difference() -> None:
+    text = difference("a\nb\n", "a\nc\n", coloured=True)
+    assert "\033[31m-b\033[0m\n\033[32m+c\033[0m" in text

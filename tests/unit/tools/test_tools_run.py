@@ -1,5 +1,6 @@
 """`weft run` in this process: arrays in and out, the check, and what it says when something is wrong."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -298,3 +299,31 @@ def test_seeds_are_not_negative(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for command in ("run", "tune"):
         assert run_tool(lambda command=command: execute([command, str(program), "--seed", "-1"]), debug=False) == 1
         assert "error: --seed must not be negative, got -1" in capsys.readouterr().err
+
+
+def test_measurements_as_json(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "out.json"
+    assert execute(["run", program, "--check", "--time", "--repeat", "3", "--json", str(file)]) == 0
+    found = json.loads(file.read_text())
+    assert found["function"] == "accumulate"
+    assert found["check"] == "agrees"
+    assert found["build_ms"] > 0
+    assert found["stages_ms"]
+    time = found["time"]
+    assert len(time["seconds"]) == 3
+    assert time["min"] <= time["median"] <= time["p90"] <= time["p99"] <= max(time["seconds"])
+    assert time["calls_per_second"] == pytest.approx(1 / time["median"])
+    capsys.readouterr()
+    assert execute(["run", program, "--json", "-"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out[out.index("\n{") :])["function"] == "accumulate"
+
+
+def test_json_that_cannot_be_written(program: str, tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="there is no folder"):
+        execute(["run", program, "--json", str(tmp_path / "no" / "out.json")])
+
+
+def test_many_schedules_are_counted() -> None:
+    assert run_command._names(["a", "b"]) == "@a, @b"
+    assert run_command._names([f"s{n}" for n in range(48)]) == "48 schedules"
