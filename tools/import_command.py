@@ -91,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
-    """Print the number of nodes of each operator, how many are imported, why others are not, and what a fallback would
-    cost. Returns 1 if there are such."""
+    """Print the number of nodes of each operator, how many are imported, why others are not, and the cost of a
+    fallback. Returns 1 if there are such."""
     for option, value in (
         ("--output", arguments.output),
         ("--weights", arguments.weights),

@@ -211,7 +211,7 @@ class Importer:
         self.problems: list[Problem] = []
         self.in_torch: list[TorchCall] = []
         self.functions: dict[str, Callable[..., None]] = {}
-        """Those that run operators in PyTorch, by the names under which the program calls them."""
+        """The functions that run operators in PyTorch, by the names under which the program calls them."""
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
         """Nodes for whose results nothing can stand."""

@@ -277,8 +277,8 @@ def deform_conv2d(
     *,
     name: str = "deform_conv2d",
 ) -> Tensor:
-    """The convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), of which each element reads at a
-    place of its own (Dai et al. 2017): (N, O, h, w).
+    """The convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), of which each element reads at
+    a separate place (Dai et al. 2017): (N, O, h, w).
 
     The element (i, j) of a kernel, for the result (y, x), reads at its place in `te.ops.conv2d` plus
     `offset[n, 2 * k, y, x]` rows and `offset[n, 2 * k + 1, y, x]` columns, with `k = i * kw + j` plus `kh * kw` for
