@@ -99,9 +99,9 @@ def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[s
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
     """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
     original = operations_in(payload.schedule.original)
-    labels = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN in block.attributes}
+    others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
     for step in steps:
-        if isinstance(step, sched.GetBlockOp) and step.label.data not in labels:
+        if isinstance(step, sched.GetBlockOp) and step.label.data in others:
             raise CompileError.at(step, f"block '{step.label.data}' is no operation of linalg")
     without = [step for step in steps if not isinstance(step, sched.QueryOp | sched.SamplingOp) and not _has_form(step)]
     if without:
