@@ -98,6 +98,11 @@ def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[s
 
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
     """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
+    original = operations_in(payload.schedule.original)
+    others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
+    for step in steps:
+        if isinstance(step, sched.GetBlockOp) and step.label.data in others:
+            raise CompileError.at(step, f"block '{step.label.data}' is no operation of linalg")
     without = [step for step in steps if not isinstance(step, sched.QueryOp | sched.SamplingOp) and not _has_form(step)]
     if without:
         places = [(f"'{step.name}' has no form", place) for step in without if (place := location_of(step)) is not None]

@@ -58,6 +58,23 @@ sched.func @s {
 
 // -----
 
+// A block that is no operation of linalg.
+func.func @f(%A: memref<16xf32>) {
+  %z = arith.constant 0.0 : f32
+  tir.for %i in 16 {
+    tir.block "A" iters(%v: spatial<16>) = [%i] {
+      memref.store %z, %A[%v] : memref<16xf32>
+    }
+  }
+  return
+}
+sched.func @s {
+  // expected-error@+1 {{block 'A' is no operation of linalg}}
+  %b = sched.get_block "A" in @f : block
+}
+
+// -----
+
 // expected-error@unknown {{the module has no sched.func}}
 func.func @f() {
   return
