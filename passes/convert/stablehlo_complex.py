@@ -51,7 +51,7 @@ _COUNTS: Final = frozenset({"stablehlo.iota", "stablehlo.dynamic_iota"})
 
 def complex_type(type_: Attribute) -> str | None:
     """The name of the complex type of the elements of a tensor; None for other tensors."""
-    element = cast("TensorType[Attribute]", type_).element_type if isinstance(type_, TensorType) else None
+    element = type_.element_type if isinstance(type_, TensorType) else None
     return complex_name(cast("ComplexType[Any]", element)) if isinstance(element, ComplexType) else None
 
 
