@@ -237,7 +237,7 @@ class BatchNormInferenceOp(BatchNormOp):
 
 @irdl_op_definition
 class BatchNormTrainingOp(BatchNormOp):
-    """The same with the mean and the variance of the operand, which are results too, of operand, scale, offset."""
+    """The operand normalized with its mean and variance, which are results too, of operand, scale, offset."""
 
     name = "stablehlo.batch_norm_training"
     COUNT: ClassVar[int] = 3

@@ -15,6 +15,6 @@ def import_stablehlo_loops(module: ModuleOp) -> None:
     """Convert the functions of StableHLO with loops to graph functions, in place; see `convert-stablehlo-to-graph`.
     Raises `CompileError`."""
     if any(op.name in _LOOPS for op in operations_in(module)):
-        from weft.frontends.convert_stablehlo_to_graph import convert_loops  # start-up: 560 ms
+        from weft.frontends.convert_stablehlo_to_graph import convert_loops  # start-up: 154 ms
 
         convert_loops(module)

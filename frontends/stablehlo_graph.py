@@ -121,7 +121,7 @@ def _is_control(op: Operation) -> bool:
 
 
 def is_registered_call(op: Operation) -> bool:
-    """Whether an op calls a function that users register, none that the conversion to tensor expressions has."""
+    """Whether an op calls a function that users register, which has no tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 

@@ -142,7 +142,7 @@ def broadcast_elementwise(op: chlo.BroadcastingOp, *operands: Array) -> Array:
 
 
 def _spread(x: Array, dims: Sequence[int], rank: int) -> Array:
-    """An array with dimensions of 1 where it has none of `dims`."""
+    """An array with further dimensions of 1, which are not among `dims`."""
     places = dict(zip(dims, x.shape, strict=True))
     return x.reshape([places.get(d, 1) for d in range(rank)])
 

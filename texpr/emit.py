@@ -642,8 +642,6 @@ def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> 
     return _convert(body, arith.ExtSIOp if has_sign(source) else arith.ExtUIOp, operand, type_)
 
 
-
-
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
     """The number that a byte of a type of storage is, and its dtype. The bits above those of the type are ignored."""
     if dtype in SMALL_FLOATS:

@@ -53,8 +53,8 @@ def is_converted(name: str, element: str) -> bool:
 
 
 def row(name: str) -> str:
-    """What is taken of an op: of each group of types `yes`, `no`, those that are taken, or nothing where the op has no
-    meaning."""
+    """The row of an op: for each group of types `yes`, `no`, the types that are taken, or nothing if the op has none of
+    them."""
     cells: list[str] = []
     for elements in GROUPS.values():
         meant = [element for element in elements if element in EXAMPLES[name].elements]

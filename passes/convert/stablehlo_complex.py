@@ -51,7 +51,7 @@ _COUNTS: Final = frozenset({"stablehlo.iota", "stablehlo.dynamic_iota"})
 
 def complex_type(type_: Attribute) -> str | None:
     """The name of the complex type of the elements of a tensor; None for other tensors."""
-    element = cast("TensorType[Attribute]", type_).element_type if isinstance(type_, TensorType) else None
+    element = type_.element_type if isinstance(type_, TensorType) else None
     return complex_name(cast("ComplexType[Any]", element)) if isinstance(element, ComplexType) else None
 
 
@@ -72,7 +72,7 @@ def complex_results(
     if name == "stablehlo.bitcast_convert" and complex_type(op.operands[0].type) == complex_type(op.results[0].type):
         return values
     if name in _PRODUCTS:
-        return [_product(op, *values, apply)]
+        return [_product(op, values[0], values[1], apply)]
     if name in _MOVES and (not isinstance(op, CombiningOp) or _is_linear(op)):
         return _of_parts(op, values, apply)
     return [_elementwise(op, name, values)]

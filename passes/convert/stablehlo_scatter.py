@@ -47,7 +47,7 @@ class _Scatter:
         kept = [axis for axis in range(len(source.shape)) if axis not in absent]
         self._sizes = {axis: updates.shape[at] for axis, at in zip(kept, self._window, strict=True)}
         self.counts = [extent for axis, extent in enumerate(updates.shape) if axis not in self._window]
-        """How many updates there are, along each dimension."""
+        """The number of updates along each dimension."""
         self.over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(self.counts)]
 
     def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
@@ -82,7 +82,7 @@ class _Scatter:
         return {axis: start.astype("int64") for axis, start in found.items()}
 
     def fits(self, starts: Mapping[int, Expr]) -> list[Expr]:
-        """The conditions under which a window lies inside of the operand."""
+        """The conditions under which a window is inside of the operand."""
         found: list[Expr] = []
         for axis, start in starts.items():
             found += [start >= 0, start <= simplified(self._source.shape[axis] - self._sizes.get(axis, 1))]
