@@ -46,7 +46,7 @@ class ApplyAnnotationsPass(TirPass):
     is skipped. Kernels of GPUs take their threads from bound loops: only loops are unrolled for them.
 
     ```mlir
-    func.func @f(%A: memref<64x8xf32>) attributes {meta_schedule.parallel = 16 : i64, meta_schedule.vectorize = 8 : i64} {
+    func.func @f(%A: memref<64x8xf32>) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {
       %zero = arith.constant 0.0 : f32
       tir.for %i in 64 { tir.for %j in 8 {
         tir.block "B" iters(%vi: spatial<64>, %vj: spatial<8>) = [%i, %j] {
