@@ -175,14 +175,12 @@ def test_a_printed_graph_reads_back():
             q = R.reshape(z, (1, 4, 4, 4))
             return R.nn.attention(q, q, q), R.nn.layer_norm(q, ones, zeros, axes=[-1])
 
-    x = np.random.default_rng(3).uniform(-1, 1, (1, 4, 8, 8)).astype("float32")
     again = tvm.script.from_source(Printed.script())
-    machines = [relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu()) for mod in (Printed, again)]
-    first, second = (machine["main"](x) for machine in machines)
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
+    tvm.ir.assert_structural_equal(again, Printed)
+    assert "R.weft.attention" in Printed.script()
 
 
+@pytest.mark.slow
 def test_tuning_models(tmp_path):
     database = tvm.meta_schedule.relax_integration.tune_relax(Chain, None, "llvm", str(tmp_path), 2)
     machine = relax.VirtualMachine(
