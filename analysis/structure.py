@@ -464,9 +464,9 @@ def holds_one_nest(loop: ForOp) -> bool:
 
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
-    """Why a function counts as scheduled already: a block that is not plain, or a temporary with a memory scope or
-    attributes, or an annotation of an automatic scheduler on the function. None when it is as a front end might have written it; blocks may share loops unless they are to be
-    `alone`."""
+    """Why a function counts as scheduled already: it has an annotation of an automatic scheduler, a block that is not
+    plain, or a temporary with a memory scope or attributes. None when it is as a front end might have written it;
+    blocks may share loops unless they are to be `alone`."""
     asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
     if asked:
         return f"the function has annotations: {', '.join(sorted(asked))}"

@@ -329,8 +329,8 @@ READ_BUFFER: Final = Kind(
     "int | str",
     int,
     IntegerAttr,
-    meaning="The position of the buffer among those that the block reads, from 0, in order of first load; buffers that a "
-    "block with an init updates do not count.",
+    meaning="The position of the buffer among those that the block reads, from 0, in order of first load; buffers that "
+    "a block with an init updates do not count.",
     example="0",
 )
 """The index or name of a buffer that the block reads."""

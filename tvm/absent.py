@@ -39,7 +39,7 @@ _NEAREST = {
     "relax.transform.FuseOpsByPattern": "relax.dpl.rewrite_call, or weft.graph.pattern, finds and replaces",
     "relax.transform.MergeCompositeFunctions": "weft calls no libraries of operators: FuseOps makes kernels",
     "relax.transform.RewriteCUDAGraph": "kernels of a model are launched one by one",
-    "relax.transform.RunCodegen": "weft calls no libraries of operators; registered functions are called by call_dps_packed",
+    "relax.transform.RunCodegen": "weft calls no libraries of operators; call_dps_packed calls registered functions",
     "relax.transform.MetaScheduleApplyDatabase": "weft.build(program, database=...)",
     **{f"relay.{name}": "weft.tvm.relax" for name in ("Function", "nn", "op", "transform", "var")},
     "relay.quantize": "weft builds models that are quantised by ONNX",

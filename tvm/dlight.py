@@ -13,7 +13,7 @@ from weft.tvm.target import current_target, spelling
 
 def ApplyDefaultSchedule(*rules: object) -> Pass:
     """Schedule the functions that nobody scheduled, by weft's rules for the current target (`with target:`), or the
-    CPU's. Which rules are named has no effect: weft picks one by what a function computes."""
+    CPU's. Which rules are named has no effect: weft picks one by the computation of a function."""
     del rules
 
     def run(mod: IRModule, _: object) -> IRModule:

@@ -23,7 +23,7 @@ _GO, _CONTINUE, _BREAK = 0, 1, 2
 
 
 def exits(statements: Sequence[ast.stmt]) -> bool:
-    """Whether `break` or `continue` of the loop around stands in statements."""
+    """Whether statements contain a `break` or `continue` of the loop around them."""
     return any(isinstance(node, ast.Break | ast.Continue) for node in _own(statements))
 
 

@@ -489,7 +489,7 @@ class FunctionParser(Evaluator):
 
     def flat_view(self, node: ast.Call, name: str) -> Buffer:
         """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or one of another
-        shape with as many elements; without `data` a temporary."""
+        shape and the same number of elements; without `data` a temporary."""
         options = self._options(node, 0, ("data", "scope"))
         if "data" not in options:
             return self.alloc_buffer(node, name)

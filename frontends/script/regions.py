@@ -39,9 +39,12 @@ def state_regions(module: ModuleOp) -> None:
 
 
 def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads in the order in which scripts, and TVM, list them: as `tir.reads` states them; then
-    accumulators of a reduction that starts elsewhere; then as the text of its statements names them. IR may load them
-    in another order (an operand of an accumulation precedes the load of the accumulator)."""
+    """The buffers that a block reads, in the order in which scripts and TVM list them.
+
+    Those that `tir.reads` states are first, then accumulators of a reduction that starts elsewhere, then others as the
+    text of the statements names them. IR may load them in another order: an operand of an accumulation precedes the
+    load of the accumulator.
+    """
     order: dict[SSAValue, None] = {}
     reduces = block.init is None and any(kind is IterKind.REDUCE for kind in block.kinds)
     seen = set[SSAValue]()

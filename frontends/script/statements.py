@@ -323,7 +323,7 @@ class StatementParser(FunctionParser):
         for argument in node.args:
             fact = self.evaluate(argument)
             if isinstance(fact, Expr) and any(isinstance(part, BufferLoad) for part in walk(fact)):
-                continue  # nothing follows from what is assumed of elements
+                continue  # an assumption about elements has no consequence
             relation = relation_of(fact) if isinstance(fact, Compare) else None
             if relation is None:
                 raise self.error(
@@ -365,7 +365,8 @@ class StatementParser(FunctionParser):
     def _device_entry(self, node: ast.Call) -> None:
         raise self.error(
             node,
-            "T.device_entry opens a tile program of TIRx, which weft does not read: kernels are loops that bind threads",
+            "T.device_entry opens a tile program of TIRx, which weft does not read: kernels are loops that bind "
+            "threads",
         )
 
     # Stores
@@ -456,7 +457,7 @@ class StatementParser(FunctionParser):
         self.emitter.effect(WhileOp([], [], Region(before), Region(after)))
 
     def _flag(self, node: ast.stmt) -> str:
-        """A new temporary that says whether a loop goes on."""
+        """A new temporary that holds whether a loop continues."""
         name = PythonNames({*self.scope.bound, *self.scope.outside}).new("stop", "stop")
         shape, options = ast.Tuple([ast.Constant(1)], ast.Load()), [ast.Constant("int32")]
         declared = ast.Call(ast.Name("T", ast.Load()), [shape, *options], [ast.keyword("scope", ast.Constant("local"))])
@@ -927,7 +928,7 @@ class StatementParser(FunctionParser):
         words.device_entry: _device_entry,
         words.func_attr: FunctionParser.func_attr,
         words.ret: _ret,
-        words.tvm_access_ptr: lambda reader, node: None,  # a pointer that nothing uses
+        words.tvm_access_ptr: lambda reader, node: None,  # the pointer has no uses
     }
     """The other constructs whose calls are statements."""
     DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], Buffer]]] = {

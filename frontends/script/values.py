@@ -298,7 +298,7 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """A dense buffer, row-major, as one of another shape of constant extents with as many elements."""
+    """A dense buffer, row-major, as one of another shape of constant extents with the same number of elements."""
 
     def __init__(self, whole: Buffer, name: str, sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)

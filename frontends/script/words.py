@@ -211,8 +211,8 @@ def _number(value: object) -> int:
 
 
 def target(target: object, host: object = None) -> str:
-    """A target, as text: `T.target("llvm -mcpu=native")`, `T.target({"kind": "cuda", "arch": "sm_80"})`. The host is the
-    machine, or what the target says."""
+    """A target as text: `T.target("llvm -mcpu=native")`, `T.target({"kind": "cuda", "arch": "sm_80"})`. `host` has no
+    effect: the host is the machine, or what the target states."""
     if isinstance(target, Mapping):
         options = {str(key): value for key, value in target.items()}
         named = options.pop("kind", None)

@@ -121,8 +121,8 @@ def inline_dataflow(function: FuncOp) -> None:
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Replace the calls of graph functions that are no groups by what the functions compute, in place, and erase private
-    ones. Raises `CompileError` for functions that call themselves."""
+    """Inline the calls of graph functions that are no groups, in place, and erase those that are private. Raises
+    `CompileError` for functions that call themselves."""
     check_no_cycles(module)
     inlined: set[FuncOp] = set()
     for op in [op for op in module.walk() if isinstance(op, CallTirOp)]:

@@ -1,4 +1,4 @@
-"""tir-apply-annotations: parallel, vectorized and unrolled loops where annotations of functions and loops ask for them."""
+"""tir-apply-annotations: loops become parallel, vectorized and unrolled as annotations of automatic schedulers say."""
 
 from __future__ import annotations
 
@@ -36,20 +36,35 @@ _CHANGED: Final = Statistic(
 
 @dataclass(frozen=True)
 class ApplyAnnotationsPass(TirPass):
-    """Apply the annotations that automatic schedulers leave on the root block of a function, its function, and on loops.
+    """Apply the annotations that automatic schedulers leave on functions (TVM: on their root blocks) and loops.
 
     `meta_schedule.parallel = n`: of each nest, outer loops with independent iterations are fused, up to the first with
     which their iterations exceed `n`, and run in parallel. `meta_schedule.vectorize = n`: inner loops with at most `n`
     iterations together are fused and vectorized; loops that are wanted for both are fused into one, which is split
     by `n`. `meta_schedule.unroll_explicit = n` (or `unroll_implicit`), and `pragma_auto_unroll_max_step = n` of a loop:
     inner loops are unrolled from the inside while their body is repeated at most `n` times. A change that is not legal
-    is left out. Kernels of GPUs take their threads from bound loops: only loops are unrolled for them.
+    is skipped. Kernels of GPUs take their threads from bound loops: only loops are unrolled for them.
 
     ```mlir
-    func.func @f(...) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {
-      tir.for %i in 64 { tir.for %j in 8 { tir.block "B" ... } }
+    func.func @f(%A: memref<64x8xf32>) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {
+      %zero = arith.constant 0.0 : f32
+      tir.for %i in 64 { tir.for %j in 8 {
+        tir.block "B" iters(%vi: spatial<64>, %vj: spatial<8>) = [%i, %j] {
+          memref.store %zero, %A[%vi, %vj] : memref<64x8xf32>
+        }
+      } }
+      func.return
+    }
     // becomes
-      tir.for %i in 64 parallel { tir.for %j in 8 vectorized { tir.block "B" ... } }
+    func.func @f(%A: memref<64x8xf32>) {
+      %zero = arith.constant 0.0 : f32
+      tir.for %i in 64 parallel { tir.for %j in 8 vectorized {
+        tir.block "B" iters(%vi: spatial<64>, %vj: spatial<8>) = [%i, %j] {
+          memref.store %zero, %A[%vi, %vj] : memref<64x8xf32>
+        }
+      } }
+      func.return
+    }
     ```
 
     Requires: functions of block loops (tir).

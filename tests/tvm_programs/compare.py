@@ -22,7 +22,7 @@ def main() -> int:
         saved = [Path(folder) / "tvm.npz", Path(folder) / "weft.npz"]
         # Elsewhere than in a checkout of weft, whose folder `tvm` would be TVM.
         for command, path in zip(([options.tvm], [options.weft, "-m", "weft.tvm"]), saved, strict=True):
-            subprocess.run([*command, str(script), str(path), *options.families], cwd=folder, check=True)  # noqa: S603
+            subprocess.run([*command, str(script), str(path), *options.families], cwd=folder, check=True)
         peer, own = (np.load(path) for path in saved)
         counts: Counter[tuple[str, str]] = Counter()
         for key in sorted({*peer, *own}):

@@ -1,11 +1,11 @@
 """Functions that dlight schedules by rules, in the style of TVM's tests."""
 
 import numpy as np
-import tvm
-from tvm import te, tirx
+from running import check, data, run
 from tvm.s_tir import dlight as dl
 
-from running import check, data, run
+import tvm
+from tvm import te, tirx
 
 PROGRAMS = {}
 M, N = 24, 40

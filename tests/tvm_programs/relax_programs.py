@@ -1,10 +1,10 @@
 """Models in Relax, in the style of TVM's tests."""
 
 import numpy as np
+from running import check, data, run_model
+
 import tvm
 from tvm import relax
-
-from running import check, data, run_model
 
 PROGRAMS = {}
 HEAD = """@I.ir_module
@@ -64,7 +64,8 @@ PROGRAMS["layer_norm"] = program(
     (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + 1e-5),
 )
 PROGRAMS["condition"] = program(
-    'c = R.greater(R.sum(x), R.const(0.0, "float32"))\nif c:\n    z = R.add(x, y)\nelse:\n    z = R.subtract(x, y)\nreturn z',
+    'c = R.greater(R.sum(x), R.const(0.0, "float32"))\nif c:\n    z = R.add(x, y)\n'
+    "else:\n    z = R.subtract(x, y)\nreturn z",
     X + Y if X.sum() > 0 else X - Y,
 )
 

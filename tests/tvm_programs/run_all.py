@@ -1,5 +1,6 @@
 """Run the programs of the families that are named (all without names), and save what they give:
-`python run_all.py results.npz [family ...]`. The interpreter decides what `tvm` is: that of TVM, or `python -m weft.tvm`."""
+`python run_all.py results.npz [family ...]`. The interpreter decides what `tvm` is: that of TVM, or with
+`python -m weft.tvm` weft."""
 
 import sys
 import traceback
@@ -24,9 +25,8 @@ def main() -> None:
                 print(f"{family}.{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
                 if "-v" in sys.argv:
                     traceback.print_exc()
-        print(
-            f"{family}: {len({key for key in found if key.startswith(family + '.')})} results of {len(programs)} programs"
-        )
+        results = sum(key.startswith(f"{family}.") for key in found)
+        print(f"{family}: {results} results of {len(programs)} programs")
     np.savez(sys.argv[1], **found)
 
 

@@ -1,6 +1,7 @@
 """Running programs that are written for TVM 0.27: by TVM, or by weft under TVM's names."""
 
 import numpy as np
+
 import tvm
 
 RTOL, ATOL = 2e-4, 2e-5

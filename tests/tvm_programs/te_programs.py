@@ -1,9 +1,9 @@
 """Tensor expressions in the style of TVM's tests."""
 
 import numpy as np
-from tvm import te, tirx, topi
-
 from running import check, data, run
+
+from tvm import te, tirx, topi
 
 PROGRAMS = {}
 N, M, K = 12, 10, 8
@@ -43,7 +43,8 @@ def matmul_bias_relu():
     a, b = matrices()
     k = te.reduce_axis((0, K), name="k")
     c = te.compute((N, M), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
-    d = te.compute((N, M), lambda i, j: tirx.max(c[i, j] + tirx.const(0.5, "float32"), tirx.const(0, "float32")), name="D")  # fmt: skip
+    half, zero = tirx.const(0.5, "float32"), tirx.const(0, "float32")
+    d = te.compute((N, M), lambda i, j: tirx.max(c[i, j] + half, zero), name="D")
     return [a, b, d]
 
 

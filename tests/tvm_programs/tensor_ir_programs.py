@@ -1,10 +1,10 @@
 """Functions of block loops and their schedules, in the style of TVM's tests."""
 
 import numpy as np
-from tvm.s_tir import Schedule
-from tvm.script import tirx as T
-
 from running import check, data, run
+from tvm.s_tir import Schedule
+
+from tvm.script import tirx as T
 
 PROGRAMS = {}
 A, B = data(32, 32), data(32, 32, seed=1)

@@ -1,15 +1,15 @@
-"""Schedules that TVM's automatic scheduler recorded (`traces.json`: functions and traces, half with its postprocessors),
-run on random arrays and compared with the function as it is written."""
+"""Schedules that TVM's automatic scheduler recorded (`traces.json`: functions and traces, half of them with its
+postprocessors), run on random arrays and compared with the function as it is written."""
 
 import json
 import re
 from pathlib import Path
 
 import numpy as np
-import tvm
+from running import check, data, run
 from tvm.s_tir import Schedule
 
-from running import check, data, run
+import tvm
 
 
 def _arrays(script):
@@ -26,7 +26,7 @@ def _program(record):
         sch = Schedule(mod)
         names: dict = {}
         text = re.sub(r"\(sch: [\w.]+\)", "(sch)", record["trace"])
-        exec(compile(text, record["name"], "exec"), names)  # noqa: S102 - the traces are in this folder
+        exec(compile(text, record["name"], "exec"), names)
         names["apply_trace"](sch)
         return check(run(sch.mod, *given, result), run(mod, *given, result))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from inspect import isfunction
 from typing import Any
 
@@ -362,26 +362,11 @@ def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
     return apply("repeat", apply("flatten", data) if axis is None else data, repeats, axis or 0)
 
 
-def to_vdevice(data: Value, dst_vdevice: object) -> Any:
-    """The tensor: a model runs on one device."""
-    return data
-
-
-def hint_on_device(data: Value, dst_vdevice: object, memory_scope: str = "global") -> Any:
-    """The tensor: a model runs on one device."""
-    return data
-
-
-def layout_positions(shape: Sequence[Any]) -> np.ndarray:
-    """The flat positions of the elements of a tensor of constant extents."""
-    if not all(isinstance(extent, int) for extent in shape):
-        raise CompileError("layout_transform: weft transforms tensors of constant extents here")
-    return np.arange(int(np.prod(shape))).reshape(tuple(shape))
-
-
 def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = None) -> Any:
     """The tensor whose element at `index_map(*indices)` is that of `x` at `indices`; others are `pad_value`."""
-    places = layout_positions(x.shape)
+    if not all(isinstance(extent, int) for extent in x.shape):
+        raise CompileError("layout_transform: weft transforms tensors of constant extents here")
+    places = np.arange(int(np.prod(x.shape))).reshape(tuple(x.shape))
     new = np.array([items(index_map(*map(int, at))) for at in np.ndindex(places.shape)]).reshape(places.size, -1)
     shape = tuple(map(int, new.max(axis=0) + 1))
     source = np.full(shape, -1)
@@ -415,10 +400,11 @@ ADAPTED |= {
     "gather_elements": lambda data, indices, axis=0: apply("gather", data, axis, indices, "wrap"),
     "masked_fill": lambda x, mask, value: apply("where", mask, number(value), x),
     "size": lambda expr: const(int(np.prod(expr.shape)), "int64"),
-    "wrap_param": lambda data, dtype="float32": data if data.dtype == dtype else apply("astype", data, dtype),
     "stop_lift_params": lambda x: x,
+    "to_vdevice": lambda data, dst_vdevice: data,  # a model runs on one device
+    "hint_on_device": lambda data, dst_vdevice, memory_scope="global": data,
 }
-_HELPERS = (apply, number, layout_positions)
+_HELPERS = (apply, number)
 ADAPTED |= {
     name: value
     for name, value in list(globals().items())

@@ -1,4 +1,4 @@
-"""`relax.dpl`: patterns over graphs, which are those of `weft.graph.pattern`, and rewrites of what they match."""
+"""`relax.dpl`: patterns over graphs, which are those of `weft.graph.pattern`, and rewrites of their matches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _numbers = count()
 
 
 class DFPattern:
-    """A pattern. One that stands in several places of another matches one value."""
+    """A pattern. One that is used several times in another matches one value."""
 
     def __init__(self, pattern: Pattern, parts: Sequence[DFPattern] = ()) -> None:
         self.key = f"p{next(_numbers)}"
@@ -72,7 +72,6 @@ class DFPattern:
         return DFPattern(self.pattern.where(holds), (self,))
 
     def match(self, expr: Expr) -> bool:
-        """Whether an expression matches."""
         return graph_pattern.match(self.pattern, expr) is not None
 
 

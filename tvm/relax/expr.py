@@ -35,8 +35,8 @@ def is_free(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class UnknownInfo:
-    """The type of a tensor of unknown extents or rank, or of what is no tensor: bindings may have it, parameters need
-    the rank (`ndim`)."""
+    """The type of a tensor of unknown extents or rank, or of a value that is no tensor: bindings may have it,
+    parameters need the rank (`ndim`)."""
 
     what: str
     dtype: str = "float32"

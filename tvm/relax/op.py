@@ -1,4 +1,4 @@
-"""`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, which `weft.graph` has under its own names."""
+"""`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, which are those of `weft.graph`."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from weft.frontends.graph_builder import operator_names
-
 from weft.tvm.relax.adapted import ADAPTED, apply
 from weft.tvm.relax.names import operator_of, weft_name
 

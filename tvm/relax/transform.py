@@ -65,7 +65,7 @@ def FuseTIR() -> Pass:
 
 
 def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
-    """Erase bindings that nothing uses. `entry_functions` has no effect: functions stay."""
+    """Erase bindings without uses. `entry_functions` has no effect: functions stay."""
     return _passes("DeadCodeElimination", GraphInferTypesPass(), GraphSimplifyPass())
 
 
@@ -93,7 +93,7 @@ def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:
-    """Store images in blocks of channels where that gains, which weft decides: desired layouts have no effect."""
+    """Store images in blocks of channels if weft estimates a gain: desired layouts have no effect."""
     del desired_layouts, layout_cb
     return _passes("ConvertLayout", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphBlockLayoutsPass("llvm"))
 
@@ -130,9 +130,9 @@ StaticPlanBlockMemory = _nothing("StaticPlanBlockMemory", "relax.build plans mem
 
 
 __all__ = [
-    "AnnotateTIROpPattern", "BindParams", "CallTIRRewrite", "CanonicalizeBindings", "ConvertLayout", "ConvertToDataflow",
-    "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FoldConstant", "FuseOps", "FuseTIR",
-    "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "Pass", "RemoveRedundantReshape", "Sequential",
-    "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "module_pass",
+    "AnnotateTIROpPattern", "BindParams", "CallTIRRewrite", "CanonicalizeBindings", "ConvertLayout",
+    "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FoldConstant",
+    "FuseOps", "FuseTIR", "InlinePrivateFunctions", "LambdaLift", "LegalizeOps", "Normalize", "Pass",
+    "RemoveRedundantReshape", "Sequential", "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "module_pass",
 ]  # fmt: skip
 __getattr__ = refuses(__name__)

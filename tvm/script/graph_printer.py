@@ -81,7 +81,7 @@ class GraphPrinter(_GraphPrinter):
         if isinstance(op, Operator):
             name = op.name.removeprefix("graph.")
             call = self._call(op).removeprefix(name)
-            if name in ("attention", "batch_norm"):  # TVM's have another layout, or results besides the first
+            if name in ("attention", "batch_norm"):  # TVM's have another layout, or more results
                 return f"R.weft.{name}{call}"
             return f"R.{relax_name(name)}{call}"
         operands = self._listed(op.operands, always=True)

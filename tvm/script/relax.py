@@ -18,8 +18,8 @@ from weft.tvm.script.graph_reader import read_function
 def Tensor(
     shape: Any = None, dtype: str | None = None, vdevice: object = None, ndim: int = -1
 ) -> TensorStructInfo | UnknownInfo:
-    """A type of tensors: `R.Tensor((1, "n"), "float32")`. Without a shape, `ndim` is the rank. `vdevice` has no effect: a
-    model runs on one device."""
+    """A type of tensors: `R.Tensor((1, "n"), "float32")`. Without a shape, `ndim` is the rank. `vdevice` has no effect:
+    a model runs on one device."""
     if isinstance(shape, str):  # R.Tensor("float32", ndim=2)
         shape, dtype = None, shape
     if shape is None:

@@ -22,7 +22,7 @@ class Chain:
     def main(x: R.Tensor((3, 4), "float32"), y: R.Tensor((3, 4), "float32")):
         z = R.add(x, y)
         w = R.nn.relu(z)
-        unused = R.exp(w)
+        unused = R.exp(w)  # noqa: F841
         return R.add(w, R.multiply(w, R.const(2.0, "float32")))
 
 
@@ -36,8 +36,9 @@ def call(mod: object, *args: np.ndarray, name: str = "main") -> np.ndarray:
 
 @pytest.mark.parametrize(
     "name",
-    ["DeadCodeElimination", "CanonicalizeBindings", "FoldConstant", "LambdaLift", "AnnotateTIROpPattern", "Normalize",
-     "ToMixedPrecision", "EliminateCommonSubexpr", "InlinePrivateFunctions", "CallTIRRewrite", "LegalizeOps", "FuseOps"],
+    ["DeadCodeElimination", "CanonicalizeBindings", "FoldConstant", "LambdaLift", "AnnotateTIROpPattern",
+     "Normalize", "ToMixedPrecision", "EliminateCommonSubexpr", "InlinePrivateFunctions", "CallTIRRewrite",
+     "LegalizeOps", "FuseOps"],
 )  # fmt: skip
 def test_passes_keep_the_meaning(name: str):
     np.testing.assert_allclose(call(getattr(relax.transform, name)()(Chain), X, X), EXPECTED, rtol=1e-5)
@@ -121,7 +122,7 @@ def test_parts_of_models():
             return nn.op.exp(x)
 
     spec = {"forward": {"x": nn.spec.Tensor((2,), "int64")}, "images": {"x": nn.spec.Tensor((3, 4), "float32")}}
-    module, parameters = Parts().export_tvm(spec)
+    module, _ = Parts().export_tvm(spec)
     table, scale = np.random.default_rng(2).random((10, 4)).astype("float32"), np.ones(4, "float32")
     rows = table[[3, 7]] / (1 + np.exp(-table[[3, 7]]))
     expected = rows / np.sqrt((rows * rows).mean(1, keepdims=True) + 1e-5)
@@ -174,14 +175,12 @@ def test_a_printed_graph_reads_back():
             q = R.reshape(z, (1, 4, 4, 4))
             return R.nn.attention(q, q, q), R.nn.layer_norm(q, ones, zeros, axes=[-1])
 
-    x = np.random.default_rng(3).uniform(-1, 1, (1, 4, 8, 8)).astype("float32")
     again = tvm.script.from_source(Printed.script())
-    machines = [relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu()) for mod in (Printed, again)]
-    first, second = (machine["main"](x) for machine in machines)
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
+    tvm.ir.assert_structural_equal(again, Printed)
+    assert "R.weft.attention" in Printed.script()
 
 
+@pytest.mark.slow
 def test_tuning_models(tmp_path):
     database = tvm.meta_schedule.relax_integration.tune_relax(Chain, None, "llvm", str(tmp_path), 2)
     machine = relax.VirtualMachine(

@@ -11,7 +11,7 @@ from weft.support.errors import CompileError
 HEAD = "from tvm.script import tirx as T\n@T.prim_func(s_tir=True)\n"
 SIGNATURE = 'def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):\n'
 A = (np.arange(16, dtype="float32") - 5.5) / 4
-I = np.arange(16)
+POSITIONS = np.arange(16)
 
 
 def read(body: str, signature: str = SIGNATURE) -> object:
@@ -36,24 +36,24 @@ VALUES = {
     "T.Add(T.Mul(A[vi], T.float32(2)), T.Sub(A[vi], T.float32(1)))": A * 2 + (A - 1),
     "T.Select(T.LT(A[vi], T.float32(0)), A[vi], T.float32(0))": np.minimum(A, 0),
     "T.Select(T.NE(vi, 2), T.Select(T.GE(vi, 9), A[vi], T.float32(1)), T.float32(3))": np.where(
-        I != 2, np.where(I >= 9, A, 1), 3
+        POSITIONS != 2, np.where(POSITIONS >= 9, A, 1), 3
     ),
     "T.Select(T.LE(vi, 2), T.Select(T.GT(vi, 0), A[vi], T.float32(1)), T.float32(3))": np.where(
-        I <= 2, np.where(I > 0, A, 1), 3
+        POSITIONS <= 2, np.where(POSITIONS > 0, A, 1), 3
     ),
-    "T.Cast('float32', T.shift_right(T.Cast('int32', vi), 1, dtype='int32'))": I >> 1,
-    "T.Cast('float32', T.bitwise_not(T.shift_left(T.Cast('int32', vi), 2)))": ~(I << 2),
+    "T.Cast('float32', T.shift_right(T.Cast('int32', vi), 1, dtype='int32'))": POSITIONS >> 1,
+    "T.Cast('float32', T.bitwise_not(T.shift_left(T.Cast('int32', vi), 2)))": ~(POSITIONS << 2),
     "T.Cast('float32', T.q_multiply_shift(T.Cast('int32', vi) * 1000, T.int32(1395864320), 31, 1))": [
-        _fixed(int(i) * 1000, 1395864320, 31, 1) for i in I
+        _fixed(int(i) * 1000, 1395864320, 31, 1) for i in POSITIONS
     ],
     "T.Cast('float32', T.q_multiply_shift(T.Cast('int32', vi) * 1000, T.int32(1395864320), 31, -2))": [
-        _fixed(int(i) * 1000, 1395864320, 31, -2) for i in I
+        _fixed(int(i) * 1000, 1395864320, 31, -2) for i in POSITIONS
     ],
     "T.Cast('float32', T.q_multiply_shift_per_axis(T.Cast('int32', vi) * 1000, T.int32(1395864320), T.int32(1), "
-    "T.int32(2), 31, True, True))": [((int(i) * 1000 << 1) * 1395864320 + (1 << 32)) >> 33 for i in I],
+    "T.int32(2), 31, True, True))": [((int(i) * 1000 << 1) * 1395864320 + (1 << 32)) >> 33 for i in POSITIONS],
     "T.call_intrin('float32', 'tirx.exp', A[vi])": np.exp(A),
     "T.call_pure_extern('float32', 'sinf', A[vi])": np.sin(A),
-    "T.Cast('float32', T.indexdiv(vi, 3) + T.indexmod(vi, 3) * 10)": I // 3 + I % 3 * 10,
+    "T.Cast('float32', T.indexdiv(vi, 3) + T.indexmod(vi, 3) * 10)": POSITIONS // 3 + POSITIONS % 3 * 10,
     "T.hypot(A[vi], T.float32(2))": np.hypot(A, 2),
     "T.ldexp(A[vi], T.int32(3))": np.ldexp(A, 3),
     "T.exp10(A[vi])": 10**A,
@@ -77,9 +77,10 @@ PROGRAMS = {
     "while with break": (
         'i = T.alloc_buffer((1,), "int32")\ni[0] = 0\nwhile True:\n    if i[0] >= 10:\n        break\n'
         "    B[i[0]] = A[i[0]]\n    i[0] = i[0] + 1",
-        np.where(I < 10, A, 0),
+        np.where(POSITIONS < 10, A, 0),
     ),
-    "for with break": ("for i in range(16):\n    if A[i] > 1.0:\n        break\n    B[i] = A[i]", np.where(A <= 1, A, 0)),
+    "for with break": ("for i in range(16):\n    if A[i] > 1.0:\n        break\n    B[i] = A[i]",
+                       np.where(A <= 1, A, 0)),
     "for with continue": (
         "for i in range(16):\n    if A[i] < 0.0:\n        continue\n    B[i] = A[i]",
         np.where(A >= 0, A, 0),
@@ -101,7 +102,8 @@ PROGRAMS = {
     "assert": ("n = 16\nassert n == 16, 'n'\n" + block("A[vi]"), A),
     "let": ("with T.LetStmt(A[0]) as x:\n    for i in range(16):\n        B[i] = A[i] + x", A + A[0]),
     "store": ("for i in range(16):\n    T.buffer_store(B, A[i], [i])\nT.ret(T.int32(0))", A),
-    "reshaped": ("C = T.decl_buffer((4, 4), 'float32', data=A.data)\nfor i, j in T.grid(4, 4):\n    B[i * 4 + j] = C[j, i]",
+    "reshaped": ("C = T.decl_buffer((4, 4), 'float32', data=A.data)\nfor i, j in T.grid(4, 4):\n"
+                 "    B[i * 4 + j] = C[j, i]",
                  A.reshape(4, 4).T.reshape(16)),
     "declared": ("C = T.decl_buffer((16,), 'float32')\nfor i in range(16):\n    C[i] = A[i]\n" + block("C[vi]"), A),
     "allocated": (

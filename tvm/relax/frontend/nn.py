@@ -61,9 +61,6 @@ class Module:
             elif isinstance(part, Module):
                 yield from part.named_parameters(f"{prefix}{name}.")
 
-    def parameters(self) -> Iterator[Parameter]:
-        return (parameter for _, parameter in self.named_parameters())
-
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.forward(*args, **options)
 
@@ -72,7 +69,7 @@ class Module:
 
     def to(self, dtype: str) -> None:
         """Let all parameters have a dtype."""
-        for parameter in self.parameters():
+        for _, parameter in self.named_parameters():
             parameter.dtype = dtype
 
     def export_tvm(
@@ -164,25 +161,6 @@ class RMSNorm(Module):
         return found if self.bias is None else __getattr__("add")(found, self.bias)
 
 
-class Conv2D(Module):
-    """A convolution of images."""
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
-    ) -> None:  # fmt: skip
-        sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
-        self.weight = Parameter((out_channels, in_channels // groups, *sizes), dtype)
-        self.bias = Parameter((out_channels,), dtype) if bias else None
-        self.options = (stride, padding, dilation, groups)
-
-    def forward(self, x: Any) -> Any:
-        found = __getattr__("nn.conv2d")(x, self.weight, *self.options)
-        if self.bias is None:
-            return found
-        return __getattr__("add")(found, __getattr__("reshape")(self.bias, (1, self.bias.shape[0], 1, 1)))
-
-
 def _activation(name: str) -> type[Module]:
     return type(
         name, (Module,), {"forward": lambda _, x: __getattr__(name.lower())(x), "__doc__": f"`{name.lower()}`."}
@@ -191,6 +169,6 @@ def _activation(name: str) -> type[Module]:
 
 ReLU, SiLU, GELU = map(_activation, ("ReLU", "SiLU", "GELU"))
 __all__ = [
-    "GELU", "Conv2D", "Embedding", "LayerNorm", "Linear", "Module", "ModuleList", "Parameter", "RMSNorm", "ReLU",
+    "GELU", "Embedding", "LayerNorm", "Linear", "Module", "ModuleList", "Parameter", "RMSNorm", "ReLU",
     "SiLU", "Tensor", "const", "op", "spec",
 ]  # fmt: skip
