@@ -62,4 +62,4 @@ def __getattr__(name: str) -> object:
         return import_module("weft.texpr.ops")
     if not name.startswith("_") and hasattr(import_module("weft.texpr.ops"), name):
         raise AttributeError(f"module 'weft.te' has no attribute '{name}': the operator on tensors is te.ops.{name}")
-    raise AttributeError(f"module 'weft.te' has no attribute '{name}'{did_you_mean(name, __all__)}")
+    raise AttributeError(f"module 'weft.te' has no attribute '{name}'{did_you_mean(name, __all__)}")  # pyright: ignore[reportUnknownArgumentType]

@@ -271,27 +271,27 @@ def _comparison(predicate: Predicate) -> _Method:
     return lambda self, other: compare(predicate, self, other)
 
 
-_UFUNCS: Final[Mapping[str, Callable[..., object]]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "power": operator.pow,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "left_shift": operator.lshift,
-    "right_shift": operator.rshift,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
+_UFUNCS: Final[Mapping[str, str]] = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "truediv",
+    "floor_divide": "floordiv",
+    "remainder": "mod",
+    "power": "pow",
+    "bitwise_and": "and_",
+    "bitwise_or": "or_",
+    "bitwise_xor": "xor",
+    "left_shift": "lshift",
+    "right_shift": "rshift",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
 }
-"""Functions of NumPy that its scalars call for operators."""
+"""Functions of NumPy that its scalars call for operators -> those of the module `operator`."""
 
 
 def _is_array(value: object) -> bool:
@@ -317,7 +317,7 @@ class Expr:
         """Operators with a scalar of NumPy, which has the operator of Python's number. Raises TypeError for arrays and
         functions of NumPy."""
         name: str = ufunc.__name__
-        combine = _UFUNCS.get(name)
+        combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
             return combine(*(value if isinstance(value, Expr) else value.item() for value in inputs))
         functions = import_module("weft.texpr.math").__all__
