@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from weft.frontends.create_func import create_func, create_prim_func
 from weft.frontends.stage_schedule import Stage, StageSchedule, create_schedule, thread_axis
+from weft.support.errors import did_you_mean
 from weft.texpr import math as _math
 from weft.texpr.buffers import decl_buffer
 from weft.texpr.expr import Expr, IterVar, Var
@@ -59,4 +60,6 @@ __all__ += _math.__all__  # pyright: ignore[reportUnknownVariableType]
 def __getattr__(name: str) -> object:
     if name == "ops":  # many modules, imported when they are first used
         return import_module("weft.texpr.ops")
-    raise AttributeError(f"module 'weft.te' has no attribute '{name}'")
+    if not name.startswith("_") and hasattr(import_module("weft.texpr.ops"), name):
+        raise AttributeError(f"module 'weft.te' has no attribute '{name}': the operator on tensors is te.ops.{name}")
+    raise AttributeError(f"module 'weft.te' has no attribute '{name}'{did_you_mean(name, __all__)}")  # pyright: ignore[reportUnknownArgumentType]

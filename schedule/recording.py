@@ -21,7 +21,7 @@ from weft.passes.schedule.decompose_padding import DecomposePadding
 from weft.passes.schedule.replay import Replay, StepOutcome, check_decisions, check_handles, set_decision
 from weft.passes.schedule.sampling import ComputeLocation, Decision, Drawn
 from weft.support.argument_types import checked
-from weft.support.errors import CompileError, ScheduleError
+from weft.support.errors import CompileError, ScheduleError, did_you_mean
 
 R = TypeVar("R")
 C = TypeVar("C", bound=type)
@@ -98,6 +98,11 @@ class Recorder:
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))
         """The steps so far: IR that prints, parses, and replays on the original module."""
         self._replay = Replay(self.mod, Random(seed))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [other for other in dir(type(self)) if not other.startswith("_")]
+        hint = "" if name.startswith("_") else did_you_mean(name, known)
+        raise AttributeError(f"a schedule has no '{name}'{hint}", name=name, obj=self)
 
     def _copied(self, mod: ModuleOp) -> ModuleOp:
         return copy_of(mod)

@@ -1,7 +1,7 @@
 """Classes of errors, each with a code that its messages end with: `weft explain tir.out-of-bounds` tells about it.
 
 A class is known by its message, so that the place that raises an error states the message alone. Requirements of
-schedule primitives have codes of their own, `vectorize.2`: the primitive and the number in its docstring.
+schedule primitives have separate codes, `vectorize.2`: the primitive and the number in its docstring.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ CLASSES: Final = (
         "tir.instance-repeated",
         r"block \"[^\"]*\": the loops run an instance twice",
         "Two iterations run the same instance of a block that reads what it writes, so that the result would change.",
-        "Bind the iterators so that each iteration has an instance of its own, such as `[%i * 4 + %j]`.",
+        "Bind the iterators so that each iteration has a separate instance, such as `[%i * 4 + %j]`.",
         "weft.parse('''func.func @f(%A: memref<8xf32>) {\n  tir.for %i in 8 {\n    tir.for %j in 2 {\n"
         '      tir.block "B" iters(%v: spatial<8>) = [%i] {\n        %a = memref.load %A[%v] : memref<8xf32>\n'
         "        %b = arith.addf %a, %a : f32\n        memref.store %b, %A[%v] : memref<8xf32>\n      }\n    }\n "
@@ -105,7 +105,7 @@ CLASSES: Final = (
         r"the loop is (parallel|vectorized|unrolled|threads?), but ",
         "Two iterations of a loop that runs in parallel access the same element, and one of them writes. The "
         "message has both.",
-        "Run the loop serially, or give each iteration elements of its own (`rfactor` does for reductions).",
+        "Run the loop serially, or give each iteration separate elements (`rfactor` does for reductions).",
         "weft.parse('''func.func @f(%A: memref<8xf32>, %B: memref<9xf32>) {\n  tir.for %i in 8 parallel {\n"
         '    tir.block "B" iters(%v: spatial<8>) = [%i] {\n      %c = arith.constant 0 : index\n'
         "      %a = memref.load %A[%v] : memref<8xf32>\n"
@@ -159,7 +159,7 @@ CLASSES: Final = (
     ErrorClass(
         "level.misplaced-operation",
         r"[a-z_]+\.[\w.]+ may not stand at level '",
-        "An operation is left at a level that does not have it: a lowering does not know it.",
+        "An operation is left at a level that does not have it: no lowering handles it.",
         "Lower the operation before, or register it with `weft.register_operation(..., levels=...)`.",
         "from xdsl.context import Context\nfrom weft.passes.verify_level import VerifyLevelPass\n"
         "VerifyLevelPass(level='low').apply(Context(), weft.parse('''func.func @f() {\n  tir.for %i in 4 {\n  "
@@ -289,6 +289,6 @@ def class_of(message: str) -> ErrorClass | None:
 
 
 def with_code(message: str) -> str:
-    """A message with its code behind it, ` [tir.out-of-bounds]`; as it is if its class has none."""
+    """A message followed by its code, ` [tir.out-of-bounds]`; as it is if its class has none."""
     found = class_of(message)
     return message if found is None else f"{message} [{found.code}]"

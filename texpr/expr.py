@@ -9,15 +9,17 @@ affine.
 from __future__ import annotations
 
 import math
+import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
@@ -269,6 +271,33 @@ def _comparison(predicate: Predicate) -> _Method:
     return lambda self, other: compare(predicate, self, other)
 
 
+_UFUNCS: Final[Mapping[str, str]] = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "truediv",
+    "floor_divide": "floordiv",
+    "remainder": "mod",
+    "power": "pow",
+    "bitwise_and": "and_",
+    "bitwise_or": "or_",
+    "bitwise_xor": "xor",
+    "left_shift": "lshift",
+    "right_shift": "rshift",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
+}
+"""Functions of NumPy that its scalars call for operators -> those of the module `operator`."""
+
+
+def _is_array(value: object) -> bool:
+    return not isinstance(value, Expr) and getattr(value, "shape", None) != ()
+
+
 class Expr:
     """A scalar expression. Operators build larger ones; `//` and `%` round down, as Python's do."""
 
@@ -283,6 +312,17 @@ class Expr:
     def parts(self) -> tuple[Expr, ...]:
         """Its direct subexpressions."""
         return ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> object:
+        """Operators with a scalar of NumPy, which has the operator of Python's number. Raises TypeError for arrays and
+        functions of NumPy."""
+        name: str = ufunc.__name__
+        combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
+        if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
+            return combine(*(value if isinstance(value, Expr) else value.item() for value in inputs))
+        functions = import_module("weft.texpr.math").__all__
+        hint = f"write te.{name}" if name in functions else "read arrays as te.placeholder, and use functions of te"
+        raise TypeError(f"np.{name} computes on arrays, and an operand is an expression of te: {hint}")
 
     __add__, __radd__ = _operator(BinaryKind.ADD)
     __sub__, __rsub__ = _operator(BinaryKind.SUB)

@@ -102,6 +102,8 @@ def declare_intrinsics(module: ModuleOp) -> None:
 
 def te_function(args: object, name: object, assume: object) -> FuncOp:
     """A function of tensor expressions without a module; see `create_te_func`."""
+    if isinstance(args, Tensor | Var) and isinstance(name, Tensor | Var):
+        raise error("the tensors of a function are given as one list: te.create_func([A, B, C])")
     if not isinstance(name, str) or not name:
         raise error(f"the name of a function is a word, got {shown(name)}")
     parameters = _checked_parameters(items(args))

@@ -172,7 +172,7 @@ class Split(Primitive):
         if total < extent:
             detail = f"factors {factors} have product {total}, but the loop runs {extent} times: "
             lost = {"lost iteration": {self.loop.induction_variable.name_hint or "i": total}}
-            legal = f"factors whose product is at least {extent}, or a 0 to infer one"
+            legal = f"factors whose product is at least {extent}, or one of them inferred (None; 0 in IR)"
             violation = Violation(f"{detail}iteration {total} would be lost", counterexample=lost, legal=legal)
             self.refuse(3, violation, self.loop)
         if total > extent:

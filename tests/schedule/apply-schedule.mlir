@@ -27,7 +27,7 @@
 // REFUSED-NEXT: factors [2, 2] have product 4, but the loop runs 12 times: iteration 4 would be lost
 // REFUSED-NEXT: at {{.*}}apply-schedule.mlir:[[# @LINE + 15]]:5: tir.for %[[J]] in 12 {
 // REFUSED-NEXT: ^^^^^^^
-// REFUSED-NEXT: legal: factors whose product is at least 12, or a 0 to infer one
+// REFUSED-NEXT: legal: factors whose product is at least 12, or one of them inferred (None; 0 in IR)
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
   %B = memref.alloc() : memref<10x12xf32>
   tir.for %i in 10 {

@@ -72,9 +72,9 @@ def test_the_loop_is_underlined_and_what_is_legal_is_said():
     with pytest.raises(ScheduleError) as caught:
         sch.split(sch.get_loops("X")[1], [2, 3])
     assert str(caught.value) == (
-        "error: split(%j, [2, 3]): requirement 3, the factors cover the extent\n"
+        "error: split(%j, [2, 3]): requirement 3, the factors cover the extent [split.3]\n"
         "  factors [2, 3] have product 6, but the loop runs 8 times: iteration 6 would be lost\n"
         "  at plain.mlir:4:21: tir.for %i in 8 { tir.for %j in 8 {\n"
         "                                        ^^^^^^^\n"
-        "  legal: factors whose product is at least 8, or a 0 to infer one"
+        "  legal: factors whose product is at least 8, or one of them inferred (None; 0 in IR)"
     )

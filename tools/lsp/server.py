@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ from weft.tools.lsp.index import FileIndex, analyse
 from weft.tools.lsp.python_files import diagnostics_of_python
 from weft.tools.lsp.run_lines import check_lines, difference, output_of, prefix_mistakes, run_lines, with_checks
 from weft.tools.lsp.texts import Text
+from weft.tools.printing import ScopedMLIRTarget
 
 _PAUSE: Final = 0.2
 """Seconds without a change after which a text is analysed."""
@@ -43,8 +45,6 @@ class WeftServer(LanguageServer):
     """The state of the server: what is known of each open file."""
 
     def __init__(self) -> None:
-        from importlib.metadata import version
-
         super().__init__("weft-lsp", version("weft"), text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
         self.context = context()
         self.indices: dict[str, FileIndex] = {}
@@ -276,6 +276,4 @@ async def _change(ls: WeftServer, uri: str, edits: list[lsp.TextEdit]) -> None:
 
 
 def _printed(index: FileIndex) -> str:
-    from weft.tools.printing import ScopedMLIRTarget
-
     return "\n// -----\n".join(ScopedMLIRTarget().text(chunk.module) for chunk in index.chunks) + "\n"

@@ -1,0 +1,60 @@
+"""Mistakes of first programs: the message says what to write instead."""
+
+import re
+
+import numpy as np
+import pytest
+
+import weft
+from weft import te
+
+A = te.placeholder((8, 8), name="A")
+B = te.compute((8, 8), lambda i, j: A[i, j] + 1, name="B")
+
+
+def test_tensors_without_brackets() -> None:
+    with pytest.raises(weft.CompileError, match=re.escape("given as one list: te.create_func([A, B, C])")):
+        te.create_func(A, B)
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        (
+            lambda i, j: np.exp(A[i, j]),
+            "np.exp computes on arrays, and an operand is an expression of te: write te.exp",
+        ),
+        (lambda i, j: np.maximum(A[i, j], 0), "np.maximum computes on arrays"),
+        (lambda i, j: np.ones(3) * A[i, j], "np.multiply computes on arrays.*: read arrays as te.placeholder"),
+    ],
+)
+def test_functions_of_numpy(element: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        te.compute((8, 8), element)
+
+
+def test_scalars_of_numpy_are_numbers() -> None:
+    def compute(two: object, three: object) -> str:
+        C = te.compute((8, 8), lambda i, j: te.if_then_else(two < A[i, j], two * A[i, j] - three, A[i, j] // two))
+        return str(te.create_func([A, C]))
+
+    assert compute(np.float32(2), np.int64(3)) == compute(2.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("relu", "module 'weft.te' has no attribute 'relu': the operator on tensors is te.ops.relu"),
+        ("expp", "module 'weft.te' has no attribute 'expp', did you mean 'exp'"),
+    ],
+)
+def test_names_of_te(name: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=message):
+        getattr(te, name)
+
+
+def test_names_of_schedules() -> None:
+    schedule = weft.Schedule(te.create_func([A, B]))
+    with pytest.raises(AttributeError, match="a schedule has no 'vectorise', did you mean 'vectorize'"):
+        schedule.vectorise  # noqa: B018
+    assert not hasattr(schedule, "_ipython_canary_method_should_not_exist_")
