@@ -16,7 +16,7 @@ from onnx import ModelProto, TypeProto, ValueInfoProto, helper, numpy_helper, sh
 from weft.dialects.graph_shapes import KnownExtent, ShapeError, names_in, parse_extent
 from weft.frontends.graph_builder import call_dps
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
-from weft.frontends.onnx.node import Node, Refusal, data_type_of, dtype_of
+from weft.frontends.onnx.node import MOST_ELEMENTS, Node, Refusal, data_type_of, dtype_of
 from weft.frontends.onnx.node_order import graphs_within
 from weft.support.user_functions import set_func
 
@@ -29,6 +29,9 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
     does not implement the operator, and for nodes with graphs, which read values of the graph around them."""
     if any(True for _ in graphs_within(node.proto)):
         raise Refusal("fallback: graphs in a node are not passed to functions")
+    for attribute in node.proto.attribute:  # ONNX's shape inference loops over some of them
+        if max(map(abs, (attribute.i, *attribute.ints)), default=0) > MOST_ELEMENTS:
+            raise Refusal(f"fallback: attribute '{attribute.name}' is at most {MOST_ELEMENTS}")
     wanted = [name for name in node.proto.output if name]
     model = _model(node, opset)
     names = {name for item in _tensors(node) if item is not None for extent in item.shape for name in names_in(extent)}
