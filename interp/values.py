@@ -87,7 +87,7 @@ def complex_dtype(element_type: ComplexType[Any]) -> np.dtype[Any] | None:
 def widen(array: Array, element_type: Attribute) -> Array:
     """An array as callers pass it -> the tensor inside the interpreter (a new one for bf16)."""
     if isinstance(element_type, ComplexType):  # callers pass the parts along a last dimension
-        return np.ascontiguousarray(array).view(carrier_dtype(element_type))[..., 0]
+        return np.ascontiguousarray(array).view(complex_dtype(element_type) or np.complex128)[..., 0]
     if not isinstance(element_type, BFloat16Type):
         return _as_elements(array, element_type)
     if array.dtype == np.uint16:
@@ -98,7 +98,7 @@ def widen(array: Array, element_type: Attribute) -> Array:
 def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = None) -> Array:
     """A tensor of the interpreter -> an array for callers; `dtype` picks a form of bf16, and the sign of integers."""
     if isinstance(element_type, ComplexType):
-        return np.stack([array.real, array.imag], -1)
+        return np.stack([np.real(array), np.imag(array)], -1)
     if not isinstance(element_type, BFloat16Type):
         return _as_elements(array, element_type) if dtype is None else array.view(dtype)
     wanted = bfloat16_dtype() if dtype is None else dtype

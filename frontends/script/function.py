@@ -504,8 +504,10 @@ class FunctionParser(Evaluator):
             return whole
         if len(shape) == 1 and whole.rank != 1:
             return FlatView(whole.stored, name)
-        old, new = ([static_extent(extent) for extent in extents] for extents in (whole.extents, shape))
-        if None in (*old, *new) or math.prod(old) != math.prod(new) or whole.strides or type(whole) is not Buffer:
+        sizes = [[static_extent(extent) for extent in extents] for extents in (whole.extents, shape)]
+        old, new = ([size for size in some if size is not None] for some in sizes)
+        known = len(old) == whole.rank and len(new) == len(shape)
+        if not known or math.prod(old) != math.prod(new) or whole.strides or type(whole) is not Buffer:
             raise self.error(
                 node,
                 f"{name} is the memory of {whole.name}: it has one dimension, or numbers of elements "

@@ -10,6 +10,7 @@ import builtins as _builtins
 import re
 from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
+from typing import cast as _known
 
 from weft.dialects.tir import AccessRegionOp as _AccessRegionOp
 from weft.dialects.tir import ReadsOp as _ReadsOp
@@ -214,7 +215,7 @@ def target(target: object, host: object = None) -> str:
     """A target as text: `T.target("llvm -mcpu=native")`, `T.target({"kind": "cuda", "arch": "sm_80"})`. `host` has no
     effect: the host is the machine, or what the target states."""
     if isinstance(target, Mapping):
-        options = {str(key): value for key, value in target.items()}
+        options = {str(key): value for key, value in _known("Mapping[object, object]", target).items()}
         named = options.pop("kind", None)
         parts = [f"-{key}={value}" for key, value in options.items() if isinstance(value, str | int)]
         return " ".join([str(named), *parts])

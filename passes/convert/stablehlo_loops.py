@@ -111,7 +111,7 @@ def _expand(op: ScanOp) -> None:
     body.add_op(following)
     written: list[SSAValue] = []
     for position, (value, stack) in enumerate(zip(found, body.args[1 : 1 + outputs], strict=False)):
-        type_ = cast("TensorType[Attribute]", op.outputs[position].type)
+        type_ = op.outputs[position].type
         sizes = [1 if dim == axis else extent for dim, extent in enumerate(type_.get_shape())]
         row = _made("stablehlo.reshape", [value], TensorType(type_.element_type, sizes))
         update = _made("stablehlo.dynamic_update_slice", [stack, row.results[0], *indices(len(sizes))], type_)
