@@ -588,8 +588,8 @@ class SamplingOp(StepOp):
 
 @irdl_op_definition
 class GetBlockOp(QueryOp):
-    """A block by its name. The function may be left out when only one has such a block. "root" is the root block of a
-    function, whose child blocks are those of the function: it can be annotated and asked for its blocks.
+    """A block by its name. The function is optional if only one has such a block. "root" is the root block of a
+    function: it has annotations, and its child blocks are those of the function.
 
     ```mlir
     %y = sched.get_block "Y" in @mm_relu : block

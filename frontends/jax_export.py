@@ -44,7 +44,7 @@ def exported(
     """The `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
 
     `shapes` states symbolic dimensions as `jax.export.symbolic_args_specs` takes them. A function that is exported
-    already takes no examples. Raises `TypeError` for other values than functions.
+    already takes no examples. Raises `TypeError` for other values than functions, and for examples that are no arrays.
     """
     jax, export = jax_module(), jax_module("jax.export")
     if isinstance(function, export.Exported):
@@ -54,6 +54,12 @@ def exported(
     if not callable(function):
         raise TypeError(f"from_jax: expected a function or a jax.export.Exported, got {type(function).__name__}")
     given: tuple[Any, dict[str, Any]] = jax.tree_util.tree_map(readable_array, (tuple(args), keywords))
+    for path, leaf in jax.tree_util.tree_flatten_with_path(given)[0]:
+        if not isinstance(leaf, bool | int | float | complex) and not (
+            hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+        ):
+            where = jax.tree_util.keystr(path[1:])
+            raise TypeError(f"from_jax: expected an array as example {where}, got {type(leaf).__name__} {leaf!r:.60}")
     if shapes is not None:
         given = (export.symbolic_args_specs(given[0], shapes, constraints), keywords)
     # Shardings are written by custom calls then, which single devices ignore, not in a separate dialect.

@@ -131,11 +131,11 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         return kernels_to_low(target)
     registered = registered_kind(kind)
     return (
-        # First: it applies schedule primitives, which are for blocks.
-        ApplyAnnotationsPass(),
-        # Then: privatization of temporaries is decided on blocks, as schedule primitives decided it; a block's init is
+        # First: privatization of temporaries is decided on blocks, as schedule primitives decided it; a block's init is
         # known to run before its updates.
         PlaceBuffersPass(),
+        # It applies schedule primitives, which are for blocks; temporaries of iterations are private by now.
+        ApplyAnnotationsPass(),
         # While there are loops and blocks: imported code is attached to them as annotations.
         CollectImportsPass(),
         # After temporaries are placed, because it puts their uses under conditions; while accesses are in blocks, whose
@@ -175,10 +175,10 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
     """The passes from scheduled tir to low for GPUs: nests of bound loops are outlined as kernels."""
     return (
-        # First: it applies schedule primitives.
-        ApplyAnnotationsPass(on_device=True),
-        # Then: marks the reductions that are combined across blocks.
+        # First: marks the reductions that are combined across blocks.
         LowerAtomicReductionsPass(),
+        # It applies schedule primitives, which are for blocks.
+        ApplyAnnotationsPass(on_device=True),
         # Before buffers are placed: it creates blocks and temporaries, which the passes below lower like all others.
         FactorThreadReductionsPass(),
         # As for CPUs: privatization of temporaries is decided on the sequential program.

@@ -456,9 +456,10 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
 
 
 def _check_stated(signature: Signature, symbol: str, value: int) -> None:
-    """Check the preconditions of `symbol` alone that state a reason, which says more than that no extent is below 0."""
+    """Check the preconditions that state a least value of `symbol` above 0, and why."""
     for fact in signature.facts:
-        if fact.names == (symbol,) and fact.reason and not fact.holds({symbol: value}):
+        is_bound = fact.names == (symbol,) and " == " not in fact.relation
+        if is_bound and fact.reason and not fact.holds({symbol: value}) and not fact.holds({symbol: 0}):
             problem = fact.problem({symbol: value}, {symbol: _source(signature, symbol)})
             raise ValueError(f"{signature.name}: {problem}: {signature}")
 

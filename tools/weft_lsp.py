@@ -24,7 +24,7 @@ def execute(words: Sequence[str]) -> int:
         print(versions())
         return 0
     try:
-        from weft.tools.lsp.server import make_server  # the package pygls is optional
+        from weft.tools.lsp.server import make_server  # needs pygls
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

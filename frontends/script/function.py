@@ -500,9 +500,15 @@ class FunctionParser(Evaluator):
         if dtype != whole.dtype:
             raise self.error(node, f"{name} is {dtype}, and the memory of {whole.name} is {whole.dtype}")
         shape = self._shape(options["shape"], name) if "shape" in options else ()
-        if shape == whole.extents:
+        pairs = [
+            (static_extent(one) or one, static_extent(other) or other)
+            for one, other in zip(shape, whole.extents, strict=False)
+        ]
+        if len(shape) == whole.rank and all(
+            one is other or (type(one) is int and one == other) for one, other in pairs
+        ):
             return whole
-        if len(shape) == 1 and whole.rank != 1:
+        if len(shape) == 1:
             return FlatView(whole.stored, name)
         sizes = [[static_extent(extent) for extent in extents] for extents in (whole.extents, shape)]
         old, new = ([size for size in some if size is not None] for some in sizes)

@@ -670,7 +670,8 @@ class StatementParser(FunctionParser):
         name = self.string(call.args[0], "the name of a block") if call.args else ""
         head, body = self._head(node.body)
         self.place(node)
-        if name == ROOT and self.node.body[-1] is node and not (head.axes or head.guards or head.conditions):
+        states = head.axes or head.guards or head.conditions or any(call.args for _, call in head.regions)
+        if name == ROOT and self.node.body[-1] is node and not states:
             # The root block, as TVM prints it: its annotations are those of the function.
             self._attributes.update(head.annotations)
             self.body([*head.views, *body])

@@ -28,10 +28,10 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
     // becomes
     tir.for %i in 8 { tir.for %k in 9 { tir.block "C" ... { tir.init { memref.store %zero, %C[%vi] } ... } } }
     ```
-    The fill writes the elements that the reduction updates and no others, nothing touches these in between, and the
-    reduction reads nothing that may overlap them. With `starts`, a block that computes each element, such as a copy or
-    a bias, becomes an init too, unless its inputs are touched in between. The reduction keeps its name then, and the
-    origin of the other is its `tir.init_origin`.
+    The fill writes the elements that the reduction updates and no others, no op accesses these in between, and the
+    buffers that the reduction reads do not overlap them. With `starts`, a block that computes each element, such as a
+    copy or a bias, becomes an init too, unless its inputs are written in between. The reduction keeps its name then,
+    and the origin of the other is its `tir.init_origin`.
     """
     for block in child_blocks(function):
         if block.parent is None or block.init is not None:

@@ -92,7 +92,7 @@ MISFIT: tuple[tuple[dict[str, Any], str], ...] = (
     ({"shape": (24, 0, 1)}, r"shape.1 must be at least 1, got 0"),
     ({"wide": (4, 5)}, r"got q = 3 \(axis 0 of 'e'\), wide.0 = 4 \(element 0 of 'wide'\)"),
     ({"k": (10,)}, r"b must be at least k.0, got k.0 = 10 \(element 0 of 'k'\), b = 9"),
-    ({"k": (-1,)}, r"k.0 must be at least 0, got -1 \(element 0 of 'k'\)"),
+    ({"k": (-1,)}, r"argument 7 \('k'\): expected an extent of at least 0 .* as element 0, got -1"),
     ({"reps": (-1, 1)}, r"got tiled_d0 = n \* reps.0 = -6 .*, reps.0 = -1 \(element 0 of 'reps'\)"),
     ({"pads": (-9, 0, 0, 0)}, r"got padded_d0 = .*pads.0 = -9 \(element 0 of 'pads'\)"),
     ({"count": (1 << 63) - 1}, r"count.0 must be at most 46|count.0 <= 46|at least count.0"),

@@ -158,8 +158,11 @@ def f(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
             "X = T.Buffer((m,), data=A_1.data)\nX[m] = 1.0",
             "it cannot be told which element of A_1 this is: `m` is no sum",
         ),
-        ("X = T.Buffer((m, n), data=A_1.data)", "X is the memory of A_1: it has one dimension, got 2"),
-        ("X = T.Buffer((m,))", "a buffer that is declared here is another's memory"),
+        (
+            "X = T.Buffer((n, m), data=A_1.data)",
+            "X is the memory of A_1: it has one dimension, or numbers of elements of A_1 as its shape, got 2",
+        ),
+        ("X = T.Buffer((m,), data=3)", "a buffer that is declared here is another's memory"),
         ('X = T.Buffer((m,), "int8", data=A_1.data)', "X is int8, and the memory of A_1 is float32"),
         ("X = T.Buffer((m,), data=A_1.data)\nX[0, 0] = 1.0", "X has 1 dimensions, and 2 indices are given"),
     ],

@@ -31,7 +31,12 @@ def test_a_call_has_its_result() -> None:
 @pytest.mark.parametrize(
     ("limits", "function", "arguments", "failure"),
     [
-        (Limits(), Target.parse, ("llwm",), Failure("error", "unknown target kind 'llwm', did you mean 'llvm'?")),
+        (
+            Limits(),
+            Target.parse,
+            ("llwm",),
+            Failure("error", "unknown target kind 'llwm', did you mean 'llvm'? [target.unknown-kind]"),
+        ),
         (Limits(), operator.truediv, (1, 0), Failure("error", "ZeroDivisionError: division by zero")),
         (SHORT, time.sleep, (100,), Failure("time", "it takes longer than 0.2 s")),
         (LITTLE, bytearray, (1 << 30,), Failure("memory", "it needs more than 0.0625 GiB")),

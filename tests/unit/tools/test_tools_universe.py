@@ -19,7 +19,7 @@ from weft.passes.schedule.primitive import PRIMITIVES
 ROOT = Path(__file__).parents[3]
 CARRY_NO_DIALECT = {
     *("apply-schedule", "bufferize-tensors", "convert-from-upstream", "default-schedule", "plan-memory"),
-    *("specialize-shapes", "verify-level"),
+    *("specialize-shapes", "verify-level", "weft-transform-interpreter"),
 }
 """Passes that work on more than one dialect, or name what they do better without."""
 LEVELS = ("graph", "te", "tir", "low", "sched")
