@@ -15,7 +15,7 @@
 // BETWEEN: IR after low-canonicalize (canonicalize of lower-tir-to-low):
 // BETWEEN: IR after cse (inserted into lower-tir-to-low):
 
-// UNKNOWN: error: 'before:vectorise': no step is called 'vectorise', did you mean 'vectorize'{{.*}}; in order: place-buffers, collect-imports
+// UNKNOWN: error: 'before:vectorise': no step is called 'vectorise', did you mean 'vectorize'{{.*}}; in order: place-buffers, apply-annotations, collect-imports
 // NOTHING: error: an inserted pass is given as before:POINT=PASS or after:POINT=PASS, got 'before:vectorize'
 // EXEC: check     B: within {{.*}} of the interpreter
 
