@@ -83,7 +83,9 @@ class Example:
             elif name.startswith("i"):
                 numbers = np.round(numbers)
             if chr(ord("a") + at) in self.positive:
-                numbers = np.abs(numbers) + 0.5
+                most = 1 if name == "i2" else 3 if name == "ui2" else 7
+                whole = name.startswith(("i", "ui"))
+                numbers = np.clip(np.abs(numbers), 1, most) if whole else np.abs(numbers) + 0.5
             found.append(np.asarray(numbers).astype(dtype))
         return found
 
