@@ -23,7 +23,7 @@ from weft.analysis.extents import ExtentNames
 from weft.dialects.arena import ARENA_BYTES, arena_attribute
 from weft.dialects.effects import RENAMES
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import EXTENTS, KnownExtent, symbol
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent, ShapeError, symbol
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
@@ -180,16 +180,23 @@ def _share_memory(
     for label, value in decided.items():
         names.values[label] = value
         names.know(value, symbol(label))
-    lifetimes = [Lifetime(t.first, t.last, _bytes(t.alloc, names)) for t in temporaries]
-    not_negative = {name for name, value in names.values.items() if isinstance(value.owner, memref.DimOp)} | set(
-        decided
-    )
-    if in_arena:
-        arena = arena_layout(lifetimes, not_negative)
-        places, sizes = [(0, offset) for offset in arena.offsets], [arena.size]
-    else:
-        slots = slot_layout(lifetimes, not_negative)
-        places, sizes = [(slot, (0,)) for slot in slots.slots], slots.sizes
+    try:
+        lifetimes = [Lifetime(t.first, t.last, _bytes(t.alloc, names)) for t in temporaries]
+        not_negative = {name for name, value in names.values.items() if isinstance(value.owner, memref.DimOp)} | set(
+            decided
+        )
+        if in_arena:
+            arena = arena_layout(lifetimes, not_negative)
+            places, sizes = [(0, offset) for offset in arena.offsets], [arena.size]
+        else:
+            slots = slot_layout(lifetimes, not_negative)
+            places, sizes = [(slot, (0,)) for slot in slots.slots], slots.sizes
+    except ShapeError:  # sums of extents with too many factors: fewer temporaries have smaller sums
+        if len(temporaries) < 2:
+            return []
+        half = len(temporaries) // 2
+        parts = (temporaries[:half], temporaries[half:])
+        return [size for part in parts for size in _share_memory(function, part, anchor, in_arena)]
     least = sum(_least_bytes(size) for size in sizes)
     if least >= _MOST_BYTES:
         raise CompileError.at(

@@ -19,9 +19,11 @@ import weft
 from weft import graph as G
 from weft.dialects.arena import planned_bytes
 from weft.dialects.element_types import bytes_of
+from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.traversal import copy_of
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
+from weft.passes.graph import arena_layout, plan_memory
 from weft.passes.graph.plan_memory import PlanMemoryPass
 from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.pipelines import graph_to_tir
@@ -92,6 +94,27 @@ def test_no_temporary_has_memory_of_its_own() -> None:
     bytes_ = planned_bytes(main_of(module), {})
     assert bytes_ is not None
     assert 0 < bytes_ < sum(prod(b.type.get_shape()) * bytes_of(b.type.element_type) for b in allocated(apart))
+
+
+def test_sums_with_too_many_factors_are_those_of_several_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = diamonds("n")
+    before = copy_of(module)
+    plan = arena_layout.arena_layout
+
+    def limited(lifetimes: Sequence[Any], not_negative: Any) -> Any:
+        if len(lifetimes) > 2:
+            raise ShapeError("an extent has more than 512 factors")
+        return plan(lifetimes, not_negative)
+
+    monkeypatch.setattr(plan_memory, "arena_layout", limited)
+    lower_to_tir(module)
+    module.verify()
+    assert [buffer.name_hint for buffer in allocated(module)] == ["arena"] * 3
+    arrays = arguments(5)
+    expected = Interpreter(before).call("main", *arrays)
+    found = run(lambda *a: Interpreter(module).call("main", *a), arrays, expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", ["n", 100])
