@@ -1,7 +1,7 @@
 """`tvm.dlight`: schedules by rules, which are weft's default schedules."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.support.target import Target
@@ -23,7 +23,7 @@ def ApplyDefaultSchedule(*rules: object) -> Pass:
     return Pass(run, "ApplyDefaultSchedule")
 
 
-def _rule(name: str) -> Any:
+def _rule(name: str) -> Callable[..., str]:
     return lambda *_, **__: name
 
 

@@ -93,7 +93,7 @@ class Traced(Expr):
     def __bool__(self) -> NoReturn:
         raise CompileError(f"an index map does not decide by the values of indices: {_LEGAL}")
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> NoReturn:
         self.__bool__()
 
     __lt__ = __le__ = __gt__ = __ge__ = __eq__

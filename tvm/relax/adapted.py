@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import isfunction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -80,22 +80,21 @@ def _convolution(dimensions: int, transposed: bool) -> None:
     ADAPTED[name] = convolve
 
 
+def _adaptive_pooling(letters: str) -> None:
+    def pool(data: Value, output_size: Any = None, layout: str = letters, out_layout: Any = None) -> Any:
+        _neutral("out_layout", out_layout, None, "", layout)
+        ones = [1] * (len(layout) - 2) if len(layout) > 3 else 1
+        return apply("adaptive_pool", data, ones if output_size is None else output_size, "avg", layout)
+
+    ADAPTED[f"adaptive_avg_pool{len(letters) - 2}d"] = pool
+
+
 for _dimensions in (1, 2, 3):
+    _adaptive_pooling("NC" + "DHW"[3 - _dimensions :])
     for _kind in ("max", "avg"):
         _pooling(_kind, _dimensions)
     for _transposed in (False, True):
         _convolution(_dimensions, _transposed)
-
-
-def adaptive_avg_pool1d(data: Value, output_size: Any = None, layout: str = "NCW", out_layout: Any = None) -> Any:
-    _neutral("out_layout", out_layout, None, "", layout)
-    return apply("adaptive_pool", data, 1 if output_size is None else output_size, "avg", layout)
-
-
-for _name, _layout in (("adaptive_avg_pool2d", "NCHW"), ("adaptive_avg_pool3d", "NCDHW")):
-    ADAPTED[_name] = lambda data, output_size=None, layout=_layout, out_layout=None: adaptive_avg_pool1d(
-        data, [1] * (len(layout) - 2) if output_size is None else output_size, layout, out_layout
-    )
 
 
 def batch_norm(
@@ -126,6 +125,10 @@ def layer_norm(
     scale: bool = True,
 ) -> Any:
     return apply("nn.layer_norm", data, gamma if scale else None, beta if center else None, axes, epsilon)
+
+
+def rms_norm(data: Value, weight: Value, axes: Any = -1, epsilon: float = 1e-5) -> Any:
+    return apply("nn.rms_norm", data, weight, axes, epsilon)
 
 
 def group_norm(
@@ -209,9 +212,8 @@ def resize2d(
     )  # fmt: skip
 
 
-ADAPTED["resize3d"] = lambda data, size, roi=None, layout="NCDHW", *rest, **options: resize2d(
-    data, size, roi, layout, *rest, **options
-)
+def resize3d(data: Value, size: Any, roi: Any = None, layout: str = "NCDHW", *rest: Any, **options: Any) -> Any:
+    return resize2d(data, size, roi, layout, *rest, **options)
 
 
 def take(x: Value, indices: Value, axis: int | None = None, mode: str = "fast") -> Any:
@@ -231,11 +233,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
         return apply("broadcast_to", value if dtype is None else apply("astype", value, dtype), _shape(shape))
     default = fill_value.dtype if isinstance(fill_value, Value) else "float32"
     return apply("full", _shape(shape), value, dtype or default)
-
-
-for _name, _value in (("ones", 1), ("zeros", 0)):
-    ADAPTED[_name] = lambda shape, dtype="float32", _value=_value: full(shape, _value, dtype)
-    ADAPTED[f"{_name}_like"] = lambda x, dtype=None, _value=_value: full(x.shape, _value, _dtype_of(x, dtype))
 
 
 def collapse_sum_to(data: Value, shape: Any) -> Any:
@@ -318,10 +315,10 @@ def bucketize(input_tensor: Value, boundaries: Value, out_int32: bool = False, r
 
 def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
     """The lower median along an axis; over several axes, or all without one, values alone."""
-    axes = [at % x.ndim for at in items(axis)] if axis is not None else list(range(x.ndim))
+    axes = [at % x.ndim for at in cast("tuple[int, ...]", items(axis))] if axis is not None else list(range(x.ndim))
     order = [at for at in range(x.ndim) if at not in axes] + axes
     kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
-    count = int(np.prod([x.shape[at] for at in axes]))
+    count = int(np.prod(cast("list[int]", [x.shape[at] for at in axes])))
     flat = apply("reshape", apply("permute_dims", x, order), _shape([*kept, count]))
     middle = (count - 1) // 2
     found = [
@@ -364,9 +361,10 @@ def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
 
 def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = None) -> Any:
     """The tensor whose element at `index_map(*indices)` is that of `x` at `indices`; others are `pad_value`."""
+    extents = cast("tuple[int, ...]", x.shape)
     if not all(isinstance(extent, int) for extent in x.shape):
         raise CompileError("layout_transform: weft transforms tensors of constant extents here")
-    places = np.arange(int(np.prod(x.shape))).reshape(tuple(x.shape))
+    places = np.arange(int(np.prod(extents))).reshape(extents)
     new = np.array([items(index_map(*map(int, at))) for at in np.ndindex(places.shape)]).reshape(places.size, -1)
     shape = tuple(map(int, new.max(axis=0) + 1))
     source = np.full(shape, -1)
@@ -380,34 +378,42 @@ def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = N
     return moved if not (source < 0).any() else apply("where", const(source >= 0, "bool"), moved, number(pad_value))
 
 
-ADAPTED |= {
-    "rms_norm": lambda data, weight, axes=-1, epsilon=1e-5: apply("nn.rms_norm", data, weight, axes, epsilon),
-    "leakyrelu": lambda data, alpha=0.01: apply("nn.leaky_relu", data, alpha),
+# Short functions, by the number of their parameters, which gives the parameters of lambdas types.
+_OF_ONE: dict[str, Callable[[Any], Any]] = {
     "gelu_tanh": lambda data: apply("nn.gelu", data, "tanh"),
     "relu6": lambda data: apply("clip", data, 0, 6),
-    "softplus": lambda data, beta=1.0, threshold=20.0: apply("nn.softplus", data, beta, threshold),
     "batch_flatten": lambda data: apply("flatten", data, 1),
+    "size": lambda expr: const(int(np.prod(cast("tuple[int, ...]", expr.shape))), "int64"),
+    "stop_lift_params": lambda x: x,
+}
+_OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "leakyrelu": lambda data, alpha=0.01: apply("nn.leaky_relu", data, alpha),
     "pixel_shuffle": lambda data, upscale_factor: apply("depth_to_space", data, upscale_factor, "CRD"),
-    "full_like": lambda x, fill_value, dtype=None: full(x.shape, fill_value, _dtype_of(x, dtype)),
-    "eye_like": lambda x, k=0, dtype=None: apply("eye", *x.shape, k=number(k), dtype=_dtype_of(x, dtype)),
-    "clip": lambda x, min, max: apply("clip", x, number(min), number(max)),
     "reshape": lambda x, shape: apply("reshape", x, _shape(shape)),
     "broadcast_to": lambda x, shape: apply("broadcast_to", x, _shape(shape)),
     "collapse_sum_like": lambda data, collapse_target: collapse_sum_to(data, collapse_target.shape),
     "stack": lambda tensors, axis=0: apply("stack", list(items(tensors)), axis),
     "einsum": lambda operands, subscripts: apply("einsum", subscripts, *items(operands)),
     "meshgrid": lambda tensors, indexing="ij": apply("meshgrid", list(items(tensors)), indexing=indexing),
+    "to_vdevice": lambda data, dst_vdevice: data,  # a model runs on one device
+    "ones": lambda shape, dtype="float32": full(shape, 1, dtype),
+    "zeros": lambda shape, dtype="float32": full(shape, 0, dtype),
+    "ones_like": lambda x, dtype=None: full(x.shape, 1, _dtype_of(x, dtype)),
+    "zeros_like": lambda x, dtype=None: full(x.shape, 0, _dtype_of(x, dtype)),
+}
+_OF_THREE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "softplus": lambda data, beta=1.0, threshold=20.0: apply("nn.softplus", data, beta, threshold),
+    "full_like": lambda x, fill_value, dtype=None: full(x.shape, fill_value, _dtype_of(x, dtype)),
+    "eye_like": lambda x, k=0, dtype=None: apply("eye", *x.shape, k=number(k), dtype=_dtype_of(x, dtype)),
+    "clip": lambda x, min, max: apply("clip", x, number(min), number(max)),
     "gather_elements": lambda data, indices, axis=0: apply("gather", data, axis, indices, "wrap"),
     "masked_fill": lambda x, mask, value: apply("where", mask, number(value), x),
-    "size": lambda expr: const(int(np.prod(expr.shape)), "int64"),
-    "stop_lift_params": lambda x: x,
-    "to_vdevice": lambda data, dst_vdevice: data,  # a model runs on one device
     "hint_on_device": lambda data, dst_vdevice, memory_scope="global": data,
 }
-_HELPERS = (apply, number)
-ADAPTED |= {
-    name: value
+ADAPTED.update(_OF_ONE | _OF_TWO | _OF_THREE)
+ADAPTED.update(
+    (name, value)
     for name, value in list(globals().items())
-    if isfunction(value) and value.__module__ == __name__ and not name.startswith("_") and value not in _HELPERS
-}
+    if isfunction(value) and value.__module__ == __name__ and not name.startswith("_") and value not in (apply, number)
+)
 ADAPTED["attention_bias"] = ADAPTED["attention"]

@@ -13,6 +13,7 @@ from weft.analysis.graph_patterns import Pattern
 from weft.dialects.traversal import copy_of
 from weft.frontends import graph_pattern
 from weft.frontends.graph_builder import Value
+from weft.passes.module_functions import lookup
 from weft.tvm.absent import refuses
 from weft.tvm.relax.expr import Expr, expr_of
 from weft.tvm.relax.function import Function
@@ -31,7 +32,7 @@ class DFPattern:
 
     def all_parts(self) -> dict[str, DFPattern]:
         """The patterns in this one, by the names of their captures."""
-        found = {self.key: self}
+        found: dict[str, DFPattern] = {self.key: self}
         for part in self.parts:
             found.update(part.all_parts())
         return found
@@ -113,12 +114,10 @@ def rewrite_call(
     value itself leaves it as it is."""
     parts = pattern.all_parts()
     owner = func.func_op.parent_op()
-    copy = copy_of(func.func_op)
-    if not isinstance(owner, ModuleOp):
-        ModuleOp([copy])
+    if isinstance(owner, ModuleOp):
+        copy = lookup(copy_of(owner), func.func_op.sym_name.data)
     else:
-        module = copy_of(owner)
-        copy = next(op for op in module.body.block.ops if getattr(op, "sym_name", None) == copy.sym_name)
+        ModuleOp([copy := copy_of(func.func_op)])
 
     def build(found: dict[str, Value]) -> Value | None:
         matched = {parts[name]: expr_of(value.ssa) for name, value in found.items() if name in parts}

@@ -7,8 +7,7 @@ from weft.frontends.graph_builder import Value, operator, operator_names
 from weft.support.errors import did_you_mean
 from weft.texpr.spellings import spellings
 
-_IN_WEFT = {name: operator for name, (operator, _) in spellings("relax").items()}
-_IN_WEFT |= {"log_add_exp": "logaddexp"}
+_IN_WEFT = {name: operator for name, (operator, _) in spellings("relax").items()} | {"log_add_exp": "logaddexp"}
 _IN_TVM = {operator: name for name, operator in _IN_WEFT.items()}
 
 

@@ -150,13 +150,11 @@ class _GraphReader(Reader):
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
         """The tensors of a value, which may be a tuple of tuples."""
-        found = (
-            [one for part in value for one in self._flat(node, part)] if isinstance(value, tuple | list) else [value]
-        )
-        for one in found:
-            if not isinstance(one, Value):
-                raise self.error(node, f"a function of a graph returns tensors, got {one!r}")
-        return [self._resolved(one) for one in found]
+        if isinstance(value, tuple | list):
+            return [one for part in cast("list[Any]", value) for one in self._flat(node, part)]
+        if not isinstance(value, Value):
+            raise self.error(node, f"a function of a graph returns tensors, got {value!r}")
+        return [self._resolved(value)]
 
     def _match(self, call: ast.Call) -> None:
         """`R.match_cast(x, R.Tensor((n, m)))`: names of extents; those that are known must be equal."""
@@ -208,7 +206,7 @@ class _GraphReader(Reader):
         condition = self._evaluate(node.test)
         args = [self.scope.known(name) for name in names]
         found = self._run(node, self._builder.emit_if, condition, branch(node.body), branch(node.orelse), *args)
-        result = tuple(map(self._seen, found)) if isinstance(found, tuple) else self._seen(found)
+        result = tuple(map(self._seen, cast("Any", found))) if isinstance(found, tuple) else self._seen(found)
         if returns:
             self._run(node, self._builder.emit_func_output, list(items(result)))
         else:
@@ -235,7 +233,7 @@ class _GraphReader(Reader):
                 self.body(node.body)
             found, self._returned = self._returned, outer
             self._depth -= 1
-            return tuple(found[0]) if isinstance(found[0], list) else found[0]
+            return tuple(cast("Any", found[0])) if isinstance(found[0], list) else found[0]
 
         self.scope[node.name] = call
 
@@ -266,14 +264,12 @@ class _GraphReader(Reader):
         self.scope[output.id] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
-        if (isinstance(value, tuple | list) and any(not isinstance(one, Value) for one in value)) or not isinstance(
-            value, tuple | list | Value
-        ):
+        values = items(value)
+        if not all(isinstance(one, Value) for one in values):
             for name, part in zip(names, [value] if len(names) == 1 else list(value), strict=True):
                 self.scope[name] = part  # a tuple of tuples, a shape, a number
             return
-        values = items(value)
-        if not all(isinstance(one, Value) for one in values) or len(names) not in (1, len(values)):
+        if len(names) not in (1, len(values)):
             raise self.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
         found = tuple(self._run(statement, self._builder.emit, self._resolved(one)) for one in values)
         for name, var in zip(names, found, strict=len(names) > 1):

@@ -67,7 +67,7 @@ def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = 
     classes = [node for node in source.parse().body if isinstance(node, ast.ClassDef)]
     functions = [node for node in source.parse().body if isinstance(node, ast.FunctionDef)]
     if not classes and any(map(_is_graph, functions)):  # a lone function is a module of one
-        classes = [ast.copy_location(ast.ClassDef("Module", [], [], functions, []), functions[0])]
+        classes = [ast.copy_location(ast.ClassDef("Module", [], [], [*functions], []), functions[0])]
     if not any(_is_graph(part) for node in classes for part in node.body):
         found = parse_script(program)
         return IRModule.of(found) if classes else PrimFunc.of(found)

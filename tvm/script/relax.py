@@ -29,7 +29,7 @@ def Tensor(
 
 def Tuple(*fields: Any) -> TupleInfo:
     """The type of a tuple: `R.Tuple(R.Tensor((1,)), R.Tensor((2,)))`."""
-    return TupleInfo(tuple(fields[0]) if len(fields) == 1 and isinstance(fields[0], list | tuple) else fields)
+    return TupleInfo(items(fields[0]) if len(fields) == 1 else fields)
 
 
 def _unknown(name: str) -> Callable[..., UnknownInfo]:
@@ -116,7 +116,7 @@ def call_inplace_packed(
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
 
 
-def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequence[int]) -> Any:
+def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequence[object]) -> Any:
     name = str(func)
     called = f"{name}.returned"
 

@@ -29,7 +29,8 @@ def _value(value: Any) -> Any:
         if value.expr is None:
             raise CompileError("a parameter has a value in forward(): call export_tvm")
         return value.expr
-    return type(value)(map(_value, value)) if isinstance(value, list | tuple) else value
+    given: Any = map(_value, items(value))
+    return list(given) if isinstance(value, list) else tuple(given) if isinstance(value, tuple) else value
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -41,7 +42,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     return lambda *args, **options: function(*map(_value, args), **{k: _value(v) for k, v in options.items()})
 
 
-op = type("op", (), {"__getattr__": lambda _, name: __getattr__(name)})()
+op = type("op", (), {"__getattr__": staticmethod(__getattr__)})()
 
 
 class spec:
@@ -162,9 +163,10 @@ class RMSNorm(Module):
 
 
 def _activation(name: str) -> type[Module]:
-    return type(
-        name, (Module,), {"forward": lambda _, x: __getattr__(name.lower())(x), "__doc__": f"`{name.lower()}`."}
-    )
+    def forward(_: Module, x: Any) -> Any:
+        return __getattr__(name.lower())(x)
+
+    return type(name, (Module,), {"forward": forward, "__doc__": f"`{name.lower()}`."})
 
 
 ReLU, SiLU, GELU = map(_activation, ("ReLU", "SiLU", "GELU"))
