@@ -52,7 +52,7 @@ KNOWN = {
     "tensorize": "block_or_loop tensor_intrin preserve_unit_iters",
     "annotate": "block_or_loop ann_key ann_val",
     "unannotate": "block_or_loop ann_key",
-    "transform_layout": "block buffer index_map pad_value",
+    "transform_layout": "block buffer index_map pad_value assume_injective_transform",
     "transform_block_layout": "block index_map",
     "reindex": "block buffer",
     "reindex_cache_read": "block read_buffer_index storage_scope index_map",

@@ -30,7 +30,7 @@ def test_a_script_as_it_is(tmp_path: Path):
     )
     command = [sys.executable, "-m", "weft.tvm", str(script), "word"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert found.stdout.split() == ["word", "weft.tvm", "weft.tvm.tir.schedule", "weft.tvm.script.tir"], found.stderr
+    assert found.stdout.split() == ["word", "weft.tvm", "weft.tvm.tir.schedule", "weft.tvm.script.tirx"], found.stderr
 
 
 def test_names_that_tvm_lacks(tmp_path: Path):
