@@ -34,6 +34,7 @@ from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.index_ops import compare_before, dim_before, if_around
 from weft.passes.module_functions import calls_by_name, named_ops
+from weft.passes.schedule.dominance import not_dominating
 from weft.passes.tir.nest import buffer_functions
 from weft.plans.roles import ExtentBound
 from weft.support.errors import InternalError
@@ -117,18 +118,7 @@ def _choose(call: CallOp, bound: ExtentBound, version: FuncOp) -> None:
     if high is not None and high <= bound.most:
         Rewriter.replace_op(call, other)
         return
-    known = stated is not None and _is_defined_before(stated, call)
-    extent = Index.of(stated if known and stated is not None else dim_before(buffer, dimension, call))
-    few = compare_before("sle", extent, Index.of(bound.most), call)
+    if stated is None or not_dominating([stated], InsertPoint.before(call)):
+        stated = dim_before(buffer, dimension, call)
+    few = compare_before("sle", Index.of(stated), Index.of(bound.most), call)
     Rewriter.replace_op(call, if_around(few, [other], [copy_of(call)]), [])
-
-
-def _is_defined_before(value: SSAValue, op: Operation) -> bool:
-    """Whether a value at the top of the function of `op` is defined when `op` runs."""
-    owner = value.owner
-    if not isinstance(owner, Operation):
-        return True
-    around = op
-    while around.parent is not owner.parent and (parent := around.parent_op()) is not None:
-        around = parent
-    return around.parent is owner.parent and owner.is_before_in_block(around)

@@ -56,12 +56,13 @@ def leading(pattern: BlockPattern) -> int:
     return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
 
 
-def bytes_of_row(patterns: Sequence[BlockPattern], shared: int) -> int | None:
-    """Upper bound of the bytes that nests move of a row of the `shared` iterators, each buffer once, or None."""
+def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int | None = None) -> int | None:
+    """Upper bound of the bytes that nests move of a row of the `shared` iterators, each buffer once, or None. Extents
+    without a bound count as `unbounded`."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
-            size = _row_bytes(pattern, shared, operand)
+            size = _row_bytes(pattern, shared, operand, unbounded)
             if size is None:
                 return None
             sizes[operand.buffer] = max(size, sizes.get(operand.buffer, 0))
@@ -82,9 +83,11 @@ def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
 
 
-def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand) -> int | None:
+def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: int | None) -> int | None:
     """What a nest moves of a buffer in a row, at most; None when that is not known."""
-    elements = product(pattern.most_of(v) for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0)
+    moving = [v for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0]
+    bounds = [pattern.most_of(v) for v in moving]
+    elements = product(unbounded if most is None else most for most in bounds)
     return None if elements is None else elements * bytes_of(operand.element_type)
 
 
@@ -610,20 +613,10 @@ def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
     if len(lengths) != 1:
         return None
     ((length, extent),) = lengths.items()
-    bytes_of_element: dict[SSAValue, int] = {}
-    others: dict[SSAValue, int] = {}
-    for pattern in patterns:
-        inner = iterators_of(pattern)[shared:]
-        for operand in (*pattern.reads, *pattern.writes):
-            moving = [v for v in inner if operand.stride_of(v) != 0]
-            known = [most for v in moving if (most := pattern.most_of(v)) is not None]
-            if len(moving) > len(known) + 1:
-                return None
-            sizes = others if len(moving) == len(known) else bytes_of_element
-            size = prod(known) * bytes_of(operand.element_type)
-            sizes[operand.buffer] = max(size, sizes.get(operand.buffer, 0))
-    room = _bytes_of_rows_ahead(target) // fitted.ROWS_AT_A_TIME - sum(others.values())
-    most = room // sum(bytes_of_element.values())
+    fixed, one, two = (bytes_of_row(patterns, shared, elements) or 0 for elements in (0, 1, 2))
+    if two - one != one - fixed or one == fixed:
+        return None
+    most = (_bytes_of_rows_ahead(target) // fitted.ROWS_AT_A_TIME - fixed) // (one - fixed)
     least = length.range(range_of)[0]
     return ExtentBound(extent, most) if most > 0 and (least is None or least <= most) else None
 

@@ -25,7 +25,7 @@ from weft.support.errors import did_you_mean
 from weft.support.narrow_floats import ROUNDINGS, float_to_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -451,8 +451,7 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
                 symbols[fact.defines] = (value, fact.text)
     for fact in (*signature.facts, *signature.limits):
         if all(name in values for name in fact.names) and not fact.holds(values):
-            sources = {name: _source(signature, name) for name in fact.names if name in symbols}
-            raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
+            raise _broken(signature, fact, values, symbols)
 
 
 def _check_stated(signature: Signature, symbol: str, value: int) -> None:
@@ -460,8 +459,15 @@ def _check_stated(signature: Signature, symbol: str, value: int) -> None:
     for fact in signature.facts:
         is_bound = fact.names == (symbol,) and " == " not in fact.relation
         if is_bound and fact.reason and not fact.holds({symbol: value}) and not fact.holds({symbol: 0}):
-            problem = fact.problem({symbol: value}, {symbol: _source(signature, symbol)})
-            raise ValueError(f"{signature.name}: {problem}: {signature}")
+            raise _broken(signature, fact, {symbol: value}, [symbol])
+
+
+def _broken(
+    signature: Signature, fact: CallPrecondition, values: Mapping[str, int], symbols: Collection[str]
+) -> ValueError:
+    """The error for a precondition that does not hold for `values`, with the arguments that give `symbols`."""
+    sources = {name: _source(signature, name) for name in fact.names if name in symbols}
+    return ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
 
 
 def _uses(signature: Signature, symbol: str) -> str:

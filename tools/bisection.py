@@ -85,7 +85,8 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
     before = copy_of(module)
     with counted_rewrites() as rewrites:
         run_pass(step, ctx, module)
-    mismatch = _mismatch(Reference(before, edges=True), step, module)
+    reference = Reference(before, edges=True)
+    mismatch = _mismatch(reference, step, module)
     if mismatch is None:
         return None
 
@@ -97,7 +98,7 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
 
     def differs(limit: int) -> Mismatch | None:
         try:
-            return _mismatch(Reference(before, edges=True), step, after(limit))
+            return _mismatch(reference, step, after(limit))
         except WeftError:  # a pass that needs all of its rewrites refuses what is left
             return None
 

@@ -86,7 +86,7 @@ _TRAITS: Sequence[tuple[type[OpTrait], str]] = (
     (IsTerminator, "ends a block"),
     (NoTerminator, "its blocks need no terminator"),
     (SymbolOpInterface, "defines a symbol"),
-    (InKernel, "stands in kernels only"),
+    (InKernel, "in kernels only"),
 )
 _WORDS: Mapping[Any, str] = {
     builtin.AffineMapAttr: "affine map",
@@ -300,7 +300,7 @@ def _class_words(attribute: type[Attribute]) -> str:
 def _trait_words(op: type[Operation]) -> list[str]:
     found = [text for trait, text in _TRAITS if op.get_traits_of_type(trait)]
     for parents in op.get_traits_of_type(HasParent):
-        found.append(f"stands in {' or '.join(f'`{parent.name}`' for parent in parents.op_types)}")
+        found.append(f"in {' or '.join(f'`{parent.name}`' for parent in parents.op_types)}")
     return found
 
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.utils.fast_math import FastMathFlag
-from xdsl.passes import ModulePass
 
 from weft.schedule.traces import simplify_trace
-from weft.schedule.transform.scripts import forget_origins, replace_body, run_scripts
+from weft.schedule.transform.scripts import ScriptPass, forget_origins, replace_body
 from weft.support.errors import remark
 
 
 @dataclass(frozen=True)
-class ConvertTransformToSchedPass(ModulePass):
+class ConvertTransformToSchedPass(ScriptPass):
     """Convert the transform script of a module to a `sched.func`, and its payload to the block loops that it schedules.
 
     ```mlir
@@ -35,19 +33,9 @@ class ConvertTransformToSchedPass(ModulePass):
     """
 
     name = "convert-transform-to-sched"
-    fast_math = (FastMathFlag.REASSOC,)
-
-    entry_point: str = "__transform_main"
-    """The named sequence to run."""
-    promises: tuple[str, ...] = ("reassoc",)
-    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
-    choices: tuple[str, ...] = ()
-    """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
-    seed: int = 0
-    """Where knobs without a value draw from."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        interpreter = run_scripts(op, self.entry_point, self.promises, self.choices, self.seed)
+        interpreter = self.interpreted(op)
         schedule = interpreter.payload.schedule
         if interpreter.later:
             remark(op, f"{self.name}: clean-ups and passes after the first step have no form in a schedule")

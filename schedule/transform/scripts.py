@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -14,7 +15,9 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.tir import BlockOp
@@ -32,14 +35,27 @@ FAMILIES = (control, structured, loops, cleanups)
 """The modules that register the handlers of operations."""
 
 
-def run_scripts(
-    module: ModuleOp, entry_point: str, promises: Sequence[str], choices: Sequence[str], seed: int
-) -> Interpreter:
-    """Run the scripts of a module on a copy of its payload. Raises `CompileError` for a failure."""
-    payload = Payload(module, promises, seed)
-    interpreter = Interpreter(payload, module, parse_choices(choices))
-    interpreter.run(entry_point)
-    return interpreter
+@dataclass(frozen=True)
+class ScriptPass(ModulePass):
+    """A pass that runs the scripts of a module."""
+
+    fast_math = (FastMathFlag.REASSOC,)
+
+    entry_point: str = "__transform_main"
+    """The named sequence to run."""
+    promises: tuple[str, ...] = ("reassoc",)
+    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    choices: tuple[str, ...] = ()
+    """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
+    seed: int = 0
+    """Where knobs without a value draw from."""
+
+    def interpreted(self, module: ModuleOp) -> Interpreter:
+        """The scripts run on a copy of their payload. Raises `CompileError` for a failure."""
+        payload = Payload(module, self.promises, self.seed)
+        interpreter = Interpreter(payload, module, parse_choices(self.choices))
+        interpreter.run(self.entry_point)
+        return interpreter
 
 
 def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:

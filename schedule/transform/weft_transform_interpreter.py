@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.utils.fast_math import FastMathFlag
-from xdsl.passes import ModulePass
 
-from weft.schedule.transform.scripts import payload_of, replace_body, run_scripts
+from weft.schedule.transform.scripts import ScriptPass, payload_of, replace_body
 
 
 @dataclass(frozen=True)
-class WeftTransformInterpreterPass(ModulePass):
+class WeftTransformInterpreterPass(ScriptPass):
     """Run the transform script of a module on its payload: `transform.named_sequence @__transform_main`, or the
     `transform.sequence` ops at its top.
 
@@ -27,17 +25,7 @@ class WeftTransformInterpreterPass(ModulePass):
     """
 
     name = "weft-transform-interpreter"
-    fast_math = (FastMathFlag.REASSOC,)
-
-    entry_point: str = "__transform_main"
-    """The named sequence to run."""
-    promises: tuple[str, ...] = ("reassoc",)
-    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
-    choices: tuple[str, ...] = ()
-    """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
-    seed: int = 0
-    """Where knobs without a value draw from."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        interpreter = run_scripts(op, self.entry_point, self.promises, self.choices, self.seed)
+        interpreter = self.interpreted(op)
         replace_body(op, payload_of(interpreter))
