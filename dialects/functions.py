@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from weft.dialects.traversal import ancestors
+
 _FUNCTIONS: Final[WeakKeyDictionary[ModuleOp, WeakValueDictionary[str, FuncOp]]] = WeakKeyDictionary()
 """Where functions of a module were when one was last looked for: searching a module for each call takes a time that is
 quadratic in its functions. An entry counts only while the function is where it was and has its name."""
@@ -38,3 +40,16 @@ def _name_of(function: FuncOp) -> str | None:
     """None for a function that has none, which does not verify."""
     name = function.properties.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
+
+
+def why_misplaced(op: Operation) -> str | None:
+    """Why a function, a schedule or a module must not be nested in its parents; None for other ops."""
+    if op.name not in ("func.func", "sched.func", "builtin.module"):
+        return None
+    around = next((parent for parent in ancestors(op) if parent.name in ("func.func", "sched.func")), None)
+    return None if around is None else f"'{op.name}' may not stand in '{around.name}'"
+
+
+def is_weft(op: Operation) -> bool:
+    """True for an op that weft defines."""
+    return type(op).__module__.startswith("weft.")

@@ -8,9 +8,8 @@ and `math` ops take vectors as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -27,11 +26,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
-    AttrConstraint,
-    InferenceContext,
     IRDLOperation,
     VarConstraint,
-    VerificationContext,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -43,6 +39,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
 
+from weft.dialects.type_rule import TypeByRule
 from weft.dialects.upstream.custom_syntax import word_directive
 
 T = TypeVar("T")
@@ -58,28 +55,6 @@ def vector_type(type_: Attribute) -> VectorType[Attribute]:
 def mask_type(lanes: Attribute) -> VectorType[Attribute]:
     """The type of a mask for vectors of type `lanes`: one i1 a lane."""
     return VectorType(i1, vector_type(lanes).get_shape())
-
-
-@dataclass(frozen=True)
-class TypeByRule(AttrConstraint[Attribute]):
-    """A type that the parser infers by a rule from the type under a name; `verify_` of the op checks that it follows.
-    `check` raises `VerifyException` for types that are none of its kind."""
-
-    name: str
-    rule: Callable[[Attribute], Attribute]
-    check: Callable[[Attribute], object] = bool
-
-    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        self.check(attr)
-
-    def can_infer(self, var_constraint_names: Set[str]) -> bool:
-        return self.name in var_constraint_names
-
-    def infer(self, context: InferenceContext) -> Attribute:
-        return self.rule(VarConstraint(self.name, AnyAttr()).infer(context))
-
-    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> TypeByRule:
-        return self
 
 
 SAME: Final = TypeByRule("LANES", vector_type, vector_type)

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -30,7 +30,6 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from weft.driver.weights import load_weights
 from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import SourceLocation, source_location
@@ -53,6 +52,9 @@ _BETTER_MESSAGES = {
     "Expected suffix identifier after {first_char}": "expected a name after the sign",
 }
 """Messages of xDSL that do not say what was expected and found."""
+
+WEIGHTS: Final = "graph.weights"
+"""Attribute of a module: the file of its constants (`driver/weights.py`)."""
 
 _INHERENT = frozenset(("alignment", "nontemporal", "offsets", "sizes", "strides"))
 """Attributes of operations of `memref` and `vector` that MLIR prints by their names, outside of braces."""
@@ -92,7 +94,10 @@ def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True
     """The module that `parser` reads from a text called `name`. Raises `CompileError`."""
     try:
         module = parser.parse_module(implicit_module)
-        load_weights(module, Path(name), parser.resource_keys)
+        if WEIGHTS in module.attributes:
+            from weft.driver.weights import load_weights  # start-up: 110 ms
+
+            load_weights(module, Path(name), parser.resource_keys)
         return module
     except ParseError as error:
         raise _placed(error, parser.line_offset) from None

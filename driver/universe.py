@@ -12,10 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.ir import Dialect, Operation
 from xdsl.universe import Universe
-
-from weft.dialects.sched import PRIMITIVE_STEPS
 
 DIALECTS: Mapping[str, str] = {
     "chlo": "weft.dialects.stablehlo_dialects:CHLO_DIALECT",
@@ -41,6 +39,15 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
 xDSL's where the name is the same (`dialects/upstream/custom_syntax.py`)."""
+
+_PRIMITIVES = """
+    split fuse tile reorder parallel vectorize unroll bind merge loop_partition add_unit_loop reorder_block_iter_var
+    annotate unannotate compute_at reverse_compute_at compute_inline reverse_compute_inline cache_read cache_write
+    cache_inplace cache_index read_at write_at set_scope decompose_reduction fuse_reduction_epilogue rfactor
+    blockize tensorize storage_align annotate_buffer_access reindex reindex_cache_read reindex_cache_write
+    transform_layout transform_block_layout recode decompose_padding pad_einsum rolling_buffer
+"""
+"""The primitives of schedules (`dialects/sched.py`), each of which is a pass."""
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
@@ -124,8 +131,8 @@ PASSES: Mapping[str, str] = {
     "weft-transform-interpreter": ("weft.schedule.transform.weft_transform_interpreter:WeftTransformInterpreterPass"),
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
     **{
-        step.pass_name: f"weft.passes.schedule.primitive_passes:{step.class_name}Pass"
-        for step in PRIMITIVE_STEPS.values()
+        f"tir-{name.replace('_', '-')}": f"weft.passes.schedule.primitive_passes:{name.title().replace('_', '')}Pass"
+        for name in _PRIMITIVES.split()
     },
 }
 
@@ -165,11 +172,15 @@ def register_dialects(ctx: Context, *universes: Universe) -> None:
 
 def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
     dialect, added = factory(), load(UPSTREAM_OPERATIONS[name])
-    names = {definition.name for definition in added}
-    kept = [definition for definition in (*dialect.operations, *dialect.attributes) if definition.name not in names]
-    operations = [definition for definition in (*kept, *added) if issubclass(definition, Operation)]
-    attributes = [definition for definition in (*kept, *added) if issubclass(definition, Attribute)]
-    return Dialect(name, operations, attributes)
+    replaced = {definition.name for definition in added}
+    # Not `issubclass`, which asks all subclasses of a class with an ABC as its metaclass.
+    operations = [definition for definition in added if Operation in definition.__mro__]
+    attributes = [definition for definition in added if Operation not in definition.__mro__]
+    return Dialect(
+        name,
+        [*(definition for definition in dialect.operations if definition.name not in replaced), *operations],
+        [*(definition for definition in dialect.attributes if definition.name not in replaced), *attributes],
+    )
 
 
 def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:

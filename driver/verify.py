@@ -7,37 +7,16 @@ operation is verified by itself, innermost first, after its operands were checke
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.affine import IfOp
-from xdsl.dialects.builtin import (
-    AffineMapAttr,
-    DenseIntOrFPElementsAttr,
-    FunctionType,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    SymbolRefAttr,
-    TensorType,
-)
+from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.dialects.memref import DimOp, GlobalOp
-from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
 from xdsl.ir.core import OpTraits
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from weft.analysis.constants import verify_constants
-from weft.dialects.functions import function_around
-from weft.dialects.integer_arith import constant_integer
-from weft.dialects.low import PARAMS, verify_signature
-from weft.dialects.low_kernel import KERNEL
-from weft.dialects.promises import promises_of
-from weft.dialects.upstream.affine import ParallelOp
-from weft.driver.parsing import is_too_large
-from weft.passes.verify_level import why_misplaced
+from weft.dialects.functions import function_around, is_weft, why_misplaced
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation, location_of, source_location
 
@@ -47,8 +26,8 @@ if TYPE_CHECKING:
 _GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
 """Operations whose regions have no order: values may be used before they are defined."""
 _YIELDING = frozenset(("affine.for", "affine.if", "affine.parallel", "scf.if"))
-_CHOOSING = frozenset(("affine.for", "affine.parallel", "affine.min", "affine.max"))
-"""Operations whose maps give the numbers of which the least or greatest counts."""
+_CHECKED = frozenset(("memref.dim", "memref.global", "tensor.dim"))
+"""Operations that `driver/verify_extra.py` checks, in addition to functions and those of affine."""
 _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 """A call but for its callee, which xDSL searches for among all functions of the module."""
 
@@ -82,16 +61,12 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
         _verify_region(operation, region, set() if isolated else visible, names)
     try:
-        if isinstance(operation, FuncOp):
-            _verify_function(operation)
-        elif isinstance(operation, DimOp | TensorDimOp):
-            _verify_dimension(operation)
-        elif isinstance(operation, GlobalOp):
-            _verify_global(operation)
-        elif operation.name in _YIELDING:
+        if operation.name in _YIELDING:
             _verify_yields(operation)
-        if operation.name.startswith("affine."):
-            _verify_affine(operation)
+        if _needs_extra(operation):
+            from weft.driver.verify_extra import verify_extra  # start-up: 130 ms
+
+            verify_extra(operation)
         if isinstance(operation, CallOp) and _finds_callee(operation):
             _CALL.verify(operation)
         else:
@@ -101,9 +76,15 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         raise CompileError.at(place, f"{_subject(operation, str(error))}{error}") from None
     except Exception as error:
         # How verifiers fail on shapes of IR that their authors did not think of; xDSL's also raise bare exceptions.
-        if _is_ours(operation) and not isinstance(error, ValueError):
+        if is_weft(operation) and not isinstance(error, ValueError):
             raise
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
+
+
+def _needs_extra(operation: Operation) -> bool:
+    if isinstance(operation, FuncOp):
+        return bool(operation.attributes) or operation.arg_attrs is not None or len(operation.body.blocks) != 1
+    return operation.name in _CHECKED or operation.name.startswith("affine.")
 
 
 def _finds_callee(call: CallOp) -> bool:
@@ -126,72 +107,6 @@ def _symbol_table(operation: Operation) -> Operation | None:
     while around is not None and not around.has_trait(SymbolTable, value_if_unregistered=False):
         around = around.parent_op()
     return around
-
-
-def _verify_function(function: FuncOp) -> None:
-    """Checks the requirements on functions at weft's levels."""
-    is_low = PARAMS in function.attributes or KERNEL in function.attributes
-    if PARAMS in function.attributes:
-        verify_signature(function)
-    try:
-        promises_of(function)
-    except CompileError as error:
-        raise VerifyException(error.message) from None
-    if function.arg_attrs is not None:
-        verify_constants(function)
-    blocks = len(function.body.blocks)
-    if blocks != 1 and (is_low or (blocks > 1 and any(map(_is_ours, function.body.walk())))):
-        raise VerifyException(
-            f"@{function.sym_name.data} has {blocks} blocks, functions at the levels of weft have one"
-        )
-
-
-def _verify_affine(operation: Operation) -> None:
-    """Checks what xDSL does not of maps, steps, sets and the ranks of accesses."""
-    maps = [value for value in operation.properties.values() if isinstance(value, AffineMapAttr)]
-    for map_ in maps:
-        if any(map(is_too_large, map_.data.results)):
-            raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {map_}")
-        if operation.name in _CHOOSING and not map_.data.results:
-            raise VerifyException(f"a map of '{operation.name}' has at least one result, got {map_}")
-    if isinstance(operation, ParallelOp) and 0 in (
-        *operation.lower_groups.get_values(),
-        *operation.upper_groups.get_values(),
-    ):
-        raise VerifyException(f"each loop of '{operation.name}' has a lower and an upper bound")
-    steps = operation.steps if isinstance(operation, ParallelOp) else (operation.properties.get("step"),)
-    for step in steps:
-        if isinstance(step, IntegerAttr) and step.value.data < 1:
-            raise VerifyException(f"the steps of '{operation.name}' are positive, got {step.value.data}")
-    if isinstance(operation, IfOp):
-        wanted = operation.condition.data.num_dims + operation.condition.data.num_symbols
-        if len(operation.args) != wanted:
-            raise VerifyException(f"'{operation.name}' has {len(operation.args)} operands, its set takes {wanted}")
-    at = next((n for n, value in enumerate(operation.operands) if isinstance(value.type, MemRefType)), None)
-    if at is not None and len(maps) == 1:
-        buffer, map_, indices = operation.operands[at].type, maps[0].data, len(operation.operands) - at - 1
-        if isinstance(buffer, MemRefType) and len(map_.results) != buffer.get_num_dims():
-            raise VerifyException(f"'{operation.name}' has {len(map_.results)} indices into {buffer}")
-        if indices != map_.num_dims + map_.num_symbols:
-            raise VerifyException(f"'{operation.name}' has {indices} operands for its map {maps[0]}")
-
-
-def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
-    """Checks that a constant dimension is one of the type."""
-    number, type_ = constant_integer(dim.index), dim.source.type
-    if number is not None and isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
-        raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
-
-
-def _verify_global(constant: GlobalOp) -> None:
-    """A global is small enough for one buffer, and its value fills it."""
-    type_, value = constant.type, constant.initial_value
-    if prod(type_.get_shape()) >= 1 << 31:
-        raise VerifyException(f"'{constant.name}' has less than 2^31 elements, got {type_}")
-    if isinstance(value, DenseIntOrFPElementsAttr) and (
-        value.get_shape() != type_.get_shape() or value.get_element_type() != type_.element_type
-    ):
-        raise VerifyException(f"'{constant.name}' of type {type_} has a value of type {value.type}")
 
 
 def _verify_yields(operation: Operation) -> None:
@@ -220,11 +135,7 @@ def _redefinition(table: Operation) -> Operation | None:
 
 def _subject(operation: Operation, message: str) -> str:
     """Name the operation where the message does not; weft's own verifiers say what they speak of."""
-    return "" if _is_ours(operation) or operation.name in message else f"'{operation.name}': "
-
-
-def _is_ours(operation: Operation) -> bool:
-    return type(operation).__module__.startswith("weft.")
+    return "" if is_weft(operation) or operation.name in message else f"'{operation.name}': "
 
 
 def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], names: set[str]) -> None:

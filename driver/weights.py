@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     BytesAttr,
@@ -25,12 +25,10 @@ from xdsl.dialects.builtin import (
 from weft.dialects.constant_data import elements_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import WEIGHT, ConstantOp
+from weft.driver.parsing import WEIGHTS
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.support.safetensors import ELEMENTS, TYPE_OF, StoredTensor, read_safetensors, write_safetensors
-
-WEIGHTS: Final = "graph.weights"
-"""Attribute of a module: the file of its constants."""
 
 
 def load_weights(module: ModuleOp, text: Path, keys: Mapping[str, str]) -> None:

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
-from weft.dialects import sched
 from weft.dialects.effects import op_name
+from weft.dialects.functions import why_misplaced
 from weft.dialects.levels import LEVELS, allowed_at
-from weft.dialects.traversal import ancestors
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -56,14 +54,6 @@ def verify_level(root: Operation, level: str | None) -> None:
         )
 
         check_program(root)
-
-
-def why_misplaced(op: Operation) -> str | None:
-    """Why a function, a schedule or a module may not stand where it does; None for other ops."""
-    if not isinstance(op, FuncOp | sched.FuncOp | ModuleOp):
-        return None
-    around = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp | sched.FuncOp)), None)
-    return None if around is None else f"'{op.name}' may not stand in '{around.name}'"
 
 
 def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:

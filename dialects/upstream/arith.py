@@ -34,8 +34,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
 
-from weft.dialects.low_lanes import LANE_FORMS, TypeByRule
 from weft.dialects.printing import write
+from weft.dialects.type_rule import TypeByRule
 from weft.dialects.upstream.custom_syntax import word_directive
 
 
@@ -47,8 +47,12 @@ class _OnTensors(IRDLOperation):
         if any(isinstance(type_, TensorType) for type_ in result_types):
             return super().create(result_types=result_types, **parts)
         scalar = _SCALAR[cls.name]
+        if not isinstance(parts["operands"][0].type, VectorType):
+            return scalar.create(result_types=result_types, **parts)
+        from weft.dialects.low_lanes import LANE_FORMS  # start-up: 11 ms
+
         form = LANE_FORMS.get(scalar)
-        if form is None or not isinstance(parts["operands"][0].type, VectorType):
+        if form is None:
             return scalar.create(result_types=result_types, **parts)
         # Flags of casts, such as `nneg`, allow more than the op on lanes needs.
         known = cast("type[IRDLOperation]", form).get_irdl_definition().properties

@@ -62,9 +62,10 @@ import operator_forms
 
 from weft.dialects.effects import PointerEffects, StatesFact, Synchronizes
 from weft.dialects.low_kernel import InKernel
-from weft.dialects.low_lanes import MASK, TypeByRule
+from weft.dialects.low_lanes import MASK
 from weft.dialects.sched_parameters import FuncOp as SchedFuncOp
 from weft.dialects.sched_parameters import StepOp
+from weft.dialects.type_rule import TypeByRule
 from weft.driver.universe import DIALECTS, load
 from weft.texpr.graph_operators import Operator
 
