@@ -1,0 +1,32 @@
+"""Types that the assembly format of an op infers from another type by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Attribute
+from xdsl.irdl import AnyAttr, AttrConstraint, InferenceContext, VarConstraint, VerificationContext
+
+
+@dataclass(frozen=True)
+class TypeByRule(AttrConstraint[Attribute]):
+    """A type that the parser infers by a rule from the type under a name; `verify_` of the op checks that it follows.
+    `check` raises `VerifyException` for types that are none of its kind."""
+
+    name: str
+    rule: Callable[[Attribute], Attribute]
+    check: Callable[[Attribute], object] = bool
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        self.check(attr)
+
+    def can_infer(self, var_constraint_names: Set[str]) -> bool:
+        return self.name in var_constraint_names
+
+    def infer(self, context: InferenceContext) -> Attribute:
+        return self.rule(VarConstraint(self.name, AnyAttr()).infer(context))
+
+    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> TypeByRule:
+        return self
