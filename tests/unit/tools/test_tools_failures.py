@@ -58,7 +58,7 @@ def test_a_file_that_is_missing_a_folder_or_not_text(tmp_path: Path) -> None:
     expected = {
         "missing.mlir": "error: cannot open 'missing.mlir': no such file or directory\n",
         "folder.mlir": "error: cannot open 'folder.mlir': is a directory\n",
-        "binary.mlir": "binary.mlir:2:5: error: 'binary.mlir' is not a text file: byte 0xff is not valid UTF-8\n",
+        "binary.mlir": "binary.mlir:2:5: error: 'binary.mlir' is not a text file: byte 0xff is not valid UTF-8 [ir.not-text]\n",
         "a.txt": "error: 'a.txt': no frontend reads files that end in '.txt' (known: 'mlir'); -f names one\n",
     }
     for file, message in expected.items():
@@ -76,7 +76,7 @@ def test_output_goes_to_a_file_only_when_all_is_well(tmp_path: Path) -> None:
     assert weft_opt("bad.mlir", "-o", "out.mlir", cwd=tmp_path).returncode == 1
     assert (tmp_path / "out.mlir").read_text() == written
     done = weft_opt("good.mlir", "-o", "no/out.mlir", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "error: 'no/out.mlir': there is no folder 'no'\n")
+    assert (done.returncode, done.stderr) == (1, "error: 'no/out.mlir': there is no folder 'no' [file.cannot-write]\n")
 
 
 def test_unknown_pass_and_target() -> None:
