@@ -27,8 +27,8 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.effects import READ, WRITE
 from weft.dialects.element_types import array_name, bytes_of
 from weft.dialects.strides import dynamic_extents
+from weft.support.dlpack_types import DLPACK_TYPES
 from weft.support.errors import CompileError
-from weft.support.registered_calls import DLPACK_TYPES
 
 
 class _RegisteredEffects(MemoryEffect):

@@ -23,7 +23,8 @@ from weft.backends.llvm.jit import jit_forever, keep_forever
 from weft.backends.llvm.resources import ir_text
 from weft.backends.names import CALL_REGISTERED
 from weft.runtime.c_compiler import address_of
-from weft.support.registered_calls import DLPACK_TYPES, call_registered
+from weft.support.dlpack_types import DLPACK_TYPES
+from weft.support.registered_calls import call_registered
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -13,19 +13,6 @@ from weft.support.user_functions import registered_function
 
 Array: TypeAlias = NDArray[Any]
 
-DLPACK_TYPES: Final[Mapping[str, tuple[int, int]]] = {
-    "bool": (6, 8),
-    **{f"int{bits}": (0, bits) for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": (1, bits) for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": (2, bits) for bits in (16, 32, 64)},
-    "bfloat16": (4, 16),
-    "float8_e4m3fn": (10, 8),
-    "float8_e4m3fnuz": (11, 8),
-    "float8_e5m2": (12, 8),
-    "float8_e5m2fnuz": (13, 8),
-}
-"""Element type of an array -> its number in DLPack (`DLDataTypeCode`), and the bits of an element in memory."""
-
 
 def call_registered(name: str, inputs: Sequence[Array], outputs: Sequence[Array], dtypes: Sequence[str]) -> None:
     """Call the function that is registered as `name` with views of arrays, those of inputs read-only.

@@ -58,7 +58,8 @@ def test_a_file_that_is_missing_a_folder_or_not_text(tmp_path: Path) -> None:
     expected = {
         "missing.mlir": "error: cannot open 'missing.mlir': no such file or directory\n",
         "folder.mlir": "error: cannot open 'folder.mlir': is a directory\n",
-        "binary.mlir": "binary.mlir:2:5: error: 'binary.mlir' is not a text file: byte 0xff is not valid UTF-8 [ir.not-text]\n",
+        "binary.mlir": "binary.mlir:2:5: error: 'binary.mlir' is not a text file: byte 0xff is not valid UTF-8 "
+        "[ir.not-text]\n",
         "a.txt": "error: 'a.txt': no frontend reads files that end in '.txt' (known: 'mlir'); -f names one\n",
     }
     for file, message in expected.items():
