@@ -11,7 +11,16 @@ The public names are listed in `__init__.pyi`; each is imported when it is first
 """
 
 import re
+import sys
 from importlib import import_module
+
+from weft.support.tracebacks import filter_tracebacks
+
+filter_tracebacks()
+if "IPython" in sys.modules:
+    from weft.driver.notebooks import register_if_interactive  # start-up: 5 ms
+
+    register_if_interactive()
 
 with open(f"{__path__[0]}/__init__.pyi", encoding="utf-8") as _stub:
     _PLACES: dict[str, str] = {

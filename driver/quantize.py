@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from weft.dialects.traversal import copy_of
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.shown import ShownAsText
 
 if TYPE_CHECKING:
     from weft.driver.calibration import Sample
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Quantized:
+class Quantized(ShownAsText):
     """A quantized model, and the errors of rounding."""
 
     mod: ModuleOp

@@ -11,10 +11,11 @@ from weft.driver.tuned_task import TunedTask
 from weft.driver.tuning_plot import plot_best_times
 from weft.driver.tuning_table import tuning_table
 from weft.support.errors import CompileError
+from weft.support.shown import ShownAsText
 
 
 @dataclass
-class Tuned:
+class Tuned(ShownAsText):
     """The result of a search."""
 
     tasks: list[TunedTask]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weft.support.columns import aligned_columns, bytes_text
+from weft.support.shown import ShownAsText
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class ReportSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(ShownAsText):
     """The kernels of a function; `print` shows a table."""
 
     function: str

@@ -16,6 +16,7 @@ from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.support.call_arguments import described
 from weft.support.machine import host_triple
+from weft.support.shown import ShownAsText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BenchmarkResult:
+class BenchmarkResult(ShownAsText):
     """Seconds per run, one number for each repeat."""
 
     results: tuple[float, ...]

@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from weft.frontends.script.printer import print_script
+from weft.support.shown import MONOSPACED
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -104,7 +105,7 @@ def html_text(text: str) -> str:
         f'<span style="{style.html}">{html.escape(piece)}</span>' if style.html else html.escape(piece)
         for style, piece in pieces(text)
     )
-    return f'<pre style="line-height:1.3;overflow-x:auto">{"".join(spans)}</pre>'
+    return f'<pre style="{MONOSPACED}">{"".join(spans)}</pre>'
 
 
 class Script(str):
