@@ -81,7 +81,9 @@ def compile_kernels(pipeline: Pipeline) -> Pipeline:
             for kernel in kernels:
                 kernel.compiled = cache.load(kernel.key)
     missing = [kernel for kernel in kernels if kernel.compiled is None]
-    _Compilation(pipeline, deque(missing), 1 if is_customised else host_cores()).run()
+    found = len(kernels) - len(missing)
+    progress = Progress("compiling kernels", len(missing), f", {found} in cache" if found else "")
+    _Compilation(pipeline, deque(missing), 1 if is_customised else host_cores(), progress).run()
     if cache is not None and not is_customised and missing:
         with stopwatch.measure("compile cache"):
             if all(kernel.compiled is not None and cache.store(kernel.key, kernel.compiled) for kernel in missing):
@@ -160,7 +162,7 @@ def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> 
 class _Compilation:
     """Kernels compiled by this process and, where that is worth it, by others."""
 
-    def __init__(self, pipeline: Pipeline, waiting: deque[ModelKernel], processes: int) -> None:
+    def __init__(self, pipeline: Pipeline, waiting: deque[ModelKernel], processes: int, progress: Progress) -> None:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
         self._waiting = waiting
@@ -170,7 +172,7 @@ class _Compilation:
         self._workers: list[Worker] = []
         self._is_over = False
         self._threads: list[threading.Thread] = []
-        self._progress = Progress("compiling kernels", len(waiting))
+        self._progress = progress
 
     def run(self) -> None:
         """Compile all kernels that wait. Raises as `build` does."""
