@@ -1,6 +1,6 @@
 """Calls that only copy: the result is a contiguous part of an operand, or a concatenation of operands.
 
-They are recognized by the loops of the callee, whatever operator they come from: reshape, flatten, squeeze,
+They are recognised by the loops of the callee, whatever operator they come from: reshape, flatten, squeeze,
 expand_dims, a slice or a split along the first axis, concatenate and stack along it.
 """
 
