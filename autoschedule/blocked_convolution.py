@@ -159,7 +159,6 @@ def _blocked(pattern: BlockPattern) -> _Blocked | None:
 
 
 def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
-    """Whether each row of results is followed by the next one without a gap."""
     if column not in roles.symbolic:
         return roles.stride(roles.result, row) == roles.extents[column] * (roles.stride(roles.result, column) or 0)
     rows, columns = (roles.result.dimensions_of(roles.iterators[at]) for at in (row, column))

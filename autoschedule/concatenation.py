@@ -55,7 +55,6 @@ def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _pieces(pattern: BlockPattern) -> tuple[int, list[int]] | None:
-    """The iterator that selects the array, and the iterations of each array; None if no iterator does."""
     if pattern.kind is not PatternKind.INJECTIVE or len({read.buffer for read in pattern.reads}) < 2:
         return None
     bounds: dict[BlockArgument, set[int]] = {}

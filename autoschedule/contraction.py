@@ -242,7 +242,6 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 
 def _paying_rows(right: Factor) -> int:
-    """The number of rows from which packing the right factor is profitable."""
     return fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
 
 
@@ -383,7 +382,6 @@ def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 def _is_bandwidth_bound(roles: ContractionRoles, target: Target) -> bool:
-    """Whether the matrix exceeds L2 and is contiguous along its rows."""
     others = product(roles.extents[at] for at in (*roles.batch, *roles.rows))
     if others != 1 or roles.row_count != 1 or len(roles.reduced) != 1 or not roles.right.contiguous:
         return False

@@ -126,7 +126,6 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, decisions: Decisions) -> RegisterTile:
-    """The register tile, whose rows are along the iterator `row`."""
     columns = roles.known(roles.column)
     rows = 1 if row is None else roles.extents[row]
     if not roles.sums_one_window:

@@ -241,7 +241,6 @@ class _Attempts:
         """Blocks that a rule has scheduled, though they may still be plain."""
 
     def run(self, rules: Sequence[Rule], shared_rules: Sequence[Rule]) -> Schedule:
-        """Try rules for plain blocks, then those for blocks that share loops."""
         for alone, phase in ((True, rules), (False, shared_rules)):
             for rule in phase:
                 self.blocks = self._blocks()
@@ -284,7 +283,6 @@ class _Attempts:
         return rule.schedule(self.schedule, self.handles[label], self.patterns[label], self.target)
 
     def _undo(self, last: Operation | None) -> None:
-        """Undo all steps after `last`."""
         trace, changed = self.schedule.trace, False
         while (step := trace.body.block.last_op) is not last and step is not None:
             changed = changed or not isinstance(step, LOOKING)

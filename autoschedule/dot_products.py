@@ -103,7 +103,6 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
 
 
 def _pays(roles: ContractionRoles) -> bool:
-    """Whether packing and recoding cost less than they save."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False

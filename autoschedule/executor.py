@@ -282,7 +282,6 @@ class _Execution:
                     self.corrected = corrections[1] if corrections else None
 
     def _stage(self, staged: Staged) -> None:
-        """Make the block that computes or copies an operand."""
         sch, block = self.sch, self.block
         if staged.made_by is MadeBy.NONE:
             return
@@ -388,7 +387,6 @@ class _Execution:
         self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
 
     def _cut(self) -> None:
-        """Fuse, split and reorder the loops."""
         sch, plan = self.sch, self.plan
         if plan.parts is None:
             loops = self._loops_of_iterators() if self.given is None else self.given
@@ -426,7 +424,6 @@ class _Execution:
         self.loops[group[0]] = fused(self.sch, [self.loops[loop] for loop in group])
 
     def _lay_out(self, staged: Staged, copy: BlockHandle) -> None:
-        """Give a copy its layout, and split its own loops."""
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
         if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
@@ -507,13 +504,11 @@ class _Execution:
         return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
 
     def _loop_of(self, copy: BlockHandle, dimension: int, own: Sequence[LoopHandle]) -> LoopHandle | None:
-        """The loop among `own` that the iterator of a dimension is computed from."""
         op = op_of(self.sch, copy)
         index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
         return next((loop for loop in own if index.depends_on([loop_of(self.sch, loop).induction_variable])), None)
 
     def _registers(self) -> None:
-        """Keep accumulators in registers: vectorize the last loop, unroll the others."""
         sch, plan = self.sch, self.plan
         if not plan.registers:
             return
@@ -527,7 +522,6 @@ class _Execution:
             sch.unroll(loop)
 
     def _initialise(self, init: BlockHandle, own: int) -> None:
-        """Unroll or vectorize the `own` loops of the block that initialises accumulators."""
         plan = self.plan
         if plan.reassociated:
             for loop in self.sch.get_loops(init)[len(self.sch.get_loops(init)) - own :]:

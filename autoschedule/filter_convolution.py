@@ -128,7 +128,6 @@ def _filters(roles: ConvolutionRoles) -> list[int]:
 
 
 def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether filters fill lanes, and rows of results are along those of the data."""
     filters = _filters(roles)
     if (
         len(filters) != 1

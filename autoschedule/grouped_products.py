@@ -28,8 +28,6 @@ _STEPS: Final = 8
 
 @dataclass(frozen=True)
 class _Groups:
-    """The blocks of a product in groups."""
-
     parts: BlockHandle
     """Forms the sum of each group."""
     rows: int
@@ -102,7 +100,6 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
-    """The parts of a product in groups whose sums `block` adds; None for other blocks."""
     pattern = pattern_of(op_of(sch, block))
     if pattern.kind not in _SUMS or len(pattern.reduced) != 1:
         return None
@@ -141,7 +138,6 @@ def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHan
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
-    """Whether iterators are the indices of an access."""
     return [*operand.indices] == [Index({v: 1}) for v in iterators]
 
 

@@ -47,7 +47,6 @@ def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
-    """Whether elements would be computed more than once."""
     if len(consumers) > 1:
         return True
     (consumer,) = consumers
@@ -59,7 +58,6 @@ def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
 
 
 def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
-    """Whether computing is about as fast as loading."""
     loads = len(producer.reads)
     few = len(producer.computing) <= (_WORTH_REPEATING if len(consumers) > 1 else 1)
     return few and loads <= 2 and not any(is_expensive(op.name) for op in producer.computing)

@@ -82,7 +82,6 @@ def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
 
 
 def _place(bound: ExtentBound) -> tuple[int, int] | None:
-    """The parameter and the dimension that an extent is; None if it is computed."""
     dim = bound.extent.owner
     if not isinstance(dim, memref.DimOp) or not isinstance(dim.source, BlockArgument) or not is_parameter(dim.source):
         return None

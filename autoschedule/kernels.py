@@ -46,12 +46,10 @@ def _device(target: Target) -> GpuMachine:
 
 
 def _total(pattern: BlockPattern, loops: Sequence[Loop]) -> int | None:
-    """The product of the extents of some loops; None if known at run time only."""
     return product(pattern.extent_of(pattern.block.iter_vars[at]) for (at, *_) in loops)
 
 
 def _loops(pattern: BlockPattern) -> tuple[list[Loop], list[Loop]]:
-    """The spatial loops of a plain block, and those of its reduction."""
     return [(v.index,) for v in pattern.spatial], [(v.index,) for v in pattern.reduced]
 
 
@@ -295,7 +293,6 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
 
 
 def _steps(roles: ContractionRoles, side: int, target: Target, decisions: Decisions) -> int:
-    """Steps of the sum for which both factors are fetched at once, for a tile of `side` rows and columns."""
     count = roles.extents[roles.reduced[-1]]
     default = _STEPS if count is None or count >= _STEPS else _STEPS // 2
     row = side * (roles.left.element_bytes + roles.right.element_bytes)

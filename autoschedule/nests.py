@@ -181,7 +181,6 @@ def _cut_at(pattern: BlockPattern, lanes: int) -> int:
 
 
 def _extent_from(pattern: BlockPattern, first: int) -> int | None:
-    """The iterations of the loops from `first` on; None if known at run time only."""
     return product(pattern.extent_of(v) for v in iterators_of(pattern)[first:])
 
 
@@ -190,7 +189,6 @@ def _loops(places: Iterable[int]) -> tuple[Loop, ...]:
 
 
 def _strip(loop: int, extent: int | None, lanes: int) -> tuple[Split, ...]:
-    """The split of a loop by lanes; empty if the extent is at most `lanes`."""
     return () if extent is not None and extent <= lanes else (Split((loop,), (None, lanes)),)
 
 
@@ -701,7 +699,6 @@ def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
 
 
 def _bytes_of_rows_ahead(target: Target) -> int:
-    """The bytes of L1 for rows that a nest computes before the next nest reads them."""
     part = fitted.L1_OF_ROWS_AHEAD if target.processor.prefetches_across_pages else fitted.L1_OF_ROWS
     return int(part * target.l1_bytes)
 

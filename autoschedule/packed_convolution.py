@@ -101,12 +101,10 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _left(roles: ConvolutionRoles) -> list[int]:
-    """The iterators after the flat pixels are fused."""
     return [at for at in range(len(roles.extents)) if at not in roles.flat_pixels[1:]]
 
 
 def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
-    """The iterator of each dimension of the results."""
     return tuple(at for index in roles.result.indices for at, v in enumerate(roles.iterators) if index.depends_on([v]))
 
 
@@ -121,7 +119,6 @@ def _is_dense(roles: ConvolutionRoles) -> bool:
 
 
 def _repeats_functions(roles: ConvolutionRoles, border: BlockPattern) -> bool:
-    """Whether padding during the packing would recompute functions for each window."""
     return roles.size(roles.reduced[1:]) > 1 and any(is_expensive(op.name) for op in border.computing)
 
 

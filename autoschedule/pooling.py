@@ -94,7 +94,6 @@ def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -
 
 
 def _rows(data: Operand, row: BlockArgument, target: Target) -> int:
-    """The number of rows of results whose padded data fit in a fraction of L1."""
     step = max((abs(index.coefficient(row)) for index in data.indices), default=1)
     columns = data.type.get_shape()[-1]
     size = (max(columns, 1) if columns >= 0 else step * fitted.SYMBOLIC_PIXELS) * bytes_of(data.element_type)

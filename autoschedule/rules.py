@@ -144,7 +144,6 @@ def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
 
 
 def _reducing(block: BlockOp) -> set[object]:
-    """The loop variables that reduction iterators depend on."""
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     pairs = zip(block.kinds, bindings, strict=True)
     return {value for kind, binding in pairs if kind is IterKind.REDUCE for value in binding.sources()}

@@ -173,8 +173,6 @@ def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None
 
 @dataclass(frozen=True)
 class _Plan:
-    """Sizes of the tiles and strips of a convolution."""
-
     lanes: int
     """Of filters."""
     channel_lanes: int
@@ -259,7 +257,6 @@ class _Tiling:
         share_among_threads(sch, stages.result, pays_threads([stages.pattern], self.target), self.target)
 
     def _transform(self) -> None:
-        """Transform tiles of the data, with their border, one block of channels after another."""
         sch, stages, lanes = self.sch, self.stages, self.plan.channel_lanes
         row, column, block, y, x, channels = sch.get_loops(stages.data)[-6:]
         vectors, channel = sch.split(channels, [None, lanes])
@@ -274,7 +271,6 @@ class _Tiling:
             keep_in_registers(sch, sch.get_loops(part)[-3:], lanes)
 
     def _multiply(self) -> None:
-        """Sum over channels for each element of the tiles, in registers."""
         is_flat = not self.stages.is_symbolic
         pixels = Split((_Y,) if is_flat else (_X,), (None, self.plan.pixels))
         filters = Split((_FILTER,), (None, self.plan.lanes))

@@ -92,8 +92,6 @@ def _moved(
 
 @dataclass(frozen=True)
 class _Box:
-    """A part of a buffer with `extents` elements in each dimension."""
-
     extents: tuple[int, ...]
     shape: tuple[int, ...]
     element_bytes: int
@@ -128,5 +126,4 @@ class _Box:
         return float(ways * way) if ways > 1 else 0.0
 
     def _strides(self) -> list[int]:
-        """Strides in bytes."""
         return [self.element_bytes * prod(self.shape[at + 1 :]) for at in range(len(self.shape))]

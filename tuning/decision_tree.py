@@ -32,7 +32,6 @@ class _Node:
         return self.children.setdefault(decision, _Node())
 
     def left(self) -> list[Decision]:
-        """The options that are not complete."""
         return [o for o in self.options or () if o not in self.children or not self.children[o].is_complete]
 
 

@@ -172,7 +172,6 @@ class TrialEvaluator:
     # Both
 
     def _scale(self) -> Scale:
-        """The current references for measurements."""
         if self._incumbent is None:  # its record is from an earlier search
             built = self._built(self.best.trace, self.best.decisions)
             self._incumbent = built if isinstance(built, Built) else None

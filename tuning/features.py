@@ -180,7 +180,6 @@ def _iterations(loops: Sequence[ForOp]) -> float:
 
 
 def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
-    """Add the work of all iterations of a block."""
     loops = max((access.loops for access in found), key=len)
     code = [loop for loop in loops if loop.kind.data not in _IN_CODE]
     copies = _iterations([loop for loop in loops if loop.kind.data is LoopKind.UNROLLED])
@@ -256,7 +255,6 @@ def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> f
 
 
 def _computing(block: BlockOp) -> Iterator[Operation]:
-    """The ops of a block that compute elements, except those of its init."""
     for op in operations_in(block):
         computes = op.results and not isinstance(op, LoadOp) and not op.name.startswith(_FREE)
         if computes and not is_in_init(op, block):
@@ -312,7 +310,6 @@ def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
 
 
 def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
-    """The extents of the elements that iterations of some loops access, per dimension."""
     shape = _shape(access.buffer)
     if access.indices is None:
         return shape
@@ -326,7 +323,6 @@ def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
 
 
 def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> Counts:
-    """The counts of a module of kernels (`outline_kernels`)."""
     total = Counts()
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     kernels = {op.sym_name.data: (op, kernel) for op in functions if (kernel := kernel_of(op)) is not None}
@@ -349,7 +345,6 @@ def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> Counts:
 def _add_kernel(
     total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float, gpu: GpuMachine
 ) -> None:
-    """Add the work of all launches of a kernel."""
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
     shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
     kept = sum(_words(buffer, gpu) for buffer in temporaries if space_of(buffer.type) == "local")
@@ -402,7 +397,6 @@ def _lanes(function: FuncOp, threads: tuple[int, int, int], warp: int) -> list[d
 
 
 def _place(op: Operation) -> tuple[SSAValue, Index, int]:
-    """The buffer that an op accesses, its first index, and the number of elements."""
     buffer = next(operand for operand in op.operands if isinstance(operand.type, MemRefType))
     place = next(operand for operand in op.operands if isinstance(operand.type, IndexType))
     types: list[Attribute] = [value.type for value in (*op.results, *op.operands)]
@@ -428,7 +422,6 @@ def _add_access(
 
 
 def _pieces(starts: Iterable[int], size: int, piece: int) -> set[int]:
-    """The pieces of `piece` bytes of memory that accesses of `size` bytes touch."""
     return {at for start in starts for at in range(start // piece, (start + size - 1) // piece + 1)}
 
 

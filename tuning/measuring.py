@@ -145,7 +145,6 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
 
 
 def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """`measure_here` with arguments of one size."""
     kept = _kept(reference, arguments)
     from_memory = arguments.constants_from_memory and built.kernels is None and bool(built.constants)
     if from_memory:  # in large pages, as in a model

@@ -99,7 +99,6 @@ def measure_drift(measure: Measure, scale: Scale) -> float:
 
 
 def _ratio(measure: Measure, scale: Scale) -> float:
-    """The time of the incumbent now divided by the recorded one."""
     if scale.incumbent is None or not scale.best:
         return 1.0
     now = _run(measure, scale.incumbent, replace(scale, best=0.0), 1.0).seconds

@@ -135,7 +135,6 @@ class EvolutionarySearch:
             self._waiting += self._made()
 
     def _made(self) -> list[Candidate]:
-        """One more candidate; empty if there is none."""
         candidate = self._next()
         self._gave_up = self._gave_up or candidate is None
         return [] if candidate is None else [candidate]

@@ -124,7 +124,6 @@ class Space:
         )
 
     def _assess(self, module: ModuleOp, digest: bytes) -> tuple[float, ...] | ScheduleError:
-        """The features of a scheduled program, or its refusal."""
         if digest not in self._assessed:
             try:
                 self._assessed[digest] = self._features(module)

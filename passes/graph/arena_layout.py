@@ -320,7 +320,6 @@ class _Alive:
         self._at[last >> level << level].append((first, last, number))
 
     def overlapping(self, first: int, last: int) -> list[int]:
-        """The numbers of the intervals that overlap this one."""
         found = [number for step in range(first, last + 1) for _, _, number in self._at[step]]
         for step in {first >> level << level for level in self._levels} - {0, first}:
             found += [number for _, end, number in self._at[step] if end >= first]

@@ -96,7 +96,6 @@ def _extents_of_dimensions(
 def _is_met(
     stated: AssumeShapeOp, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
 ) -> bool:
-    """Whether the shapes of a call satisfy an assumption of its callee."""
     if not isinstance(stated.buffer, BlockArgument):
         return False
     shape, values = shapes[stated.buffer.index], ExtentNames(extents)

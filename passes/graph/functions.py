@@ -133,7 +133,6 @@ def inline_calls(module: ModuleOp) -> None:
 
 
 def _inline(call: CallTirOp) -> set[FuncOp]:
-    """Inline a call and the calls in its callee; return the inlined functions."""
     callee = callee_of(call)
     if FUSED in callee.attributes or not holds_graph_ops(callee):
         return set()

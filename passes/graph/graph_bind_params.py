@@ -89,7 +89,6 @@ def _check_not_bound(function: FuncOp, name: str) -> None:
 
 
 def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[Any], extents: dict[str, int]) -> None:
-    """Check that the array fits the parameter; record its extents."""
     what = f"parameter '{name}' of @{function.sym_name.data}"
     type_ = argument.type
     if not isinstance(type_, TensorType):
@@ -127,7 +126,6 @@ def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> Non
 
 
 def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None:
-    """Replace a parameter by `value`, and insert the ops that compute it."""
     first = function.body.block.ops.first
     for op in detached_ops(value):
         op.location = function.location

@@ -89,11 +89,9 @@ class _Layouts:
         return width_of(channels, lanes) if lanes > 1 else None
 
     def group_of(self, value: SSAValue) -> _Group | None:
-        """The group of an image in blocks; None for others."""
         return self.groups.get(self._find(value))
 
     def has_plain_use(self, value: SSAValue) -> bool:
-        """Whether an op reads an image without blocks."""
         return any(use.operation not in self.forms for use in value.uses)
 
     def _find(self, value: SSAValue) -> SSAValue:

@@ -159,7 +159,6 @@ def _is_number(value: SSAValue) -> bool:
 
 
 def _bits(value: SSAValue) -> int:
-    """The bits of an element of a tensor; 0 for other values."""
     element = value.type.element_type if isinstance(value.type, TensorType) else None
     return element.bitwidth if isinstance(element, AnyFloat | IntegerType) else 0
 
@@ -226,8 +225,6 @@ def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> lis
 
 
 class _Fusion:
-    """The groups of a block under construction."""
-
     def __init__(self, patterns: Patterns, most_buffers: int | None) -> None:
         self._patterns = patterns
         self._most_buffers = most_buffers
@@ -236,7 +233,6 @@ class _Fusion:
         """Groups by their roots, from the last to the first."""
 
     def add(self, op: Operation) -> None:
-        """Add an operator, after all of its users."""
         pattern = self._patterns.of(op)
         if pattern is None or pattern.kind is OperatorKind.OPAQUE or not isinstance(op, Member):
             return
@@ -276,7 +272,6 @@ class _Fusion:
                 self._group_of[op] = tail
 
     def joined(self) -> list[Group]:
-        """The groups after joining, in the order of their roots."""
         kept: list[Group] = []
         for group in self._groups:
             user = self._only_user(group.root)
@@ -387,8 +382,6 @@ _MemberKey: TypeAlias = tuple[str, tuple[int, ...], frozenset[tuple[str, Attribu
 
 
 class _GroupFunctions:
-    """The functions of groups; equal groups share one."""
-
     def __init__(self, module: ModuleOp, patterns: Patterns) -> None:
         self._module = module
         self._patterns = patterns

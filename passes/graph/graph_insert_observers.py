@@ -103,7 +103,6 @@ def insert_observers(function: FuncOp, skip: Sequence[str] = ()) -> list[str]:
 
 
 def _value_names(function: FuncOp, taken: set[str]) -> dict[SSAValue, str]:
-    """A name for each float32 tensor of a function."""
     names: dict[SSAValue, str] = {}
     for value in _values(function):
         if _is_float(value):
@@ -181,7 +180,6 @@ def _is_moved(value: SSAValue, observed: dict[SSAValue, None]) -> bool:
 
 
 def _observe(value: SSAValue, label: str) -> None:
-    """Redirect the readers of a value, except for returns, to an observer of it."""
     owner = value.owner
     op = ObserveOp(value, label)
     op.result.name_hint = value.name_hint

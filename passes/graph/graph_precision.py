@@ -52,7 +52,6 @@ class _Narrowing:
         self._widened: dict[SSAValue, SSAValue] = {}
 
     def apply(self, op: Operator) -> bool:
-        """Replace an operator that multiplies; return whether it was replaced."""
         product = op.get_trait(Product)
         if product is None or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op, product):
             return False

@@ -107,7 +107,6 @@ def _rounded_constant(constant: ConstantOp, name: str, axis: int) -> RoundedWeig
 
 
 def _along(scales: Array, rank: int, axis: int) -> Array:
-    """Scales along an axis, in float64."""
     shape = [1] * rank
     shape[axis] = -1
     return scales.astype(float).reshape(shape)
@@ -174,7 +173,6 @@ def _discard(weights: Sequence[RoundedWeights]) -> None:
 
 
 def _row(layer: Layer, weights: Sequence[RoundedWeights], kept: str) -> QuantizedLayer:
-    """The errors and the size of the weights of a layer."""
     import numpy as np
 
     exact = np.concatenate([one.exact.reshape(-1) for one in weights])

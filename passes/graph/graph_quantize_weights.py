@@ -124,7 +124,6 @@ def rounded(weights: Array, rounding: Rounding) -> Rounded:
 
 
 def _in_type(numbers: Array, dtype: str) -> Array:
-    """Numbers rounded to a type, as float64."""
     constant = made_constant(numbers, cast("Attribute", TYPES[dtype]))
     import numpy as np
 
@@ -223,7 +222,6 @@ def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding)
 
 
 def _named(name: str, part: str) -> str | None:
-    """The name of a value that belongs to weights, if it is valid."""
     return f"{name}{part}" if SSAValue.is_valid_name(f"{name}{part}") else None
 
 

@@ -165,7 +165,6 @@ def _neutral(op: Operator) -> SSAValue | None:
 
 
 def _is_positive(value: SSAValue) -> bool:
-    """Whether a constant is not negative zero."""
     return str(number_of(value)) != "-0.0"
 
 

@@ -83,7 +83,6 @@ class _Widening:
         """Other 16-bit values -> the same in float32."""
 
     def apply(self, op: Operator) -> bool:
-        """Replace an operator by one in float32; return whether it was replaced."""
         if name_of(op) == "cast":
             return self._cast(op)
         narrow = [operand for operand in op.operands if is_narrow(operand)]
@@ -127,8 +126,6 @@ class _Widening:
         return new
 
     def _cast(self, op: Operator) -> bool:
-        """Let a cast of a value computed in float32 read it before rounding. Casts to 16 bits and to integers are
-        kept."""
         source, result = op.operands[0], op.results[0]
         if source not in self._wide or is_narrow(result) or not isinstance(type_of(result).element_type, AnyFloat):
             return False

@@ -217,7 +217,6 @@ def _without_result(function: FuncOp, operand: int, result: int) -> FuncOp:
 
 
 def _replace_parameter(function: FuncOp, source: BlockArgument, target: BlockArgument) -> None:
-    """Replace the parameter `target` by `source`."""
     block, result = function.body.block, target.index
     target.replace_all_uses_with(source)
     block.erase_arg(target)
@@ -283,7 +282,6 @@ class _Caller:
                 self._try(op)
 
     def _try(self, call: CallOp) -> None:
-        """Let a call write over an operand if possible."""
         name, given, place = call.callee.string_value(), list(call.arguments), self._places[call]
         roots = [_root(value) for value in given]
         alone = [at for at, root in enumerate(roots) if root in self._lives and roots.count(root) == 1]
@@ -378,7 +376,6 @@ def _elements(buffer: SSAValue) -> KnownExtent | None:
 
 
 def _dynamic_extents(buffer: SSAValue) -> Sequence[SSAValue] | None:
-    """The dynamic extents of a buffer; None if unknown."""
     op = buffer.owner
     if isinstance(buffer.type, MemRefType) and buffer.type.has_static_shape():
         return ()

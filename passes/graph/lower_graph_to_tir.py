@@ -368,7 +368,6 @@ class _FunctionLowering(Bufferization):
     # Extents
 
     def _shape(self, type_: Tensor) -> Sequence[KnownExtent]:
-        """The extents of a tensor. Raises `CompileError` if one is unknown."""
         shape = shape_at(self.function, type_)
         if None in shape:
             raise CompileError.at(
@@ -378,7 +377,6 @@ class _FunctionLowering(Bufferization):
         return cast("Sequence[KnownExtent]", shape)
 
     def _dynamic(self, type_: Tensor) -> list[SSAValue]:
-        """The values of the dynamic extents of a tensor."""
         values = [self._extents.value(extent) for extent in self._shape(type_)]
         return [value for value in values if isinstance(value, SSAValue)]
 
@@ -465,7 +463,6 @@ class _FunctionLowering(Bufferization):
         self.insert(self._call_of(op, callee, [*inputs, *extents, *outputs]), self.end)
 
     def _call_registered(self, op: CallDpsOp) -> None:
-        """Call the registered function with the operands and a buffer for each result."""
         self._allocate_results(op)
         types = [_tensor(value) for value in (*op.operands, *op.results)]
         extents = [extent for type_ in types for extent in self._dynamic(type_)]
@@ -529,7 +526,6 @@ class _FunctionLowering(Bufferization):
         return call
 
     def _if(self, op: IfOp) -> None:
-        """Call one of two functions with the same buffers."""
         self._allocate_results(op)
         buffers = [self._buffer(op, value) for value in (*op.arguments, *op.results)]
         condition = self._value(memref.LoadOp.get(self._buffer(op, op.condition), []), self.end, op)
@@ -591,7 +587,6 @@ class _FunctionLowering(Bufferization):
         self.insert(loop, self.end)
 
     def _copied(self, name: str, source: SSAValue, target: SSAValue, op: Operation, *step: SSAValue) -> CallOp:
-        """A call that copies a buffer to another one, or to or from the row of a step."""
         function = copy_function(name, tir_buffer_type(source), tir_buffer_type(target), op)
         return self._helper_call(function, [*step, source, target])
 
@@ -611,7 +606,6 @@ class _FunctionLowering(Bufferization):
         return [self._extents.value(extent) for extent in self._shape(type_)]
 
     def _value(self, op: Operation, section: Operation, like: Operation, hint: str | None = None) -> SSAValue:
-        """Insert an op into a section, with the location of `like`; return its result."""
         op.location = like.location
         self.insert(op, section)
         op.results[0].name_hint = hint

@@ -126,7 +126,6 @@ def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
 
 
 def _op_of(block: Block, op: Operation) -> Operation:
-    """The op of a block that is, or contains, another one."""
     while op.parent is not block and (parent := op.parent_op()) is not None:
         op = parent
     return op

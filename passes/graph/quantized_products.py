@@ -55,7 +55,6 @@ _SCALES: Final = (2.0**-100, 2.0**100)
 
 
 def _viewed(view: Operator, array: Array) -> Array:
-    """The elements of a transpose or reshape of an array."""
     if name_of(view) == "transpose":
         return array.transpose(axes_of(view))
     return array.reshape(type_of(view.results[0]).get_shape())
@@ -297,7 +296,6 @@ def _mean(op: Operation) -> Replacement:
 
 
 def _limits(op: Operator) -> tuple[float, float] | None:
-    """The limits of `relu` and `clip`; None for other operators."""
     if name_of(op) == "relu":
         return 0.0, inf
     if name_of(op) != "clip":
@@ -308,7 +306,6 @@ def _limits(op: Operator) -> tuple[float, float] | None:
 
 
 def _quantized_sums(op: Operation) -> Replacement:
-    """Divide the factors of sums by the scale of the result; limits beyond those of the result type are dropped."""
     import numpy as np
 
     types = _NARROW.get(dtype_of(op.results[0]))
@@ -463,14 +460,12 @@ def _users_of_scale(value: SSAValue, zero: int) -> list[tuple[Operator, float]]:
 
 
 def _replace(op: Operation, value: SSAValue) -> None:
-    """Replace an op by a value, and erase its unused operands."""
     operands = list(op.operands)
     Rewriter.replace_op(op, [], [value])
     _erase_unused(operands)
 
 
 def _erase_unused(operands: Iterable[SSAValue]) -> None:
-    """Erase the unused constants and casts among some operands."""
     for operand in dict.fromkeys(operands):
         owner = operand.owner
         if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
@@ -530,7 +525,6 @@ def _least_byte(cast_: Operator) -> int | None:
 
 
 def _has_no_border(op: Operator) -> bool:
-    """Whether the windows of a convolution are single elements, without a border."""
     return all(window.size == 1 and window.before == window.after == 0 for window in windows_of(op))
 
 

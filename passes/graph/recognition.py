@@ -36,7 +36,6 @@ X: Final = P.var("x")
 
 
 def _of_x(name: str, pattern: Pattern, **attributes: object) -> Rule:
-    """Replace the pattern by the operator of that name on `x`."""
     return pattern_rule(pattern, lambda found, _: made(name, [found["x"]], **attributes))
 
 
@@ -266,7 +265,6 @@ def _attention(op: Operation) -> Replacement:
 
 
 def _only_source(value: SSAValue, *names: str) -> Operator | None:
-    """The operator that computes a value with one user."""
     return source_of(value, *names) if value.has_one_use() else None
 
 

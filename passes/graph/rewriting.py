@@ -85,8 +85,6 @@ def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True)
 
 
 class _Work:
-    """A queue of ops to visit, without duplicates."""
-
     def __init__(self, ops: Iterable[Operation]) -> None:
         self._queue = deque(ops)
         self._waiting = set(self._queue)
@@ -124,7 +122,6 @@ def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
 
 
 def _discard(ops: Sequence[Operation]) -> None:
-    """Drop the operands of ops that were not inserted."""
     for op in reversed(ops):
         op.drop_all_references()
 

@@ -69,7 +69,6 @@ def number_function(name: str, at: Operation) -> FuncOp:
 
 
 def _extents(block: Block, buffer: SSAValue, count: int | None = None) -> list[int | SSAValue]:
-    """All extents of a parameter, or the first `count`."""
     found: list[int | SSAValue] = []
     for axis, extent in enumerate(buffer_type(buffer).get_shape()[:count]):
         if extent == DYNAMIC_INDEX:

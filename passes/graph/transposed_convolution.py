@@ -43,7 +43,6 @@ class _Axis:
 
     @property
     def extra(self) -> KnownExtent:
-        """Results beyond one stride per element of the data."""
         return self.result - self.extent * self.stride
 
     @property

@@ -73,7 +73,6 @@ def _widens(op: Operator) -> bool:
 
 
 def _number(value: SSAValue) -> SSAValue | None:
-    """A constant of one number as a scalar."""
     number = number_of(value)
     if number is None or not type_of(value).get_shape():
         return None if number is None else value

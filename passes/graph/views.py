@@ -104,7 +104,6 @@ class Views:
         return True
 
     def _is_whole(self, tensor: SSAValue) -> bool:
-        """Whether a tensor covers all of the one that contains it."""
         root, before = self.place(tensor)
         return before == 0 and _elements(root) == _elements(tensor)
 

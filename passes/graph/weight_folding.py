@@ -265,7 +265,6 @@ def _merge_in(block: Block) -> int:
 
 
 def _column_axis(op: Operator) -> int | None:
-    """The axis of a weight matrix that is the last one of the result; None for operators other than products."""
     axes = channel_axes(op)
     return axes.weight[0] if axes is not None and axes.result == type_of(op.results[0]).get_num_dims() - 1 else None
 

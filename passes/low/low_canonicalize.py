@@ -58,8 +58,6 @@ def canonicalize(function: FuncOp) -> None:
 
 @dataclass
 class _Constants:
-    """The constants of a function, at its start."""
-
     block: Block
     known: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     last: Operation | None = None
@@ -143,7 +141,6 @@ def _erase_unused(block: Block) -> None:
 
 
 def _is_idle(op: Operation) -> bool:
-    """Whether `op` is an empty loop or condition without results."""
     if type(op) not in _NESTS or op.results:
         return False
     return all(type(inner) is scf.YieldOp for region in op.regions for block in region.blocks for inner in block.ops)

@@ -95,8 +95,6 @@ def _times(work: _Work, factor: SSAValue | int) -> _Work:
 
 @dataclass
 class _Estimate:
-    """The work of a parallel loop."""
-
     loop: ParallelForOp
     vector_bytes: int
     _outside: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

@@ -134,7 +134,6 @@ class _Legalization:
         return Target.parse(self.target)
 
     def writer(self, op: Operation, type_: Attribute) -> Writer:
-        """A writer of formulas on values of a type that replace `op`."""
         element, lanes = element_of(type_), lanes_of(type_)
         if isinstance(element, IntegerType | IndexType):
             return Writer(op, self.constants, integer_shape(element, lanes))
@@ -181,7 +180,6 @@ def _is_small(type_: Attribute) -> bool:
 
 
 def _extended(rewriter: OpRewriter, value: SSAValue) -> SSAValue:
-    """A 16-bit float as `f32`; other values unchanged."""
     if not _is_small(value.type):
         return value
     wide = like(value.type, f32)
@@ -239,7 +237,6 @@ def _reduction(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Flip the sign bit of a 16-bit encoding."""
     if not isinstance(element_of(op.results[0].type), context.lacking):
         return None
     writer = context.writer(op, op.results[0].type)
@@ -409,7 +406,6 @@ def _integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _add_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The sum, and whether it wrapped around."""
     writer = context.writer(op, op.results[0].type)
     lhs, rhs = map(writer.bits, op.operands)
     total = lhs + rhs

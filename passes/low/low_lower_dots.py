@@ -119,7 +119,6 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 
 
 def _loaded(op: TileDotOp) -> DotOp:
-    """The dot product of the loaded operands."""
     build = _Builder(op)
     left, right = op.readings
     a = build.load(op.a, element_of_reading(left), op.step_count)

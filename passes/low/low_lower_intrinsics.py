@@ -63,7 +63,6 @@ class LowerIntrinsicsPass(ModulePass):
 
 
 def _drop_unused(module: ModuleOp, functions: dict[str, FuncOp]) -> None:
-    """Erase the declarations of intrinsics without remaining calls."""
     called = {call.callee.string_value() for call in module.walk() if isinstance(call, CallOp)}
     for name, function in functions.items():
         if function.is_declaration and name in intrinsics() and name not in called:

@@ -239,7 +239,6 @@ class _FunctionLowering(Bufferization):
         self.insert(compute_nest(compute, label, outputs, self.memory, self._constants), self.end)
 
     def _lower_extern(self, extern: ExternOp) -> None:
-        """Make a block of the statements, in loops over the indices."""
         outputs = [self._output(extern, result) for result in extern.results]
         label = new_name(extern.label, self._labels)
         extents = list(extern.domain)
@@ -253,7 +252,6 @@ class _FunctionLowering(Bufferization):
         self.insert(nest, self.end)
 
     def _output(self, compute: ComputeOp | ExternOp, result: OpResult) -> SSAValue:
-        """The buffer of a result: the parameter if it is returned, else a new one."""
         buffer = self.result_parameter(result)
         extents = [extent for extent in compute.extents_of(result) if isinstance(extent, SSAValue)]
         if buffer is None:
@@ -442,7 +440,6 @@ def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue])
 
 
 def _take_yielded(body: Block) -> list[SSAValue]:
-    """Erase the final `te.yield` of a region; return its operands."""
     last = body.last_op
     if not isinstance(last, YieldOp):
         raise InternalError("regions of tensor expressions end in te.yield")
@@ -479,7 +476,6 @@ class _Writer:
             self._store(value, buffer, self.body)
 
     def store_identity(self, reduce: ReduceOp) -> None:
-        """Store the result of an empty reduction."""
         self._store_identity(reduce, self.body)
         Rewriter.erase_op(reduce)
 

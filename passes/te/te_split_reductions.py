@@ -225,7 +225,6 @@ class _Split:
 
 
 def _used_by(op: Operation) -> list[SSAValue]:
-    """The operands of `op` and of the ops in it."""
     return [operand for inner in operations_in(op) for operand in inner.operands]
 
 

@@ -276,7 +276,6 @@ def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
 
 
 def _bits_of_power(format_: Format) -> int:
-    """The bits of 2^mantissa."""
     return (format_.bias + format_.mantissa_bits) << format_.mantissa_bits
 
 
