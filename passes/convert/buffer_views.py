@@ -80,7 +80,6 @@ def _of_source(view: Operation, index: tuple[Index, ...], anchor: Operation) -> 
 
 
 def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: Operation) -> tuple[Index, ...]:
-    """The indices in the buffer under a view with an offset and strides in its memory."""
     base = base_of(view.source)
     type_ = base.type
     if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):

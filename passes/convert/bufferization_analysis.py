@@ -111,7 +111,6 @@ class BufferizationAnalysis:
         return storage
 
     def _fresh(self, op: Operation) -> None:
-        """Allocate the results."""
         for result in op.results:
             if is_tensor(result):
                 self._allocate(result, block_of(op))
@@ -648,7 +647,6 @@ class BufferizationAnalysis:
 
 
 def _inserts_of(terminator: Operation) -> list[Operation]:
-    """The insertions of slices at the end of an `scf.forall`."""
     return [op for op in operations_in(terminator) if op.name == "tensor.parallel_insert_slice"]
 
 

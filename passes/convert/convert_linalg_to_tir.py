@@ -182,7 +182,6 @@ class _LinalgConversion:
     _writes: list[WholeWrite] = field(default_factory=list[WholeWrite])
 
     def run(self) -> bool:
-        """Convert; return whether there was anything to convert."""
         ops = [op for op in operations_in(self.function) if is_structured(op) and not _why_not_taken(op)]
         structures = [(op, structure_of(op)) for op in ops]
         if not ops:
@@ -415,7 +414,6 @@ class _Dims:
             insert_before(self._top, [AssumeShapeOp(buffer, self.sizes(buffer))])
 
     def sizes(self, buffer: SSAValue) -> Sequence[SSAValue]:
-        """The dynamic extents of a parameter or of an allocation of the function."""
         if isinstance(buffer.owner, AllocOp | AllocaOp):
             return list(buffer.owner.dynamic_sizes)
         return [self._value(self._first((buffer, at))) for at in dynamic_extents(buffer.type)]

@@ -152,7 +152,6 @@ def _callees(function: FuncOp) -> Iterator[str]:
 
 
 def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """The functions that one calls, directly or indirectly."""
     found: set[str] = set()
     pending = [*_callees(function)]
     while pending:
@@ -300,7 +299,6 @@ class StablehloConversion:
     # Ops
 
     def _block(self, block: Block) -> list[Value]:
-        """Convert the ops of a block; returns its returned values."""
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 return [self._values[operand] for operand in op.operands]
@@ -389,7 +387,6 @@ class StablehloConversion:
         return [cast_value(value, result_dtype(op, position)) for position, value in enumerate(found)]
 
     def _call(self, op: Operation, name: str) -> None:
-        """Inline the callee."""
         callee = self._functions.get(name)
         self.at = op
         if callee is None:
@@ -626,7 +623,6 @@ def _has_elementwise_reader(op: Operation) -> bool:
 
 
 def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
-    """An element of the result, of elements of the operands."""
     name = _elementwise_name(op)
     if isinstance(op, CompareOp | BroadcastCompareOp):
         kind = None if op.compare_type is None else op.compare_type.data
@@ -670,7 +666,6 @@ def _name_of(argument: BlockArgument) -> str | None:
 
 
 def _check(op: Operation, position: int, value: Value) -> None:
-    """Check that the value of a result has its declared type."""
     declared = result_shape(op, position)
     dtype = complex_type(op.results[position].type) or result_dtype(op, position)
     found = [integer_of(extent) for extent in value.shape]

@@ -104,8 +104,6 @@ class _Left(Exception):
 
 @dataclass
 class _Structured:
-    """A nest as operations of linalg."""
-
     outer: Operation
     block: BlockOp = field(init=False)
 
@@ -125,7 +123,6 @@ class _Structured:
         self.block = op
 
     def ops(self) -> list[Operation]:
-        """The operations that replace the nest."""
         block, init = self.block, self.block.init
         body = [op for op in block.body.block.ops if not isinstance(op, AccessRegionOp) and op is not init]
         store = body[-1] if body else None
@@ -154,7 +151,6 @@ class _Structured:
         return new
 
     def _map(self, indices: Sequence[SSAValue]) -> AffineMap:
-        """Indices as a map of the iterators."""
         exprs, operands = exprs_of([Index.of(index) for index in indices])
         places: dict[SSAValue, int] = {variable: at for at, variable in enumerate(self.block.iter_vars)}
         if any(operand not in places for operand in operands):

@@ -187,7 +187,6 @@ class _Candidates:
     kernels: dict[str, gpu.ModuleOp]
 
     def problems(self) -> dict[str, tuple[Operation, str]]:
-        """The candidates that cannot be converted: an op, and the reason."""
         found = {name: self._problem(function) for name, function in self.functions.items()}
         found |= {name: self._problem_of_kernels(kernels) for name, kernels in self.kernels.items()}
         return {name: problem for name, problem in found.items() if problem is not None}
@@ -259,7 +258,6 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
 
 
 def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) -> dict[str, FuncOp]:
-    """The kernels as functions of the module, by their names in launches: `kernels.k`."""
     taken = set(named_ops(module))
     found: dict[str, FuncOp] = {}
     for name, kernels in kernel_modules.items():
@@ -720,7 +718,6 @@ def _inline_body(
 
 
 def _trips(lower: SSAValue, upper: SSAValue, step: SSAValue, anchor: Operation) -> SSAValue:
-    """The number of iterations from `lower` to `upper`, computed before `anchor`."""
     distance = Index.of(upper) - Index.of(lower)
     by = constant_integer(step)
     if by is not None and by > 0:

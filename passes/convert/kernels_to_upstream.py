@@ -176,7 +176,6 @@ def move_kernels(module: ModuleOp) -> None:
 
 
 def _shared(function: FuncOp, buffer: memref.AllocaOp) -> GlobalOp:
-    """A buffer shared by the threads of a block, as a variable of the module."""
     name = f"{function.sym_name.data}_{buffer.memref.name_hint or 'shared'}"
     OpRewriter(buffer).become(memref.GetGlobalOp(name, buffer.memref.type))
     return GlobalOp.get(

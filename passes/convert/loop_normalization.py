@@ -197,7 +197,6 @@ class LoopNormalization:
         | memref.LoadOp
         | memref.StoreOp,
     ) -> tuple[SSAValue, list[SSAValue]]:
-        """The accessed buffer, which is not a view, and the indices there."""
         dims = [Index.of(value) for value in op.indices]
         if not isinstance(op, memref.LoadOp | memref.StoreOp):
             dims = [Index.of_expr(expr, dims) for expr in over_dims(op.map.data)]

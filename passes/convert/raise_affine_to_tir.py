@@ -130,7 +130,6 @@ def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
 
 
 def _is_left(op: Operation) -> bool:
-    """Whether an op of the raised dialects is not of tir."""
     return op.name.startswith((*_RAISED, "memref.", "vector.")) and not allowed_at("tir", op.name)
 
 

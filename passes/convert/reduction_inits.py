@@ -82,7 +82,6 @@ def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
 
 
 def _only_block(op: Operation) -> BlockOp | None:
-    """The block of a perfect nest."""
     while isinstance(op, ForOp):
         inner = list(op.body.block.ops)
         if len(inner) != 1:

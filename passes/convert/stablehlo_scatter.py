@@ -87,7 +87,6 @@ class _Scatter:
         return found
 
     def element_at(self, starts: Mapping[int, Expr], place: Sequence[Expr]) -> list[Expr]:
-        """The indices of the operand's element at a position of a window."""
         offsets = dict(zip(self._sizes, place, strict=True))
         parts = [[part[axis] for part in (starts, offsets) if axis in part] for axis in range(len(self._source.shape))]
         return [reduce(lambda x, y: x + y, found, as_expr(0)) for found in parts]
@@ -98,7 +97,6 @@ class _Scatter:
         return element_of(self._updates, [inner[axis] if axis in inner else next(outer) for axis in range(rank)])
 
     def number(self, batch: Sequence[Expr]) -> Expr:
-        """The row-major number of an update."""
         return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
 
     def batch(self, number: Expr) -> list[Expr]:
@@ -245,7 +243,6 @@ def _selected_in_order(
     select: Region,
     scatter: Region,
 ) -> Value:
-    """`select_and_scatter` with any regions, one window at a time."""
     name = label(op)
     operand, source, initial = (
         tensor_of(value, f"{name}_{what}") for value, what in zip(values, ("operand", "source", "initial"), strict=True)

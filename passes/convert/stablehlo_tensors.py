@@ -95,7 +95,6 @@ def _static_shape(op: Operation) -> tuple[int, ...]:
 
 
 def _extents(value: Value, what: str) -> tuple[Extent, ...]:
-    """The extents that an operand lists."""
     sizes = sizes_of(value)
     if sizes is None:
         raise CompileError(f"{what} is computed from data, not from extents")
@@ -566,7 +565,6 @@ def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: 
 
 
 def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
-    """A stable sort by the comparison in the region."""
     tensors = [tensor_of(value, f"{label(op)}_operand") for value in values]
     shape = tensors[0].shape
     along = (-1 if op.dimension is None else int(op.dimension.value.data)) % len(shape)

@@ -113,7 +113,6 @@ def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
 
 
 def _complex_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Parts:
-    """The value of a constant of complex numbers."""
     type_ = cast("TensorType[Any]", elements.type)
     part = type_.element_type.element_type
     dtype = complex_name(type_.element_type)

@@ -35,8 +35,6 @@ from weft.support.names import new_name
 
 @dataclass
 class _Statement:
-    """Ops of one block that become a `tir.block` together; the ops between them are pure."""
-
     members: list[Operation]
     loops: list[ForOp]
     """The loops around it, outermost first."""
@@ -67,7 +65,6 @@ class StatementBlocks:
         _erase_unused(self._top)
 
     def _loops_around(self, op: Operation) -> list[ForOp]:
-        """The loops of this pass around an op, outermost first."""
         return [parent for parent in ancestors(op) if isinstance(parent, ForOp) and self._is_open(parent)][::-1]
 
     # Conditions

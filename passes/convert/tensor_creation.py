@@ -18,7 +18,6 @@ from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_ten
 
 
 def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Sequence[SSAValue]) -> SSAValue:
-    """The buffer of the result of `op`, with these dynamic extents."""
     result = op.results[0]
     for size in sizes:
         bufferization.require("sge", size, 0, f"{op.name} of a negative extent")

@@ -209,7 +209,6 @@ class _Writer(OpRewriter):
 
 
 def _extend(load: Operation, bits: int) -> None:
-    """Sign-extend the result of a load."""
     users = list(load.results[0].uses)
     anchor = cast("Operation", load.next_op)
     writer = _Writer(anchor)
@@ -234,7 +233,6 @@ def _compute(op: Operation, bits: int, *, masks: bool) -> None:
 
 
 def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
-    """A cast between the original types `source` and `target`."""
     writer = _Writer(op)
     value, type_ = op.operands[0], op.results[0].type
     if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") and _is_narrow(source):
@@ -268,7 +266,6 @@ def _round_to_small(op: Operation, target: Attribute) -> None:
 
 
 def _compute_in_f32(op: Operation, operands: Sequence[Attribute], result: Attribute) -> None:
-    """Compute on small floats in `f32`, and round."""
     writer = _Writer(op)
     values = [
         writer.insert(arith.ExtFOp(_as_float(writer, value, type_), f32)) if _is_small(type_) else value
