@@ -41,12 +41,12 @@ _MOST_BUFFERS: Final = 24
 
 
 def fuse(module: ModuleOp, target: str) -> int:
-    """Move operators of the graph functions of a module into private functions with the attribute `graph.fused`, each
-    called by `graph.call_tir`, in place; return the number of groups. Raises `CompileError` for an unknown target.
+    """Group operators of the graph functions of a module, as `graph-fuse` does, in place; return the number of groups.
+    Raises `CompileError` for an unknown target.
 
-    A group has one root; all uses of every other member are in the group. Thus no path leaves a group and returns,
+    All uses of a member other than the last, the root, are in its group. Thus no path leaves a group and returns,
     nothing is computed twice, and the results are those of the root. A value with users in several groups is computed
-    separately. Equal groups share a function.
+    separately.
 
     ```mlir
     %h = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>

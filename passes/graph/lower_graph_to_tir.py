@@ -104,13 +104,10 @@ _MOST: Final = (1 << 63) - 1
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
-    """Give a graph function buffers: parameters and results become `memref` parameters (results last, under their own
-    names), intermediates `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`,
-    `graph.call_dps` becomes `low.call_registered`. Calls that only copy (`copies`) become views if possible; with
-    `parts`, views may start inside a buffer (`passes/graph/views.py`).
+    """Give a graph function buffers and calls, in place, as `lower-graph-to-tir` does. Calls that only copy (`copies`)
+    become views if possible; with `parts`, views may start inside a buffer (`passes/graph/views.py`).
 
-    Requires that every operator was legalised, every callee lowered to buffers, and every extent known. Raises
-    `CompileError`.
+    Raises `CompileError` for operators that were not legalised, callees over tensors, and unknown extents.
 
     ```mlir
     func.func @f(%x: tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>> {

@@ -77,13 +77,10 @@ def _is_copy(function: FuncOp) -> bool:
 
 
 def lower_te_function(function: FuncOp) -> None:
-    """Give a function of tensor expressions loops and buffers, in place.
+    """Give a function of tensor expressions loops and buffers, in place, as `lower-te-to-tir` does.
 
-    Each `tensor` argument becomes a `memref`, each result a trailing `memref` parameter (or at the position in
-    `te.parameter_order`) named after the returned value; nothing is returned. Every `te.compute` becomes a loop nest
-    around a block named after the computation (with a number if the name is taken). Its results are buffers: the
-    parameter if it is returned, else a `memref.alloc`. Reductions within larger expressions are split off first (see
-    `te_split_reductions`); unused computations are dropped. `tir.assume_shape` states the extents of buffers.
+    A block gets a number if its name is taken. A result that is not returned is a `memref.alloc`; `tir.assume_shape`
+    states the extents of buffers.
 
     Raises CompileError for ops that do not belong to tensor expressions, for calls of functions over tensors, for
     results that are not tensors, and for reduce axes whose extent depends on the element.

@@ -39,11 +39,8 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave two forms of `te.compute` in `function`: without reductions, and single reductions (`reduction_of`).
-
-    A reduction within a larger expression is computed into a temporary tensor, which the expression reads. The
-    temporary has exactly the indices that the reduction depends on, so that no sum is repeated. For a reduction under a
-    condition, the reads of its operands keep that condition.
+    """Leave two forms of `te.compute` in `function`: without reductions, and single reductions (`reduction_of`). For a
+    reduction under a condition, the reads of its operands keep that condition.
 
     Raises CompileError for an axis whose extent depends on the element.
 
