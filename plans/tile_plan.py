@@ -209,7 +209,7 @@ class Result:
     layout: Layout = ()
     """Of the accumulator."""
     kept: int | None = None
-    """Innermost loops of the copy that are kept in registers; None for its own ones."""
+    """The number of innermost loops of the copy that are kept in registers; None for all of those inside `at`."""
     nest: Nest | None = None
     """The loops of the copy if they are not kept in registers, and the copy computes something."""
     prefetch: Prefetch | None = None

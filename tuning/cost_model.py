@@ -105,7 +105,6 @@ class BoostedTrees:
         self._new += len(samples)
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """Predict by the trees."""
         is_stale = self._booster is None or self._new * _SHARE >= len(self.samples)
         if self._new and is_stale and len(self.samples) >= _LEAST:
             self._train()

@@ -138,7 +138,6 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     # Adding

@@ -83,7 +83,6 @@ class DecisionPath:
         return _has_tried(self._nodes[-1], [decision, *later])
 
     def take(self, decision: Decision) -> None:
-        """Follow a decision of the current step."""
         self.decisions.append(decision)
         self._nodes.append(self._nodes[-1].child(decision))
 

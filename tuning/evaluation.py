@@ -278,7 +278,6 @@ def handle(events: Events) -> None:
 
 
 def cancel(trials: Sequence[Trial]) -> None:
-    """Cancel unfinished trials."""
     for trial in trials:
         if trial.future is not None:
             trial.future.cancel()

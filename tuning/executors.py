@@ -50,7 +50,7 @@ class Reply(Generic[T]):
 
 @cache
 def worker_facts() -> WorkerFacts:
-    """The facts of this process."""
+    """Describe this process: host, machine and versions."""
     return WorkerFacts(socket.gethostname(), machine_kind(), versions())
 
 

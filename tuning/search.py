@@ -95,7 +95,6 @@ class EvolutionarySearch:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no candidates are left."""
         return not self._planned and not self._waiting and self._makes_no_more
 
     @property

@@ -330,7 +330,6 @@ class FunctionBufferization:
         self._at = op
 
     def done(self, op: Operation) -> None:
-        """Mark `op` as replaced."""
         self._replaced.append(op)
 
     def _linalg(self, op: Operation) -> None:

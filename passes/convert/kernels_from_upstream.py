@@ -30,7 +30,6 @@ WARP: Final = 32
 
 
 def kernel_modules(module: ModuleOp) -> dict[str, gpu.ModuleOp]:
-    """The modules of kernels, by name."""
     return {op.sym_name.data: op for op in module.ops if isinstance(op, gpu.ModuleOp)}
 
 

@@ -56,7 +56,6 @@ def complex_type(type_: Attribute) -> str | None:
 
 
 def is_complex(op: Operation) -> bool:
-    """Whether an op takes or returns complex numbers."""
     return any(complex_type(value.type) is not None for value in (*op.operands, *op.results))
 
 

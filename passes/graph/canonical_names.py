@@ -28,7 +28,7 @@ class CanonicalNames:
     """Renames the names in extents to s0, s1, ... in the order of their occurrence.
 
     An expression gets one name as a whole if no operand binds its names and no other expression uses them: `8 * n` is
-    s0 for operators that compute nothing else with n.
+    s0 for operators without other uses of n.
     """
 
     def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:
@@ -79,7 +79,6 @@ class CanonicalNames:
         return type_.element_type, type_.get_shape(), tuple(map(self.extent, type_.encoding.data))
 
     def properties(self, properties: Mapping[str, Attribute]) -> dict[str, Attribute]:
-        """Properties with renamed extents."""
         return {name: with_extents(attribute, self.extent) for name, attribute in sorted(properties.items())}
 
 

@@ -74,7 +74,7 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _evaluated(op: Operator | CallTirOp) -> list[NDArray[Any]]:
-    """The results of an op on constants, evaluated in a function of its own."""
+    """The results of an op on constants, evaluated in a separate function."""
     copies = {operand: operand.owner.clone() for operand in op.operands if isinstance(operand.owner, ConstantOp)}
     copy = op.clone({operand: constant.results[0] for operand, constant in copies.items()})
     body = Block([*copies.values(), copy, ReturnOp(*copy.results)])

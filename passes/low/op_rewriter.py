@@ -102,7 +102,6 @@ class OpRewriter:
         self.erase()
 
     def become(self, op: Operation) -> None:
-        """Replace the rewritten op by an op."""
         self.add(op)
         self.replace(*op.results)
 
