@@ -1,4 +1,4 @@
-"""Default schedule of convolutions of data in blocks of channels."""
+"""Default schedule of convolutions in NCHWc layout."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, Tile
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
-"""Channels of a block that are unrolled where pixels of a tile lie anywhere: LLVM does so by itself elsewhere."""
+"""Channels of a block that are unrolled for flat tiles; LLVM unrolls the others by itself."""
 _DOT_BITS: Final = 32
-"""What dot products add, and take of the data."""
+"""Bits per accumulator lane and per group of inputs of one dot-product instruction."""
 
 
 @planned()
 def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Tiles of pixels times the filters of a block in registers; the elements of the data are read in place.
+    """Keep tiles of pixels times the filters of a block in registers; read the data in place.
 
     ```
     for a strip of rows: pad the data that it needs
       for block of filters: for row: for pixels of a tile:
         tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
     ```
-    Kernels with groups of channels side by side are multiplied by dot products of integers, which vectors of filters
-    add to their sums. Where no tile of enough results divides a row, tiles go on from row to row; strips are of tiles
-    then, the data are padded before, and threads share blocks of filters outside of them. Depthwise, lanes are
-    channels, and windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights,
-    and blocks of them are another iterator.
+    Weights that store groups of channels together use dot products of integers. If no tile of enough results divides a
+    row, tiles continue from row to row; strips then consist of tiles, the data are padded first, and threads share
+    blocks of filters outside the strips. In depthwise convolutions lanes are channels and windows are unrolled. Not
+    applicable unless the filters of a block are consecutive in results and weights, and blocks are another iterator.
     """
     blocked = _blocked(pattern)
     if blocked is None:
@@ -82,7 +81,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
         order = [*batches, blocks, *strips, *rows, vectors, tiles, *reduced, pixels, lane]
     else:
         order = [*batches, *strips, blocks, *rows, tiles, *reduced, pixels, vectors, lane, *group]
-    # Elements that are narrower than the sums are copied by whole vectors too.
+    # Elements narrower than the sums are also copied by whole vectors.
     wide = target.vector_bytes // bytes_of(roles.data.element_type)
     return TilePlan(
         flat=(row, row + 1) if is_flat else (),
@@ -109,8 +108,8 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
 
 @dataclass(frozen=True)
 class _Blocked:
-    """A convolution whose pixels are batches, rows and columns, in this order; the filters of a block, or the channels
-    of a depthwise one, are its `column`."""
+    """A convolution whose pixels are batches, rows and columns, in this order. `column` is the filters of a block, or
+    the channels if depthwise."""
 
     roles: ConvolutionRoles
     row: int
@@ -119,11 +118,11 @@ class _Blocked:
     """Spatial iterators except rows, columns and the filters of a block: batches, blocks of filters."""
     is_depthwise: bool
     group: int
-    """Elements of the data that a dot product takes; the last iterator that is summed over goes along them. 1 where
-    kernels are not laid out for dot products."""
+    """Elements of the data per dot product, along the last reduction iterator; 1 if weights have no layout for dot
+    products."""
 
     def dot(self, lanes: int) -> str | None:
-        """The tensor intrinsic for so many sums; None where there is none for such integers."""
+        """The tensor intrinsic for `lanes` sums; None if there is none for these integers."""
         left, right = load_of(self.roles.data), load_of(self.roles.kernel)
         if lanes not in LANES or left is None or right is None:
             return None
@@ -160,7 +159,6 @@ def _blocked(pattern: BlockPattern) -> _Blocked | None:
 
 
 def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
-    """Whether a row of results ends where the next one begins."""
     if column not in roles.symbolic:
         return roles.stride(roles.result, row) == roles.extents[column] * (roles.stride(roles.result, column) or 0)
     rows, columns = (roles.result.dimensions_of(roles.iterators[at]) for at in (row, column))
@@ -169,19 +167,19 @@ def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: pixels, and vectors of the filters of a block."""
+    """A register tile: pixels times vectors of the filters of a block."""
 
     pixels: int
     lanes: int
     is_flat: bool
-    """Whether tiles go on from row to row."""
+    """Whether tiles continue from row to row."""
     intrinsic: str = ""
     """The tensor intrinsic that multiplies groups of channels."""
 
 
 def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
-    """The tile for a machine; None if it has too few registers. A search may choose the pixels, and whether tiles
-    continue from row to row."""
+    """The tile for a machine; None if it has too few registers. A search may choose the pixels, and whether tiles are
+    flat."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
     while filters % lanes and lanes > 2:
@@ -197,7 +195,7 @@ def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -
     dot = blocked.dot(lanes) if blocked.group > 1 else ""
     if dot is None:
         return None
-    # A dot product that is not added yet is in a register too.
+    # The result of a dot product occupies a register until it is added.
     registers = target.vector_registers - (blocked.group > 1)
     if is_known:
         pixels, is_flat = pixel_tile(rows, columns, vectors, registers, target.processor)
@@ -210,8 +208,8 @@ def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -
 
 
 def _rows(blocked: _Blocked, threads: int, target: Target) -> int:
-    """How many rows a strip has: a part of the second cache holds its data, unless passing by all data again for each
-    block of filters moves less than passing by the weights again for each strip."""
+    """The number of rows of a strip: a fraction of L2 holds its data, unless re-reading all data for each block of
+    filters moves less than re-reading the weights for each strip."""
     roles, around = blocked.roles, blocked.around
     row, extent = roles.rows_of_data(blocked.row, around), roles.extents[blocked.row]
     batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_depthwise))
@@ -223,9 +221,9 @@ def _rows(blocked: _Blocked, threads: int, target: Target) -> int:
 
 
 def _tiles(blocked: _Blocked, tiles: int, threads: int, target: Target) -> int:
-    """How many tiles a strip has that go on from row to row: all of them, unless data are beyond the second cache and
-    pass by again for each block of filters, which moves more than weights do that pass by for each strip, from farther
-    away. Threads share blocks of filters then, and each takes all strips."""
+    """The number of flat tiles of a strip: all of them, unless the data exceed L2 and re-reading them for each block of
+    filters moves more than re-reading the weights, from farther away, for each strip. Threads then share blocks of
+    filters, and each computes all strips."""
     roles = blocked.roles
     row, extent = roles.rows_of_data(blocked.row, blocked.around), roles.extents[blocked.row]
     blocks = roles.extents[blocked.around[-1]]

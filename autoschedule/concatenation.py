@@ -1,4 +1,4 @@
-"""Default schedule of concatenations: a loop for each piece."""
+"""Default schedule of concatenations: one loop per input array."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _MOST_PIECES: Final = 16
-"""Arrays up to which each gets a loop, because each loop adds code."""
+"""Limit of the arrays that get a loop each, because each loop adds code."""
 _LESS: Final = arith.CMPI_COMPARISON_OPERATIONS.index("slt")
 
 
 def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """An elementwise nest that reads one of several arrays, by where an iterator is, becomes a loop for each of them:
-    no condition is left, and vectors do not lie across two arrays.
+    """Cut an elementwise nest that selects one of several arrays by an iterator into one loop per array, without
+    conditions and without vectors across two arrays.
 
     ```
     for rows: for columns of the first array: out = first; for columns of the second one: out = second
     ```
-    Not applicable to conditions on several iterators or on none, and to pieces that do not fill a vector.
+    Not applicable to conditions on several iterators or on none, and to pieces shorter than a vector.
     """
     pattern, decisions = pattern_of(op_of(sch, block)), Sampled(sch)
     found = _pieces(pattern)
@@ -55,7 +55,6 @@ def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _pieces(pattern: BlockPattern) -> tuple[int, list[int]] | None:
-    """The iterator that says which array is read, and the iterations of each; None if no iterator does."""
     if pattern.kind is not PatternKind.INJECTIVE or len({read.buffer for read in pattern.reads}) < 2:
         return None
     bounds: dict[BlockArgument, set[int]] = {}

@@ -1,4 +1,5 @@
-"""Default schedules of contractions: matrix products, batched, any operand transposed, and vectors times matrices."""
+"""Default schedules of contractions: batched matrix products with any operand transposed, and vector-matrix
+products."""
 
 from __future__ import annotations
 
@@ -29,23 +30,23 @@ from weft.plans.tile_plan import Factors, Loop, MadeBy, Nest, Prefetch, Result, 
 from weft.support.target import Target
 
 _STEPS_AT_ONCE: Final = 2
-"""Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
+"""Reduction steps per loop test, if registers are left for the loads of the second step."""
 _STEPS_TO_TRY: Final = (1, 2, 4, 8)
 _DEPTHS: Final = (64, 128, 256, 512, 1024)
 
 
 @dataclass(frozen=True)
 class Panels:
-    """The right factor of a contraction cut into panels as wide as a register tile. Sizes are in elements."""
+    """The right factor of a contraction cut into panels of the width of a register tile. Sizes are in elements."""
 
     roles: ContractionRoles
     tile: RegisterTile
     together: int
-    """Panels that are packed before rows pass by them."""
+    """Panels that are packed before rows are streamed over them."""
     depth: int | None
-    """Steps of the reduction that run before the next; None where the whole reduction runs at once."""
+    """Reduction steps per part; None if the reduction is not cut into parts."""
     panel_bytes: int | None
-    """The size of a panel of these steps; None where their number is not known."""
+    """Bytes of a panel of one part; None if the number of steps is unknown."""
     threads: tuple[Loop, ...]
     """The loops that threads share."""
 
@@ -62,9 +63,9 @@ def panels_of(
     in_parts: bool = True,
     packed: bool = True,
 ) -> Panels:
-    """The panels for a reduction of `steps`, each of `step_bytes` a column, that may run `in_parts`. Several threads
-    take part from `work_of_threads` products on. A search may choose how deep panels are, and how many are packed
-    together."""
+    """The panels for a reduction of `steps` steps that read `step_bytes` bytes per column each. `in_parts` allows parts
+    of the reduction. Several threads are used from `work_of_threads` products on. A search may choose the depth and the
+    number of panels packed together."""
     depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
     if in_parts and steps is not None:
         depths = sorted({0, depth or 0, *(size for size in _DEPTHS if 2 * size <= steps)})
@@ -84,8 +85,8 @@ def panels_of(
 
 
 def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Decisions) -> tuple[Loop, ...]:
-    """The loops that threads share: batches, panels that are packed together, or rows of tiles: the first that keep all
-    of them busy, unless a search decides otherwise."""
+    """The loops that threads share: batches, groups of panels, or tiles of rows. The default is the first that keeps
+    all threads busy."""
     batch: tuple[Loop, ...] = tuple((at,) for at in roles.batch)
     rows: list[tuple[Loop, ...]] = [] if roles.row is None else [((roles.row, 0),)]
     places = [((roles.column, 0),), *rows, *([batch] if batch else [])]
@@ -103,7 +104,7 @@ class PanelLoops:
     """The loops of a contraction, cut into panels of columns, tiles of rows, and parts of the reduction."""
 
     def __init__(self, plan: Panels, columns: Factors, group: Factors = (), steps_at_once: int = 1) -> None:
-        """`columns` are the factors of a panel, `group` those of a step of the reduction."""
+        """`columns` are the factors of a panel, `group` those of a reduction step."""
         roles = plan.roles
         self._roles = roles
         self.splits = [Split((roles.column,), (None, plan.together, *columns))]
@@ -143,7 +144,7 @@ class PanelLoops:
         return self.panels if self.part else self.panel
 
     def order(self, *innermost: Loop) -> tuple[Loop, ...]:
-        """The loops in order, those of the reduction outside of a register tile, except the `innermost` ones."""
+        """The loops in order, with those of the reduction outside a register tile except for the `innermost` ones."""
         roles = self._roles
         batch, rows = ([(at,) for at in places] for places in (roles.batch, roles.rows))
         outer = [*batch, self.panels, *self.part, *rows, *self.row, self.panel]
@@ -153,17 +154,17 @@ class PanelLoops:
 
 @planned()
 def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Results in register tiles; the right factor packed into panels as wide as a tile, so that it is read in order;
-    the left factor packed too where its rows are its fastest dimension.
+    """Keep results in register tiles; pack the right factor into panels of the width of a tile, so that it is read in
+    order; also pack the left factor if its rows are its fastest dimension.
 
     ```
     for columns of several panels: pack them
       for rows of a tile: for panel:
         tile = 0; for k: tile[r, c] += left[r, k] * panel[k, c]; out[rows, panel] = epilogue(tile)
     ```
-    Elementwise consumers run on the tile before it is stored. Not applicable where results are not consecutive along an
-    iterator of just one factor, where there is one column, or where the right factor cannot be packed and its columns
-    are not consecutive either.
+    Elementwise consumers run on the tile before it is stored. Not applicable if results are not consecutive along an
+    iterator of exactly one factor, if there is one column, or if the right factor can neither be packed nor has
+    consecutive columns.
     """
     roles = contraction_roles(pattern)
     if roles is None or roles.columns == 1:
@@ -182,13 +183,13 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
         pack_right = decisions.decide(pack_right)
     if not right.contiguous and (roles.same_buffer or not pack_right):
         return None
-    # What passes by once need not stay in a cache.
+    # A panel that is streamed once need not stay in a cache.
     passes_once = ahead and rows is not None and rows <= tile.rows
     work = threads_pay_from(target.processor)
     if ahead and rows is not None:
-        # What few rows are multiplied with arrives slower than it is used.
+        # With few rows, the packed factor arrives more slowly than it is used.
         work = work * min(rows, fitted.LOADED_ELEMENT) // fitted.LOADED_ELEMENT
-    # Of rows whose number is not known, consumers are computed tile by tile.
+    # With an unknown number of rows, consumers are computed tile by tile.
     is_finished_at_tiles = rows is None and bool(consumers_of(pattern.block))
     plan = panels_of(
         roles,
@@ -204,7 +205,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if roles.same_buffer:
         plan, pack_right = replace(plan, depth=None), False
     prefetched = pack_right and decisions.decide(_streams(plan.panel_bytes, target))
-    # Kernels for remainders of rows and columns are many where neither is known.
+    # If neither rows nor columns are known, there are many kernels for remainders.
     at_once = _STEPS_AT_ONCE if _fuses(target) and columns is not None else 1
     loops = PanelLoops(plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, at_once))
     padded = pack_right and ragged
@@ -241,13 +242,12 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 
 def _paying_rows(right: Factor) -> int:
-    """The number of rows from which packing the right factor pays."""
     return fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
 
 
 def few_rows(pattern: BlockPattern) -> ExtentBound | None:
-    """The number of rows up to which a contraction of a symbolic number of rows has another schedule: panels are not
-    packed for them. None if they never are, or when the program is built."""
+    """The number of rows up to which a contraction with a symbolic number of rows does not pack panels. None if the
+    schedule does not depend on it, or if its range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
         return None
@@ -269,8 +269,8 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
-    """Whether each vector of a panel is known to be a line that neither the first cache nor the processor's own
-    prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
+    """Whether each vector of a panel is a cache line that is neither in L1 nor prefetched by hardware: vectors are as
+    long as lines, and the rest of the panel has been streamed since the last tile."""
     processor = target.processor
     if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
         return False
@@ -278,8 +278,8 @@ def _streams(panel_bytes: int | None, target: Target) -> bool:
 
 
 def _fuses(target: Target) -> bool:
-    """Whether products take no registers of their own: 16 vectors of 16 bytes are SSE's, whose instructions overwrite
-    an operand, too."""
+    """Whether products need no registers of their own. A target of 16 vectors of 16 bytes is SSE, whose instructions
+    also overwrite an operand."""
     return target.vector_bytes > 16 or target.vector_registers > 16
 
 
@@ -303,22 +303,22 @@ def _packed(
     padded: bool = False,
     parallel: bool = False,
 ) -> Staged:
-    """A factor as panels of `width` rows or columns, one element after the other of each step. L1 holds lines of `ways`
-    rows a power of two apart."""
+    """A factor as panels of `width` rows or columns, stored step by step. L1 holds lines of `ways` rows a power of two
+    apart."""
     dimension, prefetches = factor.dimension, ()
     if factor.constant:
         nest = Nest((None, lanes)) if factor.contiguous else Nest()
     else:
         prefetches = _prefetches_of_source(factor, width, is_left)
         if factor.contiguous and is_left:
-            # So few rows are read in turn that their lines are in cache until all of their elements are used.
+            # Few rows are read in turn, so that their lines stay in cache until all of their elements are used.
             nest = Nest((None, lanes), dimension, inside=(1, 0), steps=fitted.ROWS_IN_TURN, divides=True)
         elif factor.contiguous:
             nest = Nest((None, lanes), dimension, inside=(0, 0))
         else:
             lanes = min(lanes, ways)
-            # A piece of a panel stays in L1 until all of its columns are there. Not vectorized: gathers
-            # took four times as long as the loads and stores of single elements.
+            # A piece of a panel stays in L1 until all of its columns are packed. Not vectorized: gathers took four
+            # times as long as scalar loads and stores.
             factors = (None, width // lanes, lanes)
             nest = Nest(factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False)
     return Staged(
@@ -334,7 +334,7 @@ def _packed(
 
 
 def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Prefetch, ...]:
-    """Prefetches of the source of a packed copy: its short pieces of distant lines often start new pages."""
+    """Prefetches of the source of a packed copy, whose short pieces of distant lines often start new pages."""
     dimensions = range(factor.rank)
     others = [at for at in dimensions if at != factor.dimension]
     if not others:
@@ -351,12 +351,12 @@ def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Pr
 
 @planned()
 def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Whole rows of the matrix, several at once, are added to results that stay in the first caches:
+    """Add whole rows of the matrix, several at once, to results that stay in L1 or L2:
     `for k by 8: for j: out[j] += left[k] * right[k, j] + ... + left[k + 7] * right[k + 7, j]`.
 
-    Register tiles would read short pieces of rows, far apart. A matrix that is computed element by element, as from
-    quantised weights, is computed on the way. Not applicable where the matrix fits into the second
-    cache, where there is more than one row of results, or where the matrix is not read along its rows.
+    Register tiles would read short pieces of distant rows. A matrix that is computed element by element, such as from
+    quantised weights, is inlined. Not applicable if the matrix fits in L2, if there is more than one row of results, or
+    if the matrix is not contiguous along its rows.
     """
     roles = contraction_roles(pattern)
     if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target) or not decisions.decide(True):
@@ -382,7 +382,6 @@ def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 def _is_bandwidth_bound(roles: ContractionRoles, target: Target) -> bool:
-    """Whether the matrix exceeds the second cache and is read along its rows."""
     others = product(roles.extents[at] for at in (*roles.batch, *roles.rows))
     if others != 1 or roles.row_count != 1 or len(roles.reduced) != 1 or not roles.right.contiguous:
         return False

@@ -27,8 +27,7 @@ _MUCH_UNROLLED: Final = 2
 
 
 def split_groups(sch: Schedule, block: BlockHandle, pattern: BlockPattern) -> bool:
-    """Make the groups of channels, which a quotient of an iterator chooses, a separate iterator; returns whether there
-    are any."""
+    """Make the groups of channels, a quotient of an iterator, a separate iterator; return whether there are any."""
     found = group_of(pattern)
     if found is None:
         return False
@@ -43,23 +42,23 @@ def split_groups(sch: Schedule, block: BlockHandle, pattern: BlockPattern) -> bo
 
 @planned(split_groups)
 def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Results in register tiles; vectors of neighbouring results are computed from vectors of data (or of the kernel,
-    where channels come last) and single elements of the other factor. The border is added to a few rows at a time.
+    """Keep results in register tiles; compute vectors of neighbouring results from vectors of data (or of the kernel,
+    if channels are last) and single elements of the other factor. The border is added to a few rows at a time.
 
     ```
     for some rows: pad the data that they need
       for channels of a tile: for row: for columns of a tile:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
-    Where a result sums one window of one channel, tiles are a vector of each of a few rows. Windows are gone through
-    column by column, so that what rows share of one is loaded once and needed no longer when the next begins. The
-    border is not copied unless columns have a stride: tiles at the edges have conditions.
+    If a result sums one window of one channel, a tile is one vector of each of several rows. Windows are traversed
+    column by column, so that data shared by the rows are loaded once and dead when the next column begins. The border
+    is not copied unless columns have a stride: tiles at the edges have conditions.
 
-    Borders of images of symbolic extents are not copied either. Tiles are one vector wide there, rows are inside of
-    columns, so that masks of lanes are computed once for all rows, and tiles at the border have masks
+    Borders of images of symbolic extents are not copied either. Their tiles are one vector wide, rows are inside
+    columns, so that lane masks are computed once for all rows, and tiles at the border are masked
     (`TilePlan.interior`).
 
-    Not applicable where results are not consecutive along an iterator with constant strides in both factors.
+    Not applicable if results are not consecutive along an iterator with constant strides in both factors.
     """
     roles = convolution_roles(pattern)
     if roles is None or not roles.is_known:
@@ -95,19 +94,19 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     order += [outer.pop(at) for at in roles.channels if at != column]
     last = outer.pop(column)
     rest = [outer[at] for at in sorted(outer)]
-    # Rows inside, so that masks of lanes are computed once for all of them.
+    # Rows inside, so that lane masks are computed once for all of them.
     order += [last, *rest] if has_interior else [*rest, last]
     reduced: list[Loop] = [(at,) for at in _window(roles)]
-    # The longer side outside: the elements of the other are kept in registers for all of it.
+    # The longer side outside: elements of the other side stay in registers throughout.
     sides = [*rows, vectors] if tile.rows >= tile.vectors else [vectors, *rows]
-    # Columns that a stride steps over are laid out apart from those that it meets, so that lanes are consecutive.
+    # Columns are split by their residue modulo the stride, so that lanes are consecutive.
     is_parted = step > 1 and not has_interior and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
     data = Staged(
         roles.data_position,
         piece,
         made_by=MadeBy.INLINED_PRODUCER if is_inlined else MadeBy.ONLY_PRODUCER,
         layout=parted(len(roles.data.indices), step) if is_parted else (),
-        # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
+        # Rows start at cache lines, so that fewer vectors span two of them.
         align=tile.lanes if is_parted else 0,
         nest=Nest((None, tile.lanes)),
         shared=True,
@@ -127,7 +126,6 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, decisions: Decisions) -> RegisterTile:
-    """The register tile: its rows are along the iterator `row`."""
     columns = roles.known(roles.column)
     rows = 1 if row is None else roles.extents[row]
     if not roles.sums_one_window:
@@ -149,7 +147,7 @@ def _pieces(
     target: Target,
     decisions: Decisions,
 ) -> int:
-    """The pieces of the iterator `slow` that get their borders one at a time."""
+    """The number of pieces of the iterator `slow`; each piece is padded separately."""
     cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
     least = -(-_slab_bytes(roles) // max(cache, 1))
     wanted = PARTS_OF_A_THREAD * threads
@@ -160,9 +158,9 @@ def _pieces(
 
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
-    """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
-    would cost as much as the sums: each result sums one window of one channel, along rows in memory order. Also in
-    images of symbolic extents, whose tiles in the interior read no border."""
+    """Whether to inline the border, because windows contain few more elements than results, so that a padded copy would
+    cost as much as the sums: each result sums one window of one channel, along rows in memory order. Also for images of
+    symbolic extents, whose interior tiles read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
     if roles.has_symbolic_space:
         return moves_only and roles.column in roles.pixels
@@ -170,8 +168,8 @@ def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
-    """The iterator for which vectors are used again: one that they do not depend on, else one that shares the elements
-    that vectors are multiplied by."""
+    """The iterator along which vectors are reused: one that they do not depend on, else one along which the elements
+    that multiply the vectors are shared."""
     in_data, in_kernel = (roles.column in places for places in (roles.pixels, roles.channels))
     candidates = roles.channels if in_data else roles.pixels if in_kernel else ()
     free = [at for at in candidates if roles.extents[at] > 1]
@@ -182,7 +180,7 @@ def _row(roles: ConvolutionRoles) -> int | None:
 
 
 def _slab_bytes(roles: ConvolutionRoles) -> int:
-    """About how much data the results of one value of the shared iterators and of the batch are computed from."""
+    """About the bytes of data that the results of one value of the shared iterators and of the batch depend on."""
     spanned = [roles.iterators[at] for at in (*roles.windowed, *({roles.column} & {*roles.pixels}))]
     size = bytes_of(roles.data.element_type)
     for extent, index in zip(roles.data_extents(), roles.data.indices, strict=True):
@@ -194,8 +192,7 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
 
 
 def _window(roles: ConvolutionRoles) -> list[int]:
-    """The reduced iterators in the order of their loops: column by column where rows share what windows have in
-    common."""
+    """The reduction iterators in loop order: column by column if rows share elements of their windows."""
     if not roles.sums_one_window:
         return list(roles.reduced)
     column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]
@@ -203,7 +200,6 @@ def _window(roles: ConvolutionRoles) -> list[int]:
 
 
 def _unrolled(roles: ConvolutionRoles, tile: RegisterTile, decisions: Decisions) -> int:
-    """The number of innermost loops over a window that are unrolled."""
     body = tile.rows * tile.vectors
     most = fitted.UNROLLED_SHARED_ROWS if roles.sums_one_window else fitted.UNROLLED_PRODUCTS
     able = count = 0
@@ -217,6 +213,6 @@ def _unrolled(roles: ConvolutionRoles, tile: RegisterTile, decisions: Decisions)
 
 
 def _outermost(roles: ConvolutionRoles, slow: int | None, row: int | None) -> list[int]:
-    """The iterators outside of the pieces that get their borders one at a time: groups and batches."""
+    """The iterators outside the pieces that are padded separately: groups and batches."""
     batch = [at for at in roles.pixels if slow is not None and at < slow]
     return sorted(at for at in (*roles.shared, *batch) if at not in (row, roles.column))

@@ -1,4 +1,4 @@
-"""The default schedule of a module: its rules, the functions that get one, and the pass default-schedule."""
+"""The default schedule of a module: its rules, the functions it applies to, and the pass default-schedule."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ from weft.support.target import Target
 
 _SCHEDULED: Final = Statistic("default-schedule", "functions-scheduled", "functions that got a schedule")
 RULES: Final[tuple[Rule, ...]] = (
-    # First: chains of elementwise blocks are one block for the others.
+    # First: merges chains of elementwise blocks into one block for the other rules.
     inline_producer,
     # Before the rule for its products.
     winograd_convolution,
     # Before the rules for contractions, which also match the sums of groups.
     grouped_products,
-    # Products and convolutions, before others take the elementwise blocks around them.
+    # Products and convolutions, before other rules take the elementwise blocks around them.
     vector_times_matrix,
     # Before the rule that takes all contractions.
     dot_products,
@@ -77,17 +77,17 @@ RULES: Final[tuple[Rule, ...]] = (
     filter_convolution,
     packed_convolution,
     direct_convolution,
-    # Before nests over shared rows, which would take the border for one of them.
+    # Before nests over shared rows, which would merge the border with them.
     pooling,
-    # Before single nests, which would no longer be plain.
+    # Before single nests, which would make them no longer plain.
     nests_over_shared_rows,
-    # Before it, for each part is then a nest of its own.
+    # Before single nests: each part is then a nest of its own.
     reduction_in_parts,
-    # Single nests leave what chooses in scalar code.
+    # Before single nests, which leave selections in scalar code.
     argmax_in_lanes,
-    # Single nests would choose an array for each element.
+    # Before single nests, which would select the source array for each element.
     concatenation,
-    # What is left.
+    # All remaining blocks.
     single_nest,
 )
 """Each rule is offered every block that is still plain, in program order, before the next rule."""
@@ -95,53 +95,53 @@ RULES: Final[tuple[Rule, ...]] = (
 KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # First, as for CPUs.
     inline_producer,
-    # Before others take the elementwise blocks behind products.
+    # Before other rules take the elementwise blocks after products.
     tiles_in_shared_memory,
     # Before single nests, which would be kernels of their own.
     rows_for_blocks,
     # Decides for itself whether it applies.
     reduction_for_block,
-    # What is left.
+    # All remaining blocks.
     result_for_thread,
-    # Where that cannot be proved to be right.
+    # If independence of the results cannot be proved.
     inner_loops_for_thread(in_register=True),
     inner_loops_for_thread(in_register=False),
-    # What may run in no other order, for want of promises.
+    # Blocks whose order is fixed because assumptions are missing.
     in_one_thread,
 )
 """The rules for targets whose programs are kernels."""
 
 SHARED_LOOP_RULES: Final[tuple[Rule, ...]] = (
     partial(shared_loops_for_thread, inner=True),
-    # Where all of these loops as one are not proved to be independent.
+    # If independence of the fused loops cannot be proved.
     partial(shared_loops_for_thread, inner=False),
-    # What may run in no other order, for want of promises.
+    # Blocks whose order is fixed because assumptions are missing.
     in_one_thread,
 )
-"""The rules for nests of several blocks, for targets that run nothing but kernels. CPUs run them as they are."""
+"""The rules for nests of several blocks, for targets that run kernels only. CPUs run such nests as they are."""
 
 
 def rules_for(kind: str) -> tuple[Rule, ...]:
-    """The rules for a kind of target; none where there are no default schedules."""
+    """The rules for a kind of target; empty if it has no default schedules."""
     if kind in ("llvm", "c"):
         return RULES
     return KERNEL_RULES if kind in GPU_KINDS else ()
 
 
 def shared_loop_rules_for(kind: str) -> tuple[Rule, ...]:
-    """The rules for blocks that share loops, which come after the others."""
+    """The rules for blocks that share loops, which are tried after the others."""
     return SHARED_LOOP_RULES if kind in GPU_KINDS else ()
 
 
 def default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """A trace for each function that no user scheduled and to which a rule applies. The rules are those
-    for the kind of target unless others are given.
+    """A trace for each function that is not scheduled yet and to which a rule applies. `rules` defaults to those for
+    the kind of target.
 
-    A function counts as scheduled when it is named in `skip`, or when it is not plain any more
-    (`analysis.structure`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
-    that two blocks share, by which no trace could tell them apart. Leaves `module` as it is; each trace replays on it.
+    A function is scheduled if it is named in `skip`, or if it is not plain (`analysis.structure`): a block was moved, a
+    loop was bound, split or annotated, or two blocks share a name, so that a trace could not distinguish them. Leaves
+    `module` unchanged; each trace replays on it.
     """
     return [trace for _, _, trace in _schedules(module, target, rules, skip)]
 
@@ -149,7 +149,7 @@ def default_schedule(
 def apply_default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """Put the scheduled functions in the place of the plain ones. Returns what `default_schedule` does."""
+    """Replace the plain functions by the scheduled ones. Returns the traces of `default_schedule`."""
     schedules = _schedules(module, target, rules, skip)
     for function, scheduled, _ in schedules:
         (new,) = functions(scheduled)
@@ -159,7 +159,7 @@ def apply_default_schedule(
 
 
 def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
-    """The functions of `module`, not scheduled yet, that a trace works on."""
+    """The functions of `module` that a trace, not applied yet, schedules."""
     names: set[str] = set()
     for step in trace.body.block.ops:
         if isinstance(step, sched.GetBlockOp):
@@ -168,7 +168,7 @@ def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
                 found = find_block_or_root(module, step.label.data, func)
                 names.add((found if isinstance(found, FuncOp) else function_of(found)).sym_name.data)
             except CompileError:
-                continue  # a block that an earlier step makes, of a function that is known already
+                continue  # a block that an earlier step makes, of a function that is already in the set
     return names
 
 
@@ -195,7 +195,7 @@ def _schedules(
 
 
 Replayed: TypeAlias = Callable[[ModuleOp, sched.FuncOp], Schedule]
-"""From a module and a trace to a schedule that has taken the steps of the trace."""
+"""Returns a schedule of the module after replaying the trace."""
 
 
 def _replayed(module: ModuleOp, trace: sched.FuncOp) -> Schedule:
@@ -205,9 +205,9 @@ def _replayed(module: ModuleOp, trace: sched.FuncOp) -> Schedule:
 
 
 def schedule_by_rules(schedule: Schedule, target: Target, replayed: Replayed) -> Schedule:
-    """Schedule the only function of a module by default, with a schedule whose sampling steps decide in their own way.
+    """Schedule the only function of a module by default, with a schedule whose sampling steps make the decisions.
 
-    The result may be another schedule: where a rule turns out not to apply its steps are undone, by starting again from
+    The result may be another schedule: if a rule turns out not to apply, its steps are undone by starting again from
     `replayed`.
     """
     original = copy_of(schedule.mod)
@@ -224,24 +224,23 @@ def _is_ours(function: FuncOp, *, alone: bool) -> bool:
 
 
 class _Attempts:
-    """Rules tried on one function."""
+    """Tries rules on one function."""
 
     def __init__(self, schedule: Schedule, original: ModuleOp, target: Target, replayed: Replayed) -> None:
-        """`original` is what the schedule began with."""
+        """`original` is the module before any step of the schedule."""
         self.target = target
         self.original = original
         self.schedule = schedule
         self._replayed = replayed
         self.blocks: dict[str, BlockOp] = {}
-        """Those that were there when the rule that is tried began, or after the last step back."""
+        """The blocks at the start of the current rule, or after the last undo."""
         self.handles: dict[str, BlockHandle] = {}
         self.patterns: dict[str, BlockPattern] = {}
         """Patterns of blocks since the last step that changed the program."""
         self.done: set[str] = set()
-        """Blocks that a rule said it has scheduled, though they may look plain still."""
+        """Blocks that a rule has scheduled, though they may still be plain."""
 
     def run(self, rules: Sequence[Rule], shared_rules: Sequence[Rule]) -> Schedule:
-        """Try rules for plain blocks, then those for blocks that share loops."""
         for alone, phase in ((True, rules), (False, shared_rules)):
             for rule in phase:
                 self.blocks = self._blocks()
@@ -255,7 +254,7 @@ class _Attempts:
         return {block.label: block for block in child_blocks(function)}
 
     def _is_left(self, label: str, *, alone: bool) -> bool:
-        """Whether a block is still there and as it was written, and runs at all; kernels have to be bound even so."""
+        """Whether a block is still present, unchanged and not empty; on GPUs, empty blocks must be bound too."""
         block = self.blocks.get(label)
         if block is None or label in self.done or not self.schedule.mod.is_ancestor(block):
             return False
@@ -284,7 +283,6 @@ class _Attempts:
         return rule.schedule(self.schedule, self.handles[label], self.patterns[label], self.target)
 
     def _undo(self, last: Operation | None) -> None:
-        """Go back to where `last` was the last step."""
         trace, changed = self.schedule.trace, False
         while (step := trace.body.block.last_op) is not last and step is not None:
             changed = changed or not isinstance(step, LOOKING)
@@ -300,12 +298,12 @@ class _Attempts:
 class DefaultSchedulePass(ModulePass):
     """Schedule the functions that no user scheduled: `default-schedule{target="llvm -mcpu=haswell"}`.
 
-    A function counts as scheduled when it is not plain any more, or when a `sched.func` of the module works on it. With
-    `only_trace` the schedules are added to the module, for `apply-schedule` to run, and the functions stay.
+    A function is scheduled if it is not plain, or if a `sched.func` of the module works on it. With `only_trace` the
+    schedules are added to the module, for `apply-schedule` to run, and the functions stay.
 
     Requires: functions of block loops (tir).
 
-    Leaves: the same functions scheduled, or with `only-trace` schedules beside them.
+    Leaves: the same functions scheduled, or with `only-trace` the schedules in addition.
     """
 
     name = "default-schedule"
@@ -314,7 +312,7 @@ class DefaultSchedulePass(ModulePass):
     target: str = "llvm"
     """The target, as `weft.build` takes it."""
     only_trace: bool = False
-    """Whether schedules are added to the module, for `apply-schedule`, in place of being applied."""
+    """Whether schedules are added to the module, for `apply-schedule`, instead of being applied."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         skip: set[str] = set()

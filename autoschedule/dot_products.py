@@ -24,7 +24,7 @@ from weft.support.target import Target
 
 @dataclass(frozen=True)
 class FactorLoad:
-    """How a factor is loaded: integers of `bits`, widened with or without their sign, or bf16."""
+    """The type of the loads of a factor: integers of `bits`, sign- or zero-extended, or bf16."""
 
     bits: int
     signed: bool
@@ -39,7 +39,7 @@ class FactorLoad:
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction, and what the factors must be recoded to for it; None where they fit as they are."""
+    """An instruction, and the types that the factors must be recoded to for it; None if they fit as they are."""
 
     instruction: DotInstruction
     left: FactorLoad
@@ -50,17 +50,17 @@ class Form:
 
 @planned()
 def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Results in register tiles, as the rule for contractions keeps them; steps of the reduction by twos or fours, as
-    instructions multiply and add them.
+    """Keep results in register tiles, like the rule for contractions; the reduction proceeds by the two or four steps
+    that an instruction multiplies and adds.
 
     ```
     for columns of several panels: pack them as [steps / 4][columns][4]
       for rows of a tile: for panel:
         tile = 0; for k: tile[r, c] += left[r, 4 * k : 4 * k + 4] . panel[k, c, :]; out[rows, panel] = epilogue(tile)
     ```
-    Factors that no instruction takes are recoded first (`Schedule.recode`), columns and steps are padded by zeros.
-    Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator: of integers,
-    or of bf16 that are added in float32.
+    Factors that no instruction accepts are recoded first (`Schedule.recode`); columns and steps are padded with zeros.
+    Applicable if the target has such instructions and the sums have 32 bits and one reduction iterator: sums of
+    integers, or of bf16 in float32.
     """
     roles = contraction_roles(pattern)
     form = None if roles is None or not _pays(roles) else form_of(pattern, roles, target)
@@ -103,7 +103,6 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
 
 
 def _pays(roles: ContractionRoles) -> bool:
-    """Whether copies cost less than they save."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
@@ -123,8 +122,8 @@ def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[St
 
 
 def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: RegisterTile, at: Loop) -> Staged:
-    """The right factor in panels `[steps / group][columns][group]`; what recodes or pads it is computed where a
-    piece is packed, which stays in L1."""
+    """The right factor in panels `[steps / group][columns][group]`. Recoding or padding is computed at the packed
+    piece, which stays in L1."""
     right, group, columns = roles.right, form.instruction.group, roles.right.dimension
     steps = _dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
@@ -149,13 +148,13 @@ def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: Reg
         fuses_producer=True,
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
         nest=nest,
-        # Rows in the order of memory, vector by vector.
+        # Rows in memory order, vector by vector.
         source=Nest((None, width if right.contiguous else tile.lanes * group)),
     )
 
 
 def _dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_left: bool) -> int:
-    """The dimension of a factor that the steps of the reduction alone index."""
+    """The dimension of a factor that only the steps of the reduction index."""
     column = pattern.block.iter_vars[roles.column]
     (factor,) = (factor for factor in pattern.factors or () if (column in factor.iterators) is not is_left)
     (dimension,) = factor.dimensions_of(pattern.block.iter_vars[roles.reduced[0]])
@@ -163,7 +162,7 @@ def _dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_le
 
 
 def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
-    """The best instruction for what a block multiplies; None where the target has none."""
+    """The best instruction for the products of a block; None if the target has none."""
     if roles.element not in (i32, f32) or pattern.factors is None:
         return None
     if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
@@ -177,7 +176,7 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
     if of_left.is_float:
         fitting = [i for i in dot_instructions(target) if _fits(i, of_left, of_right)]
         return Form(fitting[0], of_left, of_right) if fitting else None
-    # One flipped bit, and a sum a row.
+    # Costs one flipped bit per element, and one sum per row.
     flipped, halves = FactorLoad(of_right.bits, not of_right.signed), FactorLoad(16, True)
     candidates: list[tuple[FactorLoad, FactorLoad, str | None, str | None]] = [
         (of_left, of_right, None, None),

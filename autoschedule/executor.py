@@ -40,7 +40,7 @@ THREAD: Final = "threadIdx.x"
 
 
 class PlanOf(Protocol):
-    """A rule as a pure function: the plan for a block, None if the rule does not apply."""
+    """A rule as a pure function: returns the plan for a block, or None if the rule does not apply."""
 
     @property
     def __name__(self) -> str: ...
@@ -48,12 +48,12 @@ class PlanOf(Protocol):
 
 
 Normalize: TypeAlias = Callable[[Schedule, BlockHandle, BlockPattern], bool]
-"""Rewrites a block before a rule matches it; returns whether it did."""
+"""Rewrites a block before a rule is matched; returns whether it changed."""
 
 
 @dataclass(frozen=True)
 class PlannedRule:
-    """A rule that carries out the plan of a function on a block, which `normalize` rewrites before."""
+    """A rule that executes the plan of a function on a block, after `normalize` has rewritten the block."""
 
     plan: PlanOf
     normalize: Normalize | None = None
@@ -66,7 +66,7 @@ class PlannedRule:
         return self.schedule(sch, block, pattern_of(op_of(sch, block)), target)
 
     def schedule(self, sch: Schedule, block: BlockHandle, pattern: BlockPattern, target: Target) -> bool:
-        """Schedule a block whose pattern is known; returns whether the rule applies."""
+        """Schedule a block whose pattern is known; return whether the rule applies."""
         if self.normalize is not None and self.normalize(sch, block, pattern):
             pattern = pattern_of(op_of(sch, block))
         plan = self.plan(pattern, target, Sampled(sch))
@@ -76,7 +76,6 @@ class PlannedRule:
 
 
 def planned(normalize: Normalize | None = None) -> Callable[[PlanOf], PlannedRule]:
-    """Make a rule of a function that computes plans."""
     return lambda plan: PlannedRule(plan, normalize)
 
 
@@ -88,18 +87,18 @@ def execute(
     loops: Sequence[LoopHandle] | None = None,
     pays: bool | None = None,
 ) -> None:
-    """Schedule a block and its staged operands by a plan. Its loops are those around it unless others are given;
-    threads share them if the work of the block `pays`.
+    """Schedule a block and its staged operands by a plan. `loops` defaults to those around the block; they are shared
+    among threads if the work of the block `pays`.
 
-    Blocks are made first, then loops are cut, blocks are moved, and their own loops are cut; loops are vectorized last,
-    because a step on a vectorized nest is tried on a copy first.
+    The order: make blocks, split loops, move blocks, split their loops. Loops are vectorized last, because a step on a
+    vectorized nest is applied to a copy first.
     """
     _Execution(sch, block, plan, target, loops, pays).run()
 
 
 @dataclass(frozen=True)
 class RowMember:
-    """A nest that shares rows with others: its plan for the loops inside of them, if it has any."""
+    """A nest that shares rows with others, and the plan for its loops inside the rows, if any."""
 
     pattern: BlockPattern
     plan: TilePlan | None
@@ -107,8 +106,8 @@ class RowMember:
 
 
 def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows: int, target: Target) -> None:
-    """Schedule nests that follow each other as one over the `shared` outermost loops, of which each nest computes so
-    many `rows` before the next one does."""
+    """Merge consecutive nests over their `shared` outermost loops; each nest computes `rows` rows before the next
+    starts."""
     function = function_of(members[0].pattern.block).sym_name.data
     blocks = [sch.get_block(member.pattern.block.label, function) for member in members]
     pays = pays_threads([member.pattern for member in members], target)
@@ -128,7 +127,6 @@ def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows:
 
 
 def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[Prefetch]) -> None:
-    """Annotate a block with prefetches."""
     entries: list[Annotation] = []
     for prefetch in prefetches:
         kind = "write" if prefetch.write else "read"
@@ -139,7 +137,8 @@ def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[
 
 
 def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
-    """Nested loops shared among the threads of a block, neighbours next to each other, `lanes` of them for each."""
+    """Distribute nested loops over the threads of a block, adjacent iterations to adjacent threads, `lanes` for
+    each."""
     _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
     sch.bind(thread, THREAD)
     for loop in vector:
@@ -147,7 +146,7 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: 
 
 
 def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
-    """The map that makes one index of those of the `flat` iterators, among the indices of the iterators at `places`."""
+    """The map of the indices at `places` that linearizes those of the `flat` iterators into one index."""
 
     def joined(*indices: int) -> tuple[int, ...]:
         index_of = dict(zip(places, indices, strict=True))
@@ -162,8 +161,6 @@ def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[obj
 
 @dataclass
 class _Execution:
-    """The execution of one plan."""
-
     sch: Schedule
     block: BlockHandle
     plan: TilePlan
@@ -236,7 +233,7 @@ class _Execution:
             sch.bind(self.loops[loop], axis)
         if self.unit is not None:
             sch.bind(self.unit, plan.unit)
-        # After threads are bound: what is in shared memory is computed for all threads of a block.
+        # After threads are bound: a copy in shared memory is computed for all threads of a block.
         for staged, copy in self.copies:
             if staged.at is not None:
                 sch.compute_at(copy, self.loops[staged.at])
@@ -244,7 +241,7 @@ class _Execution:
             self._lay_out(staged, copy)
 
     def _keep_in_registers(self) -> None:
-        """Start accumulators, and keep them in registers until they are copied out."""
+        """Initialise accumulators, and keep them in registers until they are copied out."""
         sch, block, plan = self.sch, self.block, self.plan
         if plan.reassociated:
             sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
@@ -253,7 +250,7 @@ class _Execution:
             annotate_prefetches(sch, block, plan.prefetches)
         if plan.nontemporal:
             sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
-        # Before dot products take the place of the block.
+        # Before the block is replaced by dot products.
         own = {part: len(own_loops(sch, part, block)) for part in (init, self.sums, self.result) if part is not None}
         self._registers()
         if init is not None and plan.registers:
@@ -268,7 +265,6 @@ class _Execution:
             sch.annotate(self.loops[plan.interior], INTERIOR, True)
 
     def _share(self) -> None:
-        """Share loops among threads."""
         sch, plan = self.sch, self.plan
         if plan.threads is None:
             outermost = self.sums or self.result or self.block
@@ -277,7 +273,7 @@ class _Execution:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
     def _recode(self) -> None:
-        """Recode operands; what corrects the results of that computes them from then on."""
+        """Recode operands; the correction then becomes the block that produces results."""
         for staged in self.plan.staged:
             if staged.recoded:
                 source, *corrections = self.sch.recode(self.block, staged.operand, staged.recoded)
@@ -286,7 +282,6 @@ class _Execution:
                     self.corrected = corrections[1] if corrections else None
 
     def _stage(self, staged: Staged) -> None:
-        """Make the block that computes or copies an operand."""
         sch, block = self.sch, self.block
         if staged.made_by is MadeBy.NONE:
             return
@@ -312,7 +307,6 @@ class _Execution:
         self.copies.append((staged, copy))
 
     def _writer(self, buffer: SSAValue) -> BlockHandle:
-        """The block that writes an operand."""
         return next(p for p in self.sch.get_producers(self.block) if buffer in buffers_written(op_of(self.sch, p)))
 
     def _result(self, result: Result) -> BlockHandle:
@@ -331,7 +325,7 @@ class _Execution:
         else:
             copy = sch.cache_write(block, 0, result.scope)
         if result.align:
-            # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
+            # Whole vectors: LLVM does not promote a buffer to registers if it is stored to under masks.
             sch.storage_align(block, 0, -2, result.align, 0)
         fuse_consumers(sch, copy)
         return copy
@@ -345,7 +339,7 @@ class _Execution:
             sch.transform_block_layout(copy, layout)
 
     def _flatten(self) -> None:
-        """Make one iterator of `flat` ones, and pad it."""
+        """Fuse the `flat` iterators into one, and pad it."""
         sch, block, plan = self.sch, self.block, self.plan
         if not plan.flat:
             return
@@ -372,7 +366,8 @@ class _Execution:
             self.copies = [(staged, padded)]
 
     def _sum_in_parts(self, parts: Parts) -> None:
-        """Let the block sum a part of the reduction at a time, and another one add the sums to the results."""
+        """Let the block sum one part of the reduction at a time, and another block add the partial sums to the
+        results."""
         sch, plan = self.sch, self.plan
         self.sums = self.block
         first, *reduced = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
@@ -392,7 +387,6 @@ class _Execution:
         self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
 
     def _cut(self) -> None:
-        """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
         if plan.parts is None:
             loops = self._loops_of_iterators() if self.given is None else self.given
@@ -412,7 +406,7 @@ class _Execution:
             self._fuse(group)
 
     def _loops_of_iterators(self) -> Sequence[LoopHandle]:
-        """The loops around the block, except those of one iteration that no iterator follows: `rfactor` leaves such a
+        """The loops around the block, except those of extent 1 that no iterator depends on: `rfactor` leaves such a
         loop if a part of the reduction is a single element."""
         loops = self.sch.get_loops(self.block)
         if len(loops) <= len(self.axes):
@@ -430,7 +424,6 @@ class _Execution:
         self.loops[group[0]] = fused(self.sch, [self.loops[loop] for loop in group])
 
     def _lay_out(self, staged: Staged, copy: BlockHandle) -> None:
-        """Give a copy its layout, and cut its own loops."""
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
         if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
@@ -444,7 +437,7 @@ class _Execution:
             annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
         order = self._cut_copy(copy, staged.nest)
         if self.source is not None and staged.source is not None and order:
-            # Outside of the two parts that each of both loops has.
+            # Outside the two parts of each of the two split loops.
             sch.compute_at(self.source, order[-4])
             self._cut_copy(self.source, staged.source)
         if staged.parallel:
@@ -453,7 +446,7 @@ class _Execution:
             share_among_threads(sch, copy, pays, self.target)
 
     def _cut_copy(self, copy: BlockHandle, nest: Nest) -> list[LoopHandle]:
-        """Cut the own loops of a copy. Returns them in order, none if they stay as they are."""
+        """Split the own loops of a copy. Returns them in order; empty if they are unchanged."""
         sch, own = self.sch, own_loops(self.sch, copy, self.block)
         if nest.threads:
             to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
@@ -494,8 +487,8 @@ class _Execution:
         return order
 
     def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
-        """The number of neighbours in memory that a thread of a kernel moves at once, with which all threads are
-        busy; 1 if rows are not known to start at multiples of it."""
+        """The number of consecutive elements that a thread of a kernel moves at once without leaving threads idle; 1 if
+        rows are not known to start at multiples of it."""
         (write,) = pattern_of(op_of(self.sch, copy)).writes
         row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
         if row < 0 or inner is None or work is None:
@@ -505,19 +498,17 @@ class _Execution:
         return Sampled(self.sch).size(lanes, lanes)
 
     def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
-        """The two parts of a loop that is cut into pieces."""
+        """Split a loop into pieces of `nest.steps`, or of a smaller divisor of the extent."""
         extent = extent_of(self.sch, loop) if nest.divides else None
         steps = [size for size in range(nest.steps, nest.steps // 4, -1) if extent is not None and extent % size == 0]
         return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
 
     def _loop_of(self, copy: BlockHandle, dimension: int, own: Sequence[LoopHandle]) -> LoopHandle | None:
-        """The loop among `own` that the iterator of a dimension is computed from."""
         op = op_of(self.sch, copy)
         index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
         return next((loop for loop in own if index.depends_on([loop_of(self.sch, loop).induction_variable])), None)
 
     def _registers(self) -> None:
-        """Keep accumulators in registers: vectors along the last loop, the other ones unrolled."""
         sch, plan = self.sch, self.plan
         if not plan.registers:
             return
@@ -531,7 +522,6 @@ class _Execution:
             sch.unroll(loop)
 
     def _initialise(self, init: BlockHandle, own: int) -> None:
-        """The `own` loops of the block that initialises accumulators."""
         plan = self.plan
         if plan.reassociated:
             for loop in self.sch.get_loops(init)[len(self.sch.get_loops(init)) - own :]:
@@ -541,7 +531,7 @@ class _Execution:
         self._keep(init, min(own, spatial))
 
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
-        """The `own` loops of the copy of results: like the accumulators in registers."""
+        """Vectorize or unroll the `own` loops of the copy of results, like those of the accumulators."""
         sch = self.sch
         if result.nest is None:
             self._keep(copy, own if result.kept is None else result.kept)
@@ -551,6 +541,5 @@ class _Execution:
             sch.unroll(sch.get_loops(copy)[-1])
 
     def _keep(self, part: BlockHandle, count: int) -> None:
-        """Keep the innermost loops of an initialisation or a copy in registers."""
         if count:
             keep_in_registers(self.sch, self.sch.get_loops(part)[-count:], self.plan.lanes)

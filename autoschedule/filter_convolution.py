@@ -26,9 +26,9 @@ from weft.support.target import Target
 
 @planned()
 def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Vectors of filters are multiplied with single elements of the data, which no windows are laid out for: a few rows
-    are copied with their border, and read in place. Weights are laid out so that the filters of a tile follow each
-    other; results are turned when they are stored.
+    """Multiply vectors of filters by single elements of the data, without packing windows: a few rows are copied with
+    their border, and read in place. Weights are laid out so that the filters of a tile are consecutive; results are
+    transposed when they are stored.
 
     ```
     lay out the weights
@@ -37,9 +37,9 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         tile = 0; for channel, window: tile[x, f] += data[x] * weights[f]; out[f, x] = epilogue(tile[x, f])
     ```
     After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
-    data and results in the order in which they are. Not applicable where windows need not be laid out either
-    (`direct_convolution`), where that costs less than turning the results and laying out the weights
-    (`packed_convolution`: small images, many filters), where lanes would be idle, and to groups.
+    data and results in their original layout. Not applicable if windows need no packing (`direct_convolution`), if
+    packing them costs less than transposing results and laying out weights (`packed_convolution`: small images, many
+    filters), if lanes would be idle, and to groups.
     """
     roles = convolution_roles(pattern)
     if roles is None or not roles.is_known or group_of(pattern) is not None:
@@ -103,15 +103,15 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether weights that are laid out already save more than turning the results takes, though data can as well be
-    read in place along their rows."""
+    """Whether constant weights save more than the transposition of results costs, although the data can also be read in
+    place along their rows."""
     steps = roles.size(roles.reduced)
     return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether copying data, weights and results takes less than laying out the windows does, with the lanes that are
-    idle behind the last pixel. Constant weights are laid out before calls."""
+    """Whether copying data, weights and results costs less than packing windows and the lanes that idle after the last
+    pixel. Constant weights are laid out before calls."""
     pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
     copies = fitted.WINDOW_VECTOR * data // lanes + fitted.TRANSPOSED_RESULT * filters * pixels
@@ -128,7 +128,6 @@ def _filters(roles: ConvolutionRoles) -> list[int]:
 
 
 def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether filters fill lanes, and rows of results are along those of the data."""
     filters = _filters(roles)
     if (
         len(filters) != 1
@@ -145,8 +144,8 @@ def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
 def _tile(
     roles: ConvolutionRoles, filters: int, slow: int, lanes: int, target: Target, decisions: Decisions
 ) -> tuple[FilterTile, int]:
-    """The tile of pixels and filters, and the number of whole rows that it takes: the best, unless a search decides for
-    other vectors or pixels, or to share elements or not."""
+    """The tile of pixels and filters, and the number of whole rows that it takes. A search may choose vectors, pixels,
+    and whether elements are shared."""
     last = roles.reduced[-1]
     step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
@@ -173,7 +172,7 @@ def _strip(
     target: Target,
     decisions: Decisions,
 ) -> tuple[int, bool]:
-    """The rows of a strip, and whether threads share the filters, of all data: if there are too few strips for them. A
+    """The rows of a strip, and whether threads share the filters for all data, because there are too few strips. A
     search may choose the rows."""
     extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow)
     (filters,) = _filters(roles)
@@ -189,12 +188,12 @@ def _strip(
 
 
 def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
-    """Weights with the filters of a tile side by side."""
+    """Weights with the filters of a tile consecutive."""
     (at,) = roles.kernel.dimensions_of(roles.iterators[filters])
     return Staged(
         1 - roles.data_position,
         layout=panels(len(roles.kernel.indices), at, tile.columns),
-        # Gathers took four times as long as the loads and stores of single elements.
+        # Gathers took four times as long as scalar loads and stores.
         nest=Nest(
             (None, tile.lanes), at, inside=(ALL, 0), vector=roles.kernel.stride_of(roles.iterators[filters]) == 1
         ),
@@ -203,8 +202,8 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
 
 
 def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> Result:
-    """Results are turned as they are stored: element by element where nothing is computed on the way, and else from
-    vectors of filters. The lines of the next tile, each of another row, are prefetched."""
+    """Results, transposed when stored: element by element if the store computes nothing, else from vectors of filters.
+    The lines of the next tile, each of another row, are prefetched."""
     (at,) = roles.result.dimensions_of(roles.iterators[filters])
     (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
     rank = len(roles.result.indices)

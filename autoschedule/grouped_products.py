@@ -21,32 +21,30 @@ from weft.support.target import Target
 
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
 _DOT: Final = 4
-"""Products of bytes that are added to a sum at once."""
+"""Products of bytes that a dot product adds to each sum."""
 _STEPS: Final = 8
-"""Steps of the reduction of a group that are unrolled, at most: the weights of an element of 32 bits."""
+"""Limit of the unrolled reduction steps of a group: the number of 4-bit weights in an element of 32 bits."""
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """The blocks of a product in groups."""
-
     parts: BlockHandle
     """Forms the sum of each group."""
     rows: int
     width: int
-    """Columns of a panel, which are side by side in memory."""
+    """Columns of a panel, which are consecutive in memory."""
     unrolled: int
-    """Steps of the sum of a group that are unrolled."""
+    """Reduction steps of a group that are unrolled."""
     pattern: BlockPattern
-    """Of the sums of groups."""
+    """The pattern of the sums of groups."""
     is_integer: bool
-    """Whether the sums are those of dot products of bytes."""
+    """Whether the sums are dot products of bytes."""
     bytes: BlockHandle | None
-    """Unpacks weights to the bytes of dot products, if they are smaller."""
+    """Unpacks narrower weights to bytes for dot products; None if there are none."""
 
 
 def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """A panel of columns at a time, whose sums are in registers; weights are unpacked once for all rows.
+    """Compute one panel of columns at a time with sums in registers; weights are unpacked once for all rows.
 
     ```
     for columns of a panel: total = 0
@@ -55,9 +53,9 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         total[row, c] += scale[group, c] * sums[row, c]
       out[row, panel] = epilogue(total)
     ```
-    Applicable to a sum over groups that reads sums of products, one for each element and group, of a block with no
-    other consumer, if the weights are stored in panels (`column floordiv width`).
-    Not applicable if results are not consecutive along an iterator of both, or if an extent is not known.
+    Applicable to a sum over groups that reads sums of products, one per element and group, of a block with no other
+    consumer, if the weights are stored in panels (`column floordiv width`). Not applicable if results are not
+    consecutive along an iterator of both, or if an extent is unknown.
     """
     found = _groups(sch, block)
     lanes = max(target.vector_bytes // 4, 1)
@@ -102,7 +100,6 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
-    """The parts of a product in groups of which `block` forms the sums; None for other blocks."""
     pattern = pattern_of(op_of(sch, block))
     if pattern.kind not in _SUMS or len(pattern.reduced) != 1:
         return None
@@ -141,12 +138,11 @@ def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHan
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
-    """Whether iterators are the indices of an access."""
     return [*operand.indices] == [Index({v: 1}) for v in iterators]
 
 
 def _width(pattern: BlockPattern, column: SSAValue) -> int | None:
-    """The columns of a panel, by which indices of weights are divided."""
+    """The number of columns of a panel, the divisor in the indices of the weights."""
     for read in pattern.reads:
         for index in read.indices:
             for atom in index.terms:

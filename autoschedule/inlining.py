@@ -1,4 +1,4 @@
-"""Inlining of producers at their uses, and of consumers where results are copied out."""
+"""Inlining of producers at their uses, and of consumers into copies of results."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from weft.support.target import Target
 _WORTH_REPEATING: Final = 2
 """Operations that may be repeated in each of several readers."""
 _TWICE: Final = 2
-"""Reads of each element from which on they repeat it: the border of a small image adds half of them, predicated."""
+"""Reads per element from which the producer is repeated. The border of a small image adds half a predicated read."""
 _LARGEST: Final = 64
-"""Operations that a block which is computed elsewhere may have: beyond that, another pass over memory costs little, and
-a chain of thousands of blocks would be compiled as one."""
+"""Limit of the operations of a block to inline: for larger ones another pass over memory is cheap, and a chain of
+thousands of blocks would be compiled as one."""
 _KEEP_THEIR_INPUTS: Final = (PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
-"""Read an element many times: whether to compute it again each time is for their own rules to say."""
+"""Patterns that read an element many times; their own rules decide whether to recompute it each time."""
 
 
 def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """An elementwise producer becomes part of its readers: no buffer, no second pass over memory.
+    """Inline an elementwise producer into its readers, which saves a buffer and a pass over memory.
 
-    Not applicable where values would be computed several times and that costs more than loading them: for readers that
-    read an element many times, and for several readers of what takes more than a few cheap operations.
+    Not applicable if recomputed values cost more than loads: for readers that read an element many times, and for
+    several readers of more than a few cheap operations.
     """
     producer = op_of(sch, block)
     pattern = pattern_of(producer)
@@ -47,7 +47,6 @@ def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
-    """Whether elements would be computed more than once."""
     if len(consumers) > 1:
         return True
     (consumer,) = consumers
@@ -59,14 +58,13 @@ def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
 
 
 def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
-    """Whether computing is about as fast as loading."""
     loads = len(producer.reads)
     few = len(producer.computing) <= (_WORTH_REPEATING if len(consumers) > 1 else 1)
     return few and loads <= 2 and not any(is_expensive(op.name) for op in producer.computing)
 
 
 def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise blocks that alone read, place by place, what `copy` writes."""
+    """Inline the elementwise blocks that are the only readers of `copy` and read it at the indices that they write."""
     while True:
         (buffer,) = {stored_buffer(op) for op in op_of(sch, copy).walk()} - {None}
         consumers = sch.get_consumers(copy)
@@ -85,7 +83,7 @@ def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
 
 
 def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
-    """The block that computes a buffer element by element for `block` alone."""
+    """The elementwise block that computes a buffer for `block` alone."""
     for producer in producers_of(block):
         is_elementwise = pattern_of(producer).kind is PatternKind.INJECTIVE
         if buffers_written(producer) == [buffer] and is_elementwise and len(consumers_of(producer)) == 1:
@@ -94,19 +92,19 @@ def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
 
 
 def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
-    """A handle of the block that computes a buffer element by element for this block alone."""
+    """A handle of `producing(block, buffer)`."""
     found = producing(op_of(sch, block), buffer)
     return None if found is None else next(p for p in sch.get_producers(block) if op_of(sch, p) is found)
 
 
 def _place(pattern: BlockPattern, operand: Operand) -> list[Index]:
-    """The indices of an access, iterators over a single value as 0: what was inlined before reads at 0 there."""
+    """The indices of an access, with 0 for iterators over a single value: inlined accesses have 0 there."""
     single: dict[SSAValue, Index] = {v: Index({}) for v in pattern.block.iter_vars if pattern.extent_of(v) == 1}
     return [index.substitute(single) for index in operand.indices]
 
 
 def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise block that writes what `copy` alone reads, so that it is computed while it is copied."""
+    """Inline the elementwise block that writes the input of `copy`, if `copy` is its only reader."""
     producers = sch.get_producers(copy)
     if len(producers) != 1 or pattern_of(op_of(sch, producers[0])).kind is not PatternKind.INJECTIVE:
         return

@@ -1,4 +1,4 @@
-"""Versions of kernels for few iterations of a loop, chosen by host code at the call.
+"""Versions of kernels for few iterations of a loop, chosen by host code at each call.
 
     func.call @matmul(%x, %w, %y)
     // becomes
@@ -45,9 +45,9 @@ _PRIVATE: Final = StringAttr("private")
 
 
 def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> None:
-    """Let calls of the kernels of a module choose a version for few iterations of a loop if its default schedule for
-    `target` differs from that for many, except of kernels whose names `skipped` returns. It is called if there are
-    others."""
+    """Add a version for few iterations of a loop to each kernel of a module whose default schedule for `target` depends
+    on their number, and let calls choose. Kernels named by `skipped`, which is called only if there are candidates, are
+    excluded."""
     names = set(named_ops(module))
     calls = _calls_of_kernels(module)
     bounds = {function: bound for function in calls if (bound := _bound_of(function, target)) is not None}
@@ -61,7 +61,7 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
 
 
 def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
-    """The calls of private functions over buffers that have no other uses, and that call none themselves."""
+    """The calls of private functions over buffers that have no other uses and contain no calls."""
     calls = calls_by_name(module)
     kernels = [op for op in buffer_functions(module) if op.sym_visibility == _PRIVATE]
     leaves = [op for op in kernels if not any(isinstance(inner, CallOp) for inner in operations_in(op))]
@@ -70,7 +70,7 @@ def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
 
 def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
     """The number of iterations up to which a plain function gets a version: that of the first product that has one,
-    else of the first rows. None for functions of static extents."""
+    else that of the first nest over rows. None for functions of static extents."""
     if not dynamic_extents_of(function) or why_not_plain(function) is not None:
         return None
     blocks = [block for block in child_blocks(function) if is_plain(block)]
@@ -82,7 +82,6 @@ def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
 
 
 def _place(bound: ExtentBound) -> tuple[int, int] | None:
-    """The parameter and the dimension that an extent is; None if it is computed."""
     dim = bound.extent.owner
     if not isinstance(dim, memref.DimOp) or not isinstance(dim.source, BlockArgument) or not is_parameter(dim.source):
         return None
@@ -103,7 +102,7 @@ def _version(function: FuncOp, bound: ExtentBound, name: str) -> FuncOp:
 
 
 def _choose(call: CallOp, bound: ExtentBound, version: FuncOp) -> None:
-    """Let a call choose between its callee and a version of it; ranges of the caller may decide."""
+    """Let a call choose between its callee and a version of it; ranges in the caller may decide statically."""
     place = _place(bound)
     if place is None:
         raise InternalError("a version is for an extent of no parameter")

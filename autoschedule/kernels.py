@@ -26,12 +26,12 @@ from weft.support.target import Target
 
 BLOCK: Final = "blockIdx.x"
 _THREADS: Final = 256
-"""Threads of a block: enough to hide that memory is slow, few enough that several blocks run on a processor."""
+"""Threads per block: enough to hide the latency of memory, few enough for several blocks per multiprocessor."""
 
 
 def threads_for(work: int | None, target: Target, decisions: Decisions) -> int:
-    """How many threads share some steps: a power of two from a warp on, no more than there are steps; None is many. A
-    search may choose their number, up to what a device takes."""
+    """The number of threads that share `work` steps (None: unknown, taken as many): a power of two from a warp on, at
+    most `work`. A search may choose up to the limit of the device."""
     device = _device(target)
     most, warp = device.max_threads_per_block, device.warp_size
     threads = min(_THREADS, most)
@@ -46,22 +46,20 @@ def _device(target: Target) -> GpuMachine:
 
 
 def _total(pattern: BlockPattern, loops: Sequence[Loop]) -> int | None:
-    """The iterations of some loops together; None when they are known at run time only."""
     return product(pattern.extent_of(pattern.block.iter_vars[at]) for (at, *_) in loops)
 
 
 def _loops(pattern: BlockPattern) -> tuple[list[Loop], list[Loop]]:
-    """The spatial loops of a plain block, and those of its reduction."""
     return [(v.index,) for v in pattern.spatial], [(v.index,) for v in pattern.reduced]
 
 
 @planned()
 def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """The spatial loops become one, and its iterations threads; neighbouring threads write neighbouring elements.
+    """Fuse the spatial loops and bind their iterations to threads; adjacent threads write adjacent elements.
 
-    A reduction runs within a thread, in a register, and elementwise consumers are computed on its way out. Not
-    applicable where the results are not proved to be independent, and to reductions whose elements are found by
-    divisions by extents that only calls tell.
+    A reduction runs within a thread, in a register, with its elementwise consumers computed on the result. Not
+    applicable if the results are not proved independent, or to reductions whose indices need divisions by symbolic
+    extents.
     """
     spatial, reduced = _loops(pattern)
     if not spatial and not reduced:
@@ -87,11 +85,10 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
 
 
 def inner_loops_for_thread(*, in_register: bool) -> Rule:
-    """The three innermost spatial loops go to threads and blocks of threads; others run within a thread.
+    """Bind the three innermost spatial loops to threads and blocks of threads; the others run within a thread.
 
-    For blocks whose results are not proved to be independent when all loops are one: the proof takes products of
-    extents that are known at run time only. Reductions run in a register as in `result_for_thread`, or in the memory of
-    the result.
+    For blocks whose results are not proved independent when all loops are fused: that proof involves products of
+    symbolic extents. Reductions run in a register as in `result_for_thread`, or in the memory of the result.
     """
 
     @planned()
@@ -119,19 +116,20 @@ def inner_loops_for_thread(*, in_register: bool) -> Rule:
 
 
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION)
-"""Windows of neighbouring results overlap: a thread for each result reads them better."""
+"""Pooling is excluded: windows of neighbouring results overlap, so one thread per result reads them better."""
 _FEW_RESULTS: Final = 1024
-"""Results up to which a thread for each would leave most of a device idle."""
+"""Results up to which one thread per result would leave most of a device idle."""
 _SHORT: Final = 32
-"""Steps up to which a thread reduces alone."""
+"""Steps up to which one thread reduces alone."""
 
 
 @planned()
 def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """A block of threads for each result: its threads share the steps of the reduction, and combine what they have.
+    """Use a block of threads for each result: its threads share the steps of the reduction and combine their partial
+    results.
 
-    Not applicable to short reductions, to those of which neighbouring results are neighbours in memory while steps are
-    not (a thread for each result then reads memory as well), and to combiners that may not change places.
+    Not applicable to short reductions, to those contiguous in memory along results but not along steps (one thread per
+    result then reads memory as well), and to combiners that are not commutative.
     """
     rows, steps = _loops(pattern)
     if pattern.kind not in _SUMS or leading(pattern) != len(rows):
@@ -141,7 +139,7 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
     pays = (work is None or work > _SHORT) and (few or consecutive(pattern, iterators_of(pattern)[-1], writes=0))
     if not decisions.decide(pays) or (results is None and len(rows) > len(BLOCK_AXES)):
         return None
-    # In which row a block is must not be a matter of divisions by numbers that only calls tell.
+    # The row of a block must not depend on divisions by symbolic extents.
     blocks = rows[:1] if results is not None else rows[::-1]
     split = Split(steps[0], (None, threads_for(work, target, decisions)))
     return TilePlan(
@@ -155,11 +153,11 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """A block of threads for each row: its threads share the elements of every nest, and reduce together; what one nest
-    leaves of a row for the next stays in shared memory.
+    """Use a block of threads for each row: its threads share the elements of every nest and reduce together; the part
+    of a row that one nest leaves for the next stays in shared memory.
 
-    Not applicable where nothing is reduced, where what is reduced is not all of a row (products, windows), and where a
-    row is too long to be kept, or of a length that is known at run time only.
+    Not applicable without a reduction, if a reduction covers less than a row (products, windows), or if a row does not
+    fit in shared memory or has a symbolic length.
     """
     first = op_of(sch, block)
     patterns, shared = nests_over_rows(first, _rows)
@@ -188,14 +186,14 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _rows(pattern: BlockPattern) -> int:
-    """How many outer loops of a nest may be rows: all but those of a reduction, or the last of what is elementwise."""
+    """The number of outer loops that may be rows: all but the reduction loops, or all but the last if elementwise."""
     if pattern.kind is PatternKind.REDUCTION:
         return leading(pattern)
     return max(len(iterators_of(pattern)) - 1, 0) if pattern.kind is PatternKind.INJECTIVE else 0
 
 
 def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int | None:
-    """What a nest keeps of a row; nothing of results of the program. None when its length is not known."""
+    """Bytes of a row that a nest keeps in a temporary; 0 for outputs of the program. None if its length is unknown."""
     if not is_temporary(write.buffer):
         return 0
     elements = product(pattern.extent_of(v) for v in pattern.spatial if v.index >= shared)
@@ -203,9 +201,10 @@ def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int |
 
 
 def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """One thread runs all of a nest, in order.
+    """Run a whole nest in one thread, in order.
 
-    Not applicable in functions that promise all that weft's own do: there the other rules apply.
+    Not applicable if the function has all assumptions (`tir.promises`) of weft's own functions: other rules apply
+    there.
     """
     function = function_of(op_of(sch, block))
     if promises_of(function) == ALL_PROMISES:
@@ -216,8 +215,8 @@ def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *, inner: bool) -> bool:
-    """The outermost loop of a nest of several blocks becomes threads, together with the `inner` ones down to the first
-    that holds more than one nest. Each thread runs the rest in order."""
+    """Bind the outermost loop of a nest of several blocks to threads, fused with the `inner` ones down to the first
+    that contains more than one nest. Each thread runs the rest in order."""
     loops = sch.get_loops(block)
     count = 1 + sum(1 for _ in takewhile(lambda loop: holds_one_nest(loop_of(sch, loop)), loops))
     if not inner and count == 1:
@@ -231,24 +230,24 @@ def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *
 
 
 _EACH: Final = 4
-"""Rows and columns of results of a thread, by default."""
+"""Rows and columns of results per thread, by default."""
 _SIDE: Final = 16
-"""Threads along the rows, and along the columns, of a tile; half as many where there are few of either."""
+"""Threads along the rows, and along the columns, of a tile; half of it if there are few rows or columns."""
 _STEPS: Final = 16
-"""Steps of the sum for which both factors are fetched at once: four elements of each for a thread. Half as many where
-the sum has no more."""
+"""Steps of the sum for which both factors are fetched at once: four elements of each per thread. Half of it if the sum
+is shorter."""
 _FETCHED_BYTES: Final = 16
-"""What a thread moves at once, at most."""
+"""Upper bound of the bytes that a thread moves at once."""
 
 
 @planned()
 def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """A block of threads computes a tile of results, 4 x 4 a thread: it fetches some rows of the one factor and columns
-    of the other into shared memory, together, adds up their products, and fetches the next. Rows of known length are
-    fetched 16 bytes at a time where that is aligned.
+    """Compute a tile of results per block of threads, 4 x 4 per thread: the block fetches rows of one factor and
+    columns of the other into shared memory, accumulates their products, and fetches the next ones. Rows of known length
+    are fetched 16 bytes at a time if aligned.
 
-    Elementwise producers are computed on the way in, elementwise consumers on the way out. Not applicable to products
-    with vectors, and where rows or columns are so few that a tile would be empty.
+    Elementwise producers are computed during the fetch, elementwise consumers before the store. Not applicable to
+    products with vectors, and if there are too few rows or columns for a tile.
     """
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decisions.decide(True):
@@ -294,7 +293,6 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
 
 
 def _steps(roles: ContractionRoles, side: int, target: Target, decisions: Decisions) -> int:
-    """Steps of the sum for which both factors are fetched at once, for a tile of `side` rows and columns."""
     count = roles.extents[roles.reduced[-1]]
     default = _STEPS if count is None or count >= _STEPS else _STEPS // 2
     row = side * (roles.left.element_bytes + roles.right.element_bytes)

@@ -1,4 +1,4 @@
-"""Default schedules of nests that memory bounds: elementwise ones, reductions, and groups of them over shared rows."""
+"""Default schedules of memory-bound nests: elementwise nests, reductions, and groups of them over shared rows."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _WIDTHS: Final = (1, 2, 4, 8)
-"""Vectors side by side, and rows at a time, that a search may choose."""
+"""Vectors per step, and rows per step, that a search may choose."""
 
 
 def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
-    """The iterators of a plain block, one for each of its loops, in order."""
+    """The iterators of a plain block, one per loop, in order."""
     return tuple(pattern.block.iter_vars)
 
 
 def leading(pattern: BlockPattern) -> int:
-    """The number of loops before the first one of a reduction."""
+    """The number of loops that precede the first reduction loop."""
     iterators, reduced = iterators_of(pattern), set(pattern.reduced)
     return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int | None = None) -> int | None:
-    """Upper bound of the bytes that nests move of a row of the `shared` iterators, each buffer once, or None. Extents
-    without a bound count as `unbounded`."""
+    """Upper bound in bytes of the data that nests move per row of the `shared` iterators, counting each buffer once;
+    None if an extent is unbounded and `unbounded`, its substitute, is None."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -70,21 +70,21 @@ def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int |
 
 
 def bytes_moved(pattern: BlockPattern) -> int | None:
-    """What all instances of a block read and write; None when their number is not known."""
+    """The bytes that all instances of a block read and write; None if their number is unknown."""
     if pattern.instances is None:
         return None
     return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
 
 
 def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
-    """Whether a nest passes over a whole parameter once, from neighbour to neighbour."""
+    """Whether a nest traverses a whole parameter once, with unit stride."""
     long = {v for v in iterators_of(pattern) if pattern.extent_of(v) != 1}
     in_order = operand.stride_of(iterators_of(pattern)[-1]) == 1
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
 
 
 def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: int | None) -> int | None:
-    """What a nest moves of a buffer in a row, at most; None when that is not known."""
+    """Upper bound in bytes of the elements of a buffer that a nest accesses per row; None if unknown."""
     moving = [v for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0]
     bounds = [pattern.most_of(v) for v in moving]
     elements = product(unbounded if most is None else most for most in bounds)
@@ -92,8 +92,8 @@ def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: 
 
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most: int = 1) -> bool:
-    """Whether every access is at one place, or at consecutive ones, as an iterator runs; what is written moves by
-    `writes`, what is read by `most` elements of a row at most."""
+    """Whether each access has stride 0 or 1 along an iterator. Writes have the stride `writes`; reads have a stride of
+    at most `most` elements within a row."""
     strides = [read.stride_of(iterator) for read in pattern.reads]
     for read, stride in zip(pattern.reads, strides, strict=True):
         if stride not in (0, 1) and not (stride and 0 < stride <= most and read.indices[-1].depends_on([iterator])):
@@ -102,8 +102,8 @@ def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most:
 
 
 def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
-    """The iterator of the inner loops (behind `shared` ones) along which lanes are consecutive in memory; else one
-    along which what is read is so near that a few vectors, shuffled, have it."""
+    """The iterator of the loops inside the `shared` outer ones along which every access has stride 0 or 1; else one
+    whose reads have a stride small enough for shuffles of a few vectors."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
@@ -113,8 +113,8 @@ def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
 
 
 def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool:
-    """Whether the lanes of a vector reduce consecutive elements together; else each may have a result of its own. Where
-    both is possible, as in windows, the latter needs no combination of lanes."""
+    """Whether the lanes of a vector reduce consecutive elements together, rather than each compute a separate result.
+    If both are possible, as for windows, separate results need no combination of lanes."""
     if not reduces_alike(pattern) or not consecutive(pattern, iterators_of(pattern)[-1], writes=0):
         return False
     results = vector_iterator(pattern, shared)
@@ -122,8 +122,7 @@ def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool
 
 
 def reduces_alike(pattern: BlockPattern) -> bool:
-    """Whether a block is a reduction by known combiners, in any order, whose innermost iterators are those of the
-    reduction."""
+    """Whether a block is a reduction by known, reorderable combiners whose reduction iterators are innermost."""
     if why_in_order(pattern.block) is not None:
         return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
@@ -132,7 +131,8 @@ def reduces_alike(pattern: BlockPattern) -> bool:
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
-    """Whether every access goes on along `outer` where `inner` ends, so that both can be one loop."""
+    """Whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
+    `inner`."""
     extent = pattern.extent_of(inner)
 
     def goes_on(operand: Operand) -> bool:
@@ -143,7 +143,7 @@ def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) 
 
 
 def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """The plan for the loops of a block inside of `shared` ones; None if they do not become vectors."""
+    """The plan for the loops of a block inside the `shared` outer ones; None if they are not vectorized."""
     if pattern.kind is PatternKind.INJECTIVE:
         return _elementwise(pattern, shared, target, decisions)
     if pattern.is_reduction:
@@ -168,8 +168,8 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
 
 
 def _cut_at(pattern: BlockPattern, lanes: int) -> int:
-    """The first loop inside of those that `tir-partition-loops` cuts where a condition changes, as for an array of a
-    symbolic extent in a concatenation; 0 without one, and if there are fewer iterations inside than lanes."""
+    """The first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of arrays
+    of symbolic extents; 0 if there is none, or if the loops inside have fewer iterations than lanes."""
     iterators = iterators_of(pattern)
     inner = 0
     for branch in operations_in(pattern.block):
@@ -181,7 +181,6 @@ def _cut_at(pattern: BlockPattern, lanes: int) -> int:
 
 
 def _extent_from(pattern: BlockPattern, first: int) -> int | None:
-    """The iterations of all loops from one on; None when they are known at run time only."""
     return product(pattern.extent_of(v) for v in iterators_of(pattern)[first:])
 
 
@@ -190,26 +189,24 @@ def _loops(places: Iterable[int]) -> tuple[Loop, ...]:
 
 
 def _strip(loop: int, extent: int | None, lanes: int) -> tuple[Split, ...]:
-    """The split of a loop by lanes; none of a loop that is no longer."""
     return () if extent is not None and extent <= lanes else (Split((loop,), (None, lanes)),)
 
 
 def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
-    """The loop over lanes."""
     return (splits[0].parts[-1] if splits else (loop,),)
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
-    """How many vectors of results are computed side by side: functions are long chains of operations, each of which
-    waits for the one before; loads and stores of anything shorter keep the processor busy as it is."""
+    """The number of result vectors computed together. Functions are long chains of dependent operations, so several
+    chains overlap; loads and stores already keep the processor busy in shorter bodies."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
     return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
 
 
 def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Tiles of whole lines of memory, where what is written is consecutive along one iterator and some of what is read
-    along another. Squares of them, of as many rows as lanes, are transposed in registers (`tir-transpose-tiles`)."""
+    """Tiles of whole cache lines, for writes that are consecutive along one iterator and reads along another. Square
+    tiles of `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
     if len(written) != 1:
@@ -226,14 +223,15 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
     splits = tuple(Split((v.index,), factors) for v in (rows[0], column))
     others = _loops(v.index for v in iterators_of(pattern)[shared:] if v not in (rows[0], column))
     outer, *squares = zip(*(split.parts for split in splits), strict=True)
-    # Beyond the caches whole lines are read in order. Where lanes fill part of one, it is stored in order instead.
+    # Arrays larger than the caches are read by whole lines. If the lanes fill only a part of a line, stores are in
+    # order.
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
         outer = outer[::-1]
     return TilePlan(splits=splits, order=(*others, *outer, *(loop for level in squares for loop in level)), threads=())
 
 
 def _dense_from(pattern: BlockPattern, shared: int) -> int:
-    """The first of the innermost loops (behind `shared` ones) along which memory goes on as if they were one."""
+    """The first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be fused."""
     iterators = iterators_of(pattern)
     first = len(iterators) - 1
     while first > shared and is_dense(pattern, iterators[first - 1], iterators[first]):
@@ -260,8 +258,8 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
 
 
 def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
-    """How many rows are reduced at a time. From memory, several streams arrive faster than one on most processors; from
-    a near cache they do not."""
+    """The number of rows reduced together. On most processors several streams from memory are faster than one; streams
+    from a near cache are not."""
     row = leading(pattern) - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -273,7 +271,7 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
 
 
 def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, rows: int) -> TilePlan:
-    """Consecutive elements of a row in lanes, which are combined when the row is done; so many `rows` at a time."""
+    """Reduce consecutive elements of a row in lanes and combine the lanes at its end; `rows` rows at a time."""
     start, count = leading(pattern), len(iterators_of(pattern))
     first = _dense_from(pattern, start)
     extent = _extent_from(pattern, first)
@@ -308,7 +306,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
 
 
 def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
-    """How many elements are in lanes side by side: whole vectors, no more of them than it takes for an extent."""
+    """The number of elements reduced in lanes at once: whole vectors, no more than the extent requires."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
     return decisions.choose(sorted({default, *widths}), default)
 
@@ -316,8 +314,8 @@ def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -
 def _reduce_by_sweeps(
     pattern: BlockPattern, iterator: BlockArgument, shared: int, target: Target, decisions: Decisions
 ) -> TilePlan:
-    """Sums of a long row of columns, which stay in the first cache while rows pass by, a few at a time: memory is read
-    in order, and sums are loaded and stored once for these rows."""
+    """Sum a long row of columns that stays in L1 while several rows at a time are streamed: memory is read in order,
+    and sums are loaded and stored once per group of rows."""
     lanes = lanes_for(pattern, target)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     *rows, row = _loops(v.index for v in pattern.reduced)
@@ -346,7 +344,7 @@ def _reduce_by_sweeps(
 def _reduce_side_by_side(
     pattern: BlockPattern, iterator: BlockArgument, shared: int, lanes: int, decisions: Decisions
 ) -> TilePlan:
-    """Neighbouring results in lanes, each of which runs through its own reduction."""
+    """Compute neighbouring results in lanes, each with a separate reduction."""
     extent = pattern.extent_of(iterator)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     reduced = _loops(v.index for v in pattern.reduced)
@@ -366,14 +364,13 @@ def _reduce_side_by_side(
 
 
 def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[Prefetch, ...]:
-    """Prefetches of the arrays that an elementwise nest or a reduction of rows passes over once, in order.
+    """Prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
 
-    The processor's own prefetching stops at the ends of pages. Elementwise nests prefetch each stream, also those that
-    are written, whose lines are read before. Reductions prefetch rows from beyond the second caches: for nearer ones
-    the processor is fast enough.
+    Hardware prefetching stops at page boundaries. Elementwise nests prefetch each stream, including written ones, whose
+    lines are read before they are overwritten. Reductions prefetch rows that come from beyond L2.
 
-    A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch what is written,
-    as long as all arrays stay in the third cache, and reductions what comes from beyond it, far ahead, or nothing.
+    A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch writes if all
+    arrays fit in L3, and reductions prefetch far ahead only data from beyond the last-level cache.
     """
     is_reduction = pattern.is_reduction and reduces_in_lanes(pattern, 0, target)
     if not iterators_of(pattern) or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
@@ -405,8 +402,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
 
 
 def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
-    """Whether elements for all instances, read and written, take more than the second cache and half of the third at
-    most: it holds other things, too."""
+    """Whether the elements read and written exceed L2 but take at most half of L3, which holds other data too."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
@@ -414,14 +410,14 @@ def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
 def prefetches_of_next_rows(
     patterns: Sequence[BlockPattern], shared: int, rows: int
 ) -> dict[BlockPattern, tuple[Prefetch, ...]]:
-    """Prefetches of the next row of parameters while a row is computed: memory is idle then, and the processor's own
-    prefetching ends at the page of the row.
+    """Prefetches of the next row of parameters while a row is computed, when memory is idle; hardware prefetching stops
+    at the page boundary of the row.
 
-    The next row is `rows` on, where so many are computed at a time. It is prefetched by the most expensive nest among
-    those that read it, and by those that write it; a nest that computes functions prefetches what a later one stores.
-    The first nest, which reads at the speed of memory, prefetches nothing.
+    The next row is `rows` rows ahead. The most expensive nest that reads it prefetches it, and so do the nests that
+    write it; a nest that computes functions prefetches the destination of a later nest. The first nest, which is
+    limited by the speed of memory, prefetches nothing.
 
-    For rows of known length that take half of the second cache at most, with what is written.
+    The caller restricts it to rows of known length that take, with the results, at most half of L2.
     """
     wanted: dict[BlockPattern, tuple[Prefetch, ...]] = {}
 
@@ -449,8 +445,8 @@ def prefetches_of_next_rows(
 
 
 def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> BlockPattern | None:
-    """The nest that can prefetch what `writer` stores next: one over the same elements that computes functions, where
-    the writer computes no more itself."""
+    """The nest that can prefetch the destination of `writer`: an earlier one over the same elements that computes
+    functions and is at least as expensive as the writer."""
     before = patterns[1 : patterns.index(writer)]
     alike = [p for p in before if p.block.extents == writer.block.extents]
     busiest = max(alike, key=cost_of, default=None)
@@ -460,7 +456,8 @@ def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> Bloc
 
 
 def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
-    """Whether an access is to the next row in the next iteration of the shared loops, and to neighbours in a row."""
+    """Whether an access moves to the next row in the next iteration of the shared loops, and has unit stride in a
+    row."""
     iterators = iterators_of(pattern)
     if len(iterators) == shared:
         return False
@@ -468,16 +465,16 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
-    """The results of an elementwise nest that are stored past the caches: those that no other nest reads, if the arrays
-    exceed the last-level cache, and the processor is faster so, because overwritten lines are not read first. Not those
-    that the nest reads itself. Positions among the buffers that the block writes."""
+    """Positions, among the buffers that an elementwise block writes, of results to store non-temporally: those with no
+    other reader, if the arrays exceed the last-level cache and the processor then skips reading overwritten lines.
+    Buffers that the nest itself reads are excluded."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
     pays = target.processor.fills_memory and moved > largest_caches(target)
     if not pays and not (decisions.are_open and moved > second_caches(target)):
         return ()
-    if vector_iterator(pattern, 0) is None:  # tiles, which keep many lines open
+    if vector_iterator(pattern, 0) is None:  # tiles keep many lines open
         return ()
     written, read = buffers_written(pattern.block), buffers_read(pattern.block)
     streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(pattern, o)]
@@ -486,12 +483,12 @@ def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisio
 
 @planned()
 def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """The loop along which memory is consecutive becomes vectors, outer loops go to threads if there is enough to do.
+    """Vectorize the loop along which memory is consecutive; parallelize outer loops if there is enough work.
 
-    Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
-    streams of memory are prefetched, and stored past the caches where that is faster.
-    Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
-    reductions of neighbours run side by side in lanes. Threads share blocks that contain loops.
+    Elementwise: the innermost loops that are contiguous for all operands are fused and split by lanes; streams are
+    prefetched, and stored non-temporally when faster.
+    Reductions of consecutive elements keep several registers of partial results, which are combined at the end.
+    Reductions into neighbouring results run in lanes. Of opaque blocks, only those that contain loops are parallelized.
     """
     if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return None
@@ -507,11 +504,11 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """A reduction over consecutive elements whose accumulators depend on each other, as the greatest value and its
-    place do: each lane of a vector reduces its share of a row (`rfactor`), then the lanes of the row are combined one
-    by one.
+    """Reduce consecutive elements with accumulators that depend on each other, such as the greatest value and its
+    index: each lane of a vector reduces its share of a row (`rfactor`), then the lanes are combined one by one.
 
-    Not applicable where the innermost iterator does not reduce consecutive elements, or has no more of them than lanes.
+    Not applicable if the innermost iterator does not reduce consecutive elements, or if its extent is at most the
+    number of lanes.
     """
     pattern = pattern_of(op_of(sch, block))
     if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
@@ -524,7 +521,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = pattern.extent_of(last)
     if (extent is not None and extent <= lanes) or not decisions.decide(True):
         return False
-    # Two steps at least: of a single one `rfactor` leaves no reduction.
+    # At least two steps: `rfactor` of a single step leaves no reduction.
     width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
     _, inner = sch.split(row, factors=[None, width])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
@@ -537,11 +534,11 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """A reduction with few results is cut into parts, a few for each thread. Each part is reduced for itself, as the
-    rule for single nests does it, and then the results of the parts are.
+    """Cut a reduction with few results into parts, a few per thread. Each part is scheduled as by the rule for single
+    nests, then the partial results are reduced.
 
-    Not applicable where results are enough for the threads, where there is little to do, where extents are known at run
-    time only, and where combiners are not known.
+    Not applicable if there are results for all threads, if there is little work, if extents are known at run time only,
+    or if combiners are unknown.
     """
     pattern, decisions = pattern_of(op_of(sch, block)), Sampled(sch)
     if not reduces_alike(pattern) or pattern.instances is None or target.num_threads == 1:
@@ -561,7 +558,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
 
 
 def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int) -> LoopHandle:
-    """The outermost loop of the reduction, with those inside that it takes to make so many parts."""
+    """The outermost reduction loop, fused with as many inner ones as `parts` parts require."""
     first = leading(pattern)
     reduced, iterators = sch.get_loops(block)[first:], iterators_of(pattern)[first:]
     count, total = 1, pattern.extent_of(iterators[0]) or 1
@@ -572,15 +569,15 @@ def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int
 
 
 def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Nests that follow each other become one over the rows that they share: what one computes of a row, the next uses
-    while it is in cache, and temporaries shrink to a row.
+    """Merge consecutive nests over the rows that they share: each nest uses the row of the previous one while it is in
+    cache, and temporaries shrink to a row.
 
-    Of short rows a nest computes some before the next nest does: the end of a sum is a chain of operations that wait
-    for each other, in which the processor goes on with another row.
+    For short rows, a nest computes several rows before the next nest starts: a sum ends in a chain of dependent
+    operations, which overlaps with that of another row.
 
-    Rows are outer iterators by which each nest reads what an earlier one writes, or reads what they both read. Inside
-    the shared loops every block becomes vectors as it would alone. Not applicable to a nest that shares no rows with
-    the next, and where there are fewer rows than threads to run them.
+    Rows are outer iterators that index both a write of an earlier nest and the read of it, or common reads. Inside the
+    shared loops each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if
+    there are fewer rows than threads.
     """
     patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: _rows(pattern, target))
     decisions = Sampled(sch)
@@ -599,8 +596,8 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 
 
 def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
-    """The length up to which rows of one symbolic extent, that the nests from `first` on share, have another schedule:
-    a nest computes several rows before the next one does. None if the length does not decide that."""
+    """The row length up to which the nests from `first` on compute several rows before the next nest starts, for rows
+    of one symbolic extent. None if the schedule does not depend on the length."""
     patterns, shared = nests_over_rows(first, lambda pattern: _rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return None
@@ -622,15 +619,15 @@ def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
 
 
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
-    """The longest run of nests from a block on that share rows, and how many loops these are. `rows` says how many
-    outer loops of a nest may be rows."""
+    """The longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns the
+    number of outer loops of a nest that may be rows."""
     blocks, patterns = child_blocks(scope_of(first)), [pattern_of(first)]
     shared = 0 if patterns[0].kind is PatternKind.OPAQUE else rows(patterns[0])
     for op in blocks[blocks.index(first) + 1 :]:
         if shared == 0 or not is_plain(op):
             break
         candidate = pattern_of(op)
-        # A value for each row joins rows that others have.
+        # A block with one value per row joins the rows of the others.
         own = len(iterators_of(candidate)) if len(iterators_of(candidate)) <= shared else rows(candidate)
         common = min(shared, own, _common_rows(patterns, candidate))
         if common == 0 or candidate.kind is PatternKind.OPAQUE:
@@ -641,7 +638,7 @@ def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tupl
 
 
 def _rows(pattern: BlockPattern, target: Target) -> int:
-    """How many outer loops of a nest are rows, with loops inside that become vectors."""
+    """The number of outer loops that may be rows, with vectorized loops inside."""
     if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
         return leading(pattern)
     iterator = vector_iterator(pattern, 0)
@@ -650,8 +647,8 @@ def _rows(pattern: BlockPattern, target: Target) -> int:
 
 
 def _common_rows(patterns: Sequence[BlockPattern], candidate: BlockPattern) -> int:
-    """How many outer loops index what the candidate shares with the others by the same dimensions: what an earlier one
-    writes, else what both read."""
+    """The number of outer loops that index the same dimensions of the buffers that the candidate shares with the
+    others: those that an earlier nest writes, else those that both read."""
     flows = [pair for pattern in patterns for pair in _pairs(pattern, pattern.writes, candidate)]
     pairs = flows or [pair for pattern in patterns for pair in _pairs(pattern, pattern.reads, candidate)]
     if not pairs:
@@ -671,7 +668,6 @@ def _pairs(pattern: BlockPattern, operands: Sequence[Operand], candidate: BlockP
 
 
 def _same_row(pair: _Pair, level: int) -> bool:
-    """Whether the loops of two nests at a level run over the same dimension of a buffer."""
     pattern, one, candidate, other = pair
     if level >= min(len(iterators_of(pattern)), len(iterators_of(candidate))):
         return False
@@ -683,9 +679,8 @@ def _same_row(pair: _Pair, level: int) -> bool:
 
 
 def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
-    """How many rows each nest computes before the next one does: as many as stay in the first cache with all that is
-    `moved` of them, in bytes, and leave something to do for each thread. One where no nest over elements comes after a
-    reduction of them."""
+    """The number of rows each nest computes before the next nest starts: they fit in L1, given `moved` bytes per row,
+    and leave work for each thread. 1 if no nest over elements follows a reduction of them."""
     if moved is None or not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
@@ -704,7 +699,6 @@ def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
 
 
 def _bytes_of_rows_ahead(target: Target) -> int:
-    """The part of L1 for rows that a nest computes before the next nest reads them."""
     part = fitted.L1_OF_ROWS_AHEAD if target.processor.prefetches_across_pages else fitted.L1_OF_ROWS
     return int(part * target.l1_bytes)
 

@@ -20,14 +20,14 @@ from weft.plans.tile_plan import ALL, Loop, Nest, Parts, Result, Split, Staged, 
 from weft.support.target import Target
 
 _VECTORS_OF_UNKNOWN: Final = 2
-"""Vectors of a tile, at most, of rows of unknown length: more would often be empty in the last tile."""
+"""Limit of the vectors of a tile for rows of unknown length: more would often be empty in the last tile."""
 
 
 @planned(split_groups)
 def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """The windows of a few pixels, for a few channels, are laid out so that the lanes of vectors are neighbouring
-    pixels and all is read in order; from then on it is a matrix product. Rows of pixels follow each other without a
-    gap, so that lanes are full whatever their width is; strides, dilation and borders are a matter of laying out.
+    """Pack the windows of a few pixels, for a few channels, so that vector lanes are neighbouring pixels and reads are
+    in order, and compute a matrix product. Rows of pixels follow each other without a gap, so that lanes are full for
+    any width; packing handles strides, dilation and borders.
 
     ```
     for pixels of a tile:
@@ -36,8 +36,8 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
       out = epilogue(sums)
     ```
     After Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006),
-    tile by tile. Not applicable where channels come last, where there are few, or where data can as well be read in
-    place (`direct_convolution`).
+    tile by tile. Not applicable if channels are last, if there are few, or if data can be read in place
+    (`direct_convolution`).
     """
     roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
     if roles is None or not roles.is_known or roles.column not in roles.pixels:
@@ -83,7 +83,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     parts: Parts | None = None
     if in_parts:
         result = None if in_place else Result(around, scope="global", reindexed=True, kept=1, is_first=True)
-        # The first part stores what others add.
+        # The first part stores, the others add.
         parts = Parts(depth, outer_row, _dimensions(roles) if in_place else ())
     return TilePlan(
         flat=flat,
@@ -101,12 +101,10 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _left(roles: ConvolutionRoles) -> list[int]:
-    """The iterators once the flat pixels are one."""
     return [at for at in range(len(roles.extents)) if at not in roles.flat_pixels[1:]]
 
 
 def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
-    """The iterator of each dimension of the results."""
     return tuple(at for index in roles.result.indices for at, v in enumerate(roles.iterators) if index.depends_on([v]))
 
 
@@ -121,13 +119,11 @@ def _is_dense(roles: ConvolutionRoles) -> bool:
 
 
 def _repeats_functions(roles: ConvolutionRoles, border: BlockPattern) -> bool:
-    """Whether what computes the data with their border would compute functions again for each window."""
     return roles.size(roles.reduced[1:]) > 1 and any(is_expensive(op.name) for op in border.computing)
 
 
 def _unrolled(extents: list[int]) -> int:
-    """The number of innermost loops over a window that are unrolled, so that its bounds are tested once for all
-    channels."""
+    """The number of innermost window loops to unroll, so that bounds are tested once for all channels."""
     copies, count = 1, 0
     for extent in reversed([extent for extent in extents if extent > 1][1:]):
         copies *= extent
@@ -138,16 +134,16 @@ def _unrolled(extents: list[int]) -> int:
 
 
 def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Whether rows of symbolic length are read in place although a stride steps over some of their elements: a few
-    vectors hold the lanes, and windows stay in L1."""
+    """Whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the lanes,
+    and windows stay in L1."""
     step = roles.stride(roles.data, roles.column)
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Whether reading data in place, as vectors, is worse: many results of each window, and lanes that are not
-    consecutive, rows that leave some idle, or windows that do not stay in the first cache."""
+    """Whether packing beats reading vectors of data in place: each window has many results, and lanes are not
+    consecutive, rows leave lanes idle, or windows exceed L1."""
     if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:

@@ -1,4 +1,4 @@
-"""Default schedule of windows along rows: pooling of images whose rows lie in memory."""
+"""Default schedule of windows along rows: pooling of images whose rows are contiguous."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from weft.support.target import Target
 
 @planned()
 def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Reductions of small windows, each lane one of neighbouring results, in registers. The border is added to a few
-    rows at a time, so that windows read it from the first cache.
+    """Reduce small windows in registers, with neighbouring results in lanes. The border is added to a few rows at a
+    time, so that windows read it from L1.
 
     ```
     for channel: for some rows: pad the data that they need
       for row: for columns of a few vectors:
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
-    In images of symbolic extents the border is not copied: rows are inside of columns, and tiles at the border have
-    masks (`TilePlan.interior`). Not applicable where windows do not run along the rows, as where lanes are channels,
-    and to large windows.
+    In images of symbolic extents the border is not copied: rows are inside columns, and tiles at the border are masked
+    (`TilePlan.interior`). Not applicable if windows are not along the rows, as when lanes are channels, and to large
+    windows.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None
@@ -63,7 +63,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     around, lane = splits[-1].parts
     outer.append(around)
     if is_symbolic:
-        # Rows inside, so that masks of lanes are computed once for all of them.
+        # Rows inside, so that lane masks are computed once for all of them.
         inner = [v.index for v in others if _runs_along(pattern, data, v)]
         outer = [*(loop for loop in outer if loop[0] not in inner), *(loop for loop in outer if loop[0] in inner)]
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
@@ -71,7 +71,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         buffers_read(pattern.block).index(data.buffer),
         piece,
         made_by=MadeBy.INLINED_PRODUCER if is_symbolic else MadeBy.ONLY_PRODUCER,
-        # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
+        # Rows start at cache lines, so that fewer vectors span two of them.
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),
     )
@@ -88,13 +88,12 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
 
 
 def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -> bool:
-    """Whether windows of several elements overlap or follow each other along an iterator."""
+    """Whether windows of several elements overlap or are adjacent along an iterator."""
     long = [v for v in pattern.reduced if (pattern.extent_of(v) or 0) > 1]
     return any(index.depends_on([iterator]) and index.depends_on(long) for index in read.indices)
 
 
 def _rows(data: Operand, row: BlockArgument, target: Target) -> int:
-    """How many rows of results are computed from as much data as may be padded at a time."""
     step = max((abs(index.coefficient(row)) for index in data.indices), default=1)
     columns = data.type.get_shape()[-1]
     size = (max(columns, 1) if columns >= 0 else step * fitted.SYMBOLIC_PIXELS) * bytes_of(data.element_type)

@@ -1,4 +1,4 @@
-"""What rules of the default schedule share: their interface, handles, parameters of machines, threads, index maps."""
+"""Common parts of the rules of the default schedule: interface, handles, machine parameters, threads."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from weft.support.errors import InternalError
 from weft.support.target import Target
 
 Rule: TypeAlias = Callable[[Schedule, BlockHandle, Target], bool]
-"""Schedules one kind of block, with what it fuses into its loops, through the methods of a schedule.
+"""Schedules one kind of block, and the blocks that it fuses into its loops, through the methods of a schedule.
 
-The block is plain (`analysis.structure`). A rule returns False where it does not apply. A `ScheduleError` means the
-same: the steps of the rule are undone, so a rule may try what it cannot prove. A rule reads what the block computes
-(`analysis.block_patterns`), never its name.
+The block is plain (`analysis.structure`). A rule returns False if it does not apply. A `ScheduleError` means the same:
+the steps of the rule are undone, so a rule may try steps that it cannot prove legal. A rule reads the computation of a
+block (`analysis.block_patterns`), never its name.
 """
 
 
 class Sampled(Decisions):
-    """Decides by sampling steps of a schedule, which a search (`weft.tune`) steers."""
+    """Decides by sampling steps of a schedule, which a search (`weft.tune`) controls."""
 
     def __init__(self, sch: Schedule) -> None:
         self._sch = sch
@@ -55,7 +55,6 @@ class Sampled(Decisions):
 
 
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
-    """The loop that a handle stands for now."""
     loop = sch.get(handle)
     if not isinstance(loop, ForOp):
         raise InternalError(f"a loop handle stands for {loop.name}")
@@ -63,13 +62,12 @@ def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
 
 
 def extent_of(sch: Schedule, handle: LoopHandle) -> int | None:
-    """The extent of a loop; None when it is known at run time only."""
+    """The extent of a loop; None if known at run time only."""
     extent = loop_of(sch, handle).extent
     return extent if isinstance(extent, int) else None
 
 
 def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:
-    """The block that a handle stands for now."""
     block = sch.get(handle)
     if not isinstance(block, BlockOp):
         raise InternalError(f"a block handle stands for {block.name}")
@@ -77,30 +75,29 @@ def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:
 
 
 def product(extents: Iterable[int | None]) -> int | None:
-    """The product of extents; None when one is known at run time only."""
+    """The product of extents; None if one is known at run time only."""
     known = list(extents)
     numbers = [extent for extent in known if extent is not None]
     return prod(numbers) if len(numbers) == len(known) else None
 
 
 def total_of(sch: Schedule, loops: Sequence[LoopHandle]) -> int | None:
-    """The number of iterations of nested loops together; None when it is known at run time only."""
+    """The number of iterations of a loop nest; None if known at run time only."""
     return product(extent_of(sch, loop) for loop in loops)
 
 
 def fused(sch: Schedule, loops: Sequence[LoopHandle]) -> LoopHandle:
-    """Nested loops as one."""
     return sch.fuse(*loops) if len(loops) > 1 else loops[0]
 
 
 def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[LoopHandle]:
-    """The loops around a copy that are not around the block that it is copied for."""
+    """The loops around a copy that are not around the block that uses it."""
     around = {sch.get(loop) for loop in sch.get_loops(block)}
     return [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
 
 
 def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) -> None:
-    """Vectorize the last of nested loops by `lanes`, or all of it if they are 0, and unroll the others."""
+    """Vectorize the last of nested loops by `lanes`, or whole if that is 0, and unroll the others."""
     *unrolled, last = loops
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
@@ -111,12 +108,12 @@ def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) ->
 
 
 PARTS_OF_A_THREAD: Final = 4
-"""Iterations for each thread that leave none of them idle for long."""
+"""Iterations per thread that keep the threads balanced."""
 
 
 def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> None:
-    """Run the outermost loops around a block, fused, on several threads if its work `pays`: the fewest that give every
-    thread `PARTS_OF_A_THREAD` iterations, and at most `most`."""
+    """Fuse the outermost loops around a block and run them on several threads if its work `pays`: the fewest loops that
+    give every thread `PARTS_OF_A_THREAD` iterations, and at most `most`."""
     if target.num_threads == 1 or not (pays or sch.is_of_search):
         return
     loops = _outer_loops(sch, block)[:most]
@@ -132,8 +129,7 @@ def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: T
 
 
 def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
-    """The serial loops around a block, outermost first, each the only thing in the one before, over which no reduction
-    runs."""
+    """The serial non-reduction loops around a block, outermost first, each the only op in the previous one."""
     block = op_of(sch, handle)
     reducing = _reducing(block)
     found: list[LoopHandle] = []
@@ -148,14 +144,13 @@ def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
 
 
 def _reducing(block: BlockOp) -> set[object]:
-    """The loop variables that a reduce iterator is computed from."""
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     pairs = zip(block.kinds, bindings, strict=True)
     return {value for kind, binding in pairs if kind is IterKind.REDUCE for value in binding.sources()}
 
 
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
-    """How many lanes of the widest type that a block computes with fill a register, at least 2.
+    """The number of lanes, at least 2, of the widest type that a block computes with.
 
     Halves are computed in single precision.
     """
@@ -171,18 +166,18 @@ _BOOL = IntegerType(1)
 
 
 def cost_of(pattern: BlockPattern) -> int:
-    """About how many operations on lanes an instance is; in blocks that loop, those of all iterations."""
+    """About the number of lane operations of an instance; in blocks with loops, those of all iterations."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
     return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
 
 
 _UNKNOWN_EXTENT: Final = 64
-"""What a loop in a block runs, where its extent is not a number."""
+"""The assumed iterations of a loop in a block if its extent is not a number."""
 
 
 def _steps(block: Block) -> int:
-    """The ops that run in a block with loops."""
+    """The number of ops that run in a block with loops."""
     total = 0
     for op in block.ops:
         times = (op.extent if isinstance(op.extent, int) else _UNKNOWN_EXTENT) if isinstance(op, ForOp) else 1
@@ -200,24 +195,23 @@ _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
 def second_caches(target: Target) -> int:
-    """Bytes of the second caches of all threads."""
+    """Bytes of L2 of all threads."""
     return target.l2_bytes * target.num_threads
 
 
 def largest_caches(target: Target) -> int:
-    """Bytes beyond which arrays come from memory: of the third cache, or where there is none that is larger, of the
-    second ones."""
+    """Bytes beyond which arrays come from memory: the size of L3, or of all L2 caches if that is larger."""
     return max(second_caches(target), target.l3_bytes)
 
 
 def least_bytes(operand: Operand) -> int:
-    """Bytes of the buffer of an operand; an extent that is known at run time only counts as 1."""
+    """Bytes of the buffer of an operand; a symbolic extent counts as 1."""
     return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
-    """Whether the work of some blocks is worth waking the other threads. A number of instances that is known at run
-    time only is taken for large."""
+    """Whether the work of some blocks justifies waking the other threads. An unknown number of instances is assumed to
+    be large."""
     if target.num_threads == 1:
         return False
     total = 0

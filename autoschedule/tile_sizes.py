@@ -29,23 +29,23 @@ class RegisterTile:
 
 
 def utilization(extent: int | None, tile: int) -> float:
-    """The share of the tiles that cover an extent which lies inside of it: of lanes that are not masked, or of the time
-    that threads are busy when they share equal pieces. 1 for an unknown extent."""
+    """The fraction of the covering tiles that an extent fills: of unmasked lanes, or of busy time of threads that share
+    equal pieces. 1 for an unknown extent."""
     return 1.0 if not extent else extent / (-(-extent // tile) * tile)
 
 
 _VECTORS: Final = (4, 3, 2, 6, 8, 1)
-"""Widths of a register tile, in vectors; the first of the best is taken."""
+"""Widths of a register tile, in vectors; ties go to the first."""
 _MANY_WAYS: Final = 16
 _SPARE_REGISTERS: Final = 2
-"""One holds an element of the left operand in all lanes, one what is loaded next."""
+"""One holds an element of the left operand in all lanes, one the next load."""
 
 
 def register_tiles(
     rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> list[RegisterTile]:
-    """The tiles that fit in the registers. Products that are not `fused` with their sums take registers too. Rows that
-    are packed are moved together: a power of two of them."""
+    """The tiles that fit in the registers. Products that are not `fused` with their sums need registers too. Packed
+    rows are moved together, so their number is a power of two."""
     if columns is not None and columns < lanes:
         lanes = max(columns, 1)
     free = registers - (_SPARE_REGISTERS if fused else 3 * _SPARE_REGISTERS)
@@ -54,7 +54,7 @@ def register_tiles(
         for v in _VECTORS
         for r in range(min(MOST_ROWS, rows or MOST_ROWS), 0, -1)
         if r * v + v <= free
-        # The right factor comes from the second cache, the left one from the first.
+        # The right factor is read from L2, the left one from L1.
         and (v <= r or r == rows)
         and (r & (r - 1) == 0 or not packed_rows)
         and (columns is None or (v - 1) * lanes < columns)
@@ -64,8 +64,8 @@ def register_tiles(
 def best_tile(
     tiles: Sequence[RegisterTile], rows: int | None, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """The tile of a matrix product with the least cost; the largest of equals. The remainder of the rows is a smaller
-    tile, that of the columns has masked lanes."""
+    """The tile of a matrix product with the least cost; the largest of equals. Remaining rows form a smaller tile,
+    remaining columns mask lanes."""
 
     def merit(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
@@ -76,9 +76,8 @@ def best_tile(
 
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
-    """How many steps of the reduction run before the next: so many that a panel of `columns` takes a quarter of the
-    second cache. None where half of it holds the panel of all steps, and where their number is not known: results stay
-    in registers then."""
+    """The number of reduction steps per part: a panel of `columns` takes a quarter of L2. None, so that results stay in
+    registers, if half of L2 holds the panel of all steps, or if their number is unknown."""
     most = max(l2_bytes // (4 * columns * element_bytes), 64)
     if depth is None or depth <= 2 * most:
         return None
@@ -87,14 +86,14 @@ def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_byte
 
 
 def cache_for_panels(l2_bytes: int, l2_ways: int) -> int:
-    """How many bytes of the second cache several panels may take: half, where a line may lie in many places. Pages are
-    anywhere in memory: with few ways some places would have to hold more lines than they can, and it is a quarter."""
+    """Bytes of L2 that several panels may take: half of it if associativity is high; else a quarter, because pages are
+    placed randomly and some sets would overflow."""
     return l2_bytes // (2 if l2_ways >= _MANY_WAYS else 4)
 
 
 def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: int, threads: int) -> int:
-    """How many panels are packed before rows pass by them: as many as `cache_bytes` hold, but so few that each thread
-    gets as much to do as the others. One where their size is not known."""
+    """The number of panels that are packed before rows are streamed over them: at most `cache_bytes`, and few enough to
+    balance the threads. 1 if their size is unknown."""
     most = 1 if panel_bytes is None else max(cache_bytes // panel_bytes, 1)
     if panels is None:
         return most
@@ -104,11 +103,11 @@ def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: in
 
 _MOST_VECTORS: Final = 4
 _MOST_VECTORS_OF_FEW_ROWS: Final = 8
-"""Wide and low tiles lost where there are rows for others: LLVM keeps vectors of the next step in registers as well."""
+"""Wide, low tiles were slower if there are more rows: LLVM also keeps vectors of the next step in registers."""
 _FEW_ROWS: Final = 2
 _SHARING_ROWS: Final = 4
-"""Rows whose windows share data: of 3 x 3, a column of the windows loads 6 vectors for 12 multiply-adds, and they stay
-in 16 registers with the results. More rows save little and leave more over at the end of an image."""
+"""Rows whose windows share data: with 3 x 3 windows, a column of them loads 6 vectors for 12 multiply-adds, which fit
+in 16 registers with the results. More rows save little and leave larger remainders."""
 
 
 def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> list[RegisterTile]:
@@ -123,8 +122,8 @@ def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> lis
 
 
 def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor) -> RegisterTile:
-    """The tile of a convolution whose lanes are pixels with the least cost and little left over at the ends. Columns
-    of unknown number end in a tile of as many vectors as are needed."""
+    """The tile of a convolution with pixels in lanes that has the least cost and small remainders. An unknown number of
+    columns ends in a tile of as few vectors as it needs."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
@@ -137,7 +136,7 @@ def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None,
 
 
 def _in_tiles(extent: int, tile: int, time: Callable[[int], float], remainder: float) -> float:
-    """The time of an extent, whose last tile may be smaller. `remainder` is a factor if it is."""
+    """The time of an extent, whose last tile may be smaller; `remainder` is a factor if it is."""
     rest = extent % tile
     return (extent // tile * time(tile) + time(rest)) * remainder if rest else extent // tile * time(tile)
 
@@ -154,7 +153,7 @@ class FilterTile(RegisterTile):
 def filter_tiles(
     columns: int, filters: int, lanes: int, registers: int, step: int, window: Sequence[int]
 ) -> list[FilterTile]:
-    """The tiles that fit in the registers, for elements `step` apart from pixel to pixel and at the places `window`."""
+    """The tiles that fit in the registers, for elements `step` apart per pixel and at the offsets `window`."""
     return [
         FilterTile(pixels, vectors, lanes, shares)
         for pixels in range(1, min(MOST_ROWS, columns) + 1)
@@ -172,7 +171,7 @@ def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
 def best_filter_tile(
     tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int], processor: Processor
 ) -> FilterTile:
-    """The tile of a convolution whose lanes are filters with the least cost for all columns."""
+    """The tile of a convolution with filters in lanes that has the least cost for all columns."""
 
     def time(tile: FilterTile, pixels: int) -> float:
         elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)
@@ -186,19 +185,19 @@ def best_filter_tile(
 
 
 def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int, processor: Processor) -> int:
-    """How many whole rows of pixels a tile of one vector of filters takes: two where a row is so short that `tile`, the
-    best one of a row, has too few results to keep the units busy, and both are in registers."""
+    """The number of whole rows of pixels in a tile of one vector of filters: two if `tile`, the best one within a row,
+    has too few results to keep the units busy, and two rows fit in registers."""
     least = processor.fmas_in_flight
     return 2 if tile.rows * tile.vectors <= least and rows > 1 and least < 2 * columns <= registers - 2 else 1
 
 
 def most_pixels(vectors: int, registers: int) -> int:
-    """How many pixels a tile takes at most with so many vectors of filters."""
+    """The maximal number of pixels of a tile with `vectors` vectors of filters."""
     return max((registers - vectors - 1) // vectors, 1)
 
 
 def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor: Processor) -> tuple[int, bool]:
-    """How many pixels a tile takes with so many vectors of filters, and whether tiles go on from row to row."""
+    """The number of pixels of a tile with `vectors` vectors of filters, and whether tiles continue from row to row."""
 
     def time(pixels: int) -> float:
         return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
@@ -216,9 +215,9 @@ def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor:
 
 
 _ROWS_OF_IMAGES: Final = (7, 10, 14, 25, 28, 33, 56, 64, 97)
-"""Pixels of rows, of which a tile for rows of unknown length is the best on average."""
+"""Row lengths in pixels over which a tile for rows of unknown length is optimized on average."""
 _MOST_VERSIONS: Final = 8
-"""Pixels of a tile, at most, that has a version for each number of pixels that remain of a row."""
+"""Limit of the pixels of a tile that has a version for each remainder of a row."""
 
 
 def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int:
@@ -234,30 +233,30 @@ def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int
 
 
 _PIXELS_OF_CHANNELS: Final = 7
-"""Pixels of a depthwise tile: what windows share of a row, and its weights, are in registers besides."""
+"""Pixels of a depthwise tile: elements shared by the windows of a row, and its weights, are also in registers."""
 
 
 def channel_tile(columns: int) -> int:
-    """How many pixels a depthwise tile takes, of a vector of channels."""
+    """The number of pixels of a depthwise tile of one vector of channels."""
     return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
 def row_tile(
     rows: int, columns: int | None, lanes: int, registers: int, row_bytes: int, processor: Processor
 ) -> RegisterTile:
-    """A vector of each of a few rows, which share what their windows have in common. A row of its own: some of its
-    vectors, as many as divide it and registers take with the window's elements beside."""
+    """One vector of each of several rows, whose windows share elements. For a single row, several of its vectors: a
+    number that divides it and leaves registers for the elements of the window."""
     lanes = lanes if columns is None else min(lanes, columns)
     if rows > 1 or columns is None or columns % lanes:
-        # Streams of `n` rows of results are `n`, and `n + 2` of data.
+        # `n` rows of results are `n` streams, and `n + 2` streams of data.
         sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else max((processor.prefetched_streams - 2) // 2, 1)
         return RegisterTile(min(sharing, rows), 1, lanes)
     return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
 
 
 def even_part(extent: int, most: int) -> int:
-    """The largest part of at most `most` that divides an extent, or, where only small ones do, one of few equal parts
-    and a smaller one."""
+    """The largest divisor of an extent that is at most `most`; if only small ones exist, the size of nearly equal
+    parts."""
     most = max(min(most, extent), 1)
     best = max(part for part in range(1, most + 1) if extent % part == 0)
     if 2 * best >= most:
@@ -266,8 +265,8 @@ def even_part(extent: int, most: int) -> int:
 
 
 def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
-    """How many rows of `extent` are computed at once, for each of `batches`: at most `most`, about as many, so that
-    rows are shared evenly by the threads."""
+    """The number of rows of `extent` computed at once, for each of `batches`: at most `most`, at least half of it, and
+    balanced over the threads."""
     most = max(min(most, extent), 1)
 
     def waste(size: int) -> tuple[float, int]:
@@ -278,7 +277,7 @@ def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
 
 
 def pieces_for(extent: int, least: int, threads: int) -> int:
-    """Into how many pieces a loop is cut: at least `least`, and as many as keep all threads busy to the end."""
+    """The number of pieces of a loop: at least `least`, and balanced over the threads."""
     least = max(min(least, extent), 1)
     candidates = range(least, min(extent, least + 4 * threads) + 1)
 

@@ -1,4 +1,4 @@
-"""Default schedule of convolutions by minimal filtering: transforms of tiles around products over channels."""
+"""Default schedule of Winograd convolutions: transforms of tiles around products over channels."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from weft.support.target import Target
 
 
 def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Products over channels of transformed tiles, a strip of tiles at a time, so that what is transformed stays in the
-    second cache; the transforms in registers, channels and filters in lanes.
+    """Multiply transformed tiles over channels, one strip of tiles at a time, so that transformed data stay in L2;
+    transforms are in registers, with channels and filters in lanes.
 
     ```
     for a strip of rows of tiles:
@@ -39,11 +39,11 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
           sums = 0; for block of channels, channel: sums[tile, f] += data[tile] * kernel[f]; products = sums
         for tile, vector of filters: out = epilogue(A^T products A)
     ```
-    Not applicable unless a product over channels, for each element of a tile, reads what two stages combine of several
-    elements each, and two stages combine its results likewise (`te.ops.conv2d_winograd`). Where kernels exceed the
-    second cache, and the data of an image do not, or move less than kernels would for each strip, there are no strips:
-    all tiles are transformed first, and threads take blocks of filters. Images of symbolic extents always have strips,
-    planned for `fitted.SYMBOLIC_PIXELS`, and register tiles along a row of tiles, with a version for each remainder.
+    Not applicable unless a product over channels, for each element of a tile, reads data that two stages combine from
+    several elements each, and two more stages combine its results (`te.ops.conv2d_winograd`). There are no strips if
+    weights exceed L2 and the data of an image either fit or move less than weights would for each strip: all tiles are
+    transformed first, and threads share blocks of filters. Images of symbolic extents always have strips, planned for
+    `fitted.SYMBOLIC_PIXELS`, and register tiles along a row of tiles, with a version for each remainder.
     """
     stages = _stages(sch, block)
     if stages is None:
@@ -69,14 +69,14 @@ class _Stages:
     pattern: BlockPattern
     """Of the products."""
     size: int
-    """Elements of a side of a tile that is multiplied."""
+    """Elements per side of a multiplied tile."""
     tile: int
-    """Results of a side of a tile."""
+    """Results per side of a tile."""
     rows: int
-    """Of tiles of an image."""
+    """Rows of tiles of an image."""
     columns: int
     batch: int
-    """0 where it is known at run time only."""
+    """0 if known at run time only."""
     blocks: int
     filters: int
     """Of a block."""
@@ -148,7 +148,7 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
 
 
 def _combines(pattern: BlockPattern) -> bool:
-    """Whether each result is made of several elements of one buffer."""
+    """Whether each result depends on more than two elements of one buffer."""
     places = [(read.buffer, read.indices) for read in pattern.reads]
     return pattern.kind is PatternKind.INJECTIVE and any(
         len({place for buffer, place in places if buffer is source}) > 2 for source, _ in places
@@ -156,7 +156,7 @@ def _combines(pattern: BlockPattern) -> bool:
 
 
 def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """The block that combines elements for a block that combines what it computes."""
+    """The combining block whose only reader is `block`, if `block` combines too."""
     pattern = pattern_of(op_of(sch, block))
     sources = {read.buffer for read in pattern.reads}
     producer = producer_of(sch, block, sources.pop()) if len(sources) == 1 and _combines(pattern) else None
@@ -164,7 +164,7 @@ def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
 
 
 def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """The only reader of what a block computes, which combines several elements of it."""
+    """The only reader of the result of a block, if it combines several elements."""
     consumers = sch.get_consumers(block)
     if len(consumers) != 1 or not _combines(pattern_of(op_of(sch, consumers[0]))):
         return None
@@ -173,20 +173,18 @@ def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a convolution is cut up."""
-
     lanes: int
     """Of filters."""
     channel_lanes: int
     rows: int
-    """Of tiles in a strip; all of them where there are no strips."""
+    """Rows of tiles of a strip; all of them if there are no strips."""
     pixels: int
     """Tiles whose products are in registers."""
 
 
 def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
-    """The sizes for a machine, None where it has too few registers. A search may choose the rows of a strip, and the
-    tiles whose products are in registers."""
+    """The sizes for a machine; None if it has too few registers. A search may choose the rows of a strip, and the tiles
+    whose products are in registers."""
     lanes = lanes_for(stages.pattern, target)
     filters, channels = (_part(lanes, extent) for extent in (stages.filters, stages.channels))
     vectors = stages.filters // filters
@@ -203,17 +201,17 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
 
 
 def _part(lanes: int, extent: int) -> int:
-    """The lanes of vectors that an extent fills."""
+    """`lanes`, halved until it divides the extent."""
     while extent % lanes:
         lanes //= 2
     return lanes
 
 
 def _rows(stages: _Stages, pixels: int, target: Target) -> int:
-    """How many rows of tiles a strip has: as few as fill the registers. Kernels that are beyond the second cache pass
-    by once for a strip: then as many rows as a part of that holds the data of, or all rows, where less passes by
-    although their data, beyond it, too, are read for each block of filters."""
-    tile = stages.size**2 * stages.all_channels * stages.element_bytes  # and so much for the kernels of a filter
+    """The number of rows of tiles of a strip: few, but enough to fill the registers. Weights that exceed L2 are
+    streamed once per strip: strips then have the number of rows whose data fit in a fraction of L2, or all rows if that
+    moves less in spite of re-reading the data for each block of filters."""
+    tile = stages.size**2 * stages.all_channels * stages.element_bytes  # also the bytes of the weights of a filter
     row, kernels = tile * stages.columns, tile * stages.blocks * stages.filters
     most = max(target.l2_bytes // fitted.L2_PER_TRANSFORMED // row, 1)
     if kernels > target.l2_bytes:
@@ -228,8 +226,6 @@ def _rows(stages: _Stages, pixels: int, target: Target) -> int:
 
 @dataclass
 class _Tiling:
-    """The steps of the rule."""
-
     sch: Schedule
     stages: _Stages
     plan: _Plan
@@ -261,7 +257,6 @@ class _Tiling:
         share_among_threads(sch, stages.result, pays_threads([stages.pattern], self.target), self.target)
 
     def _transform(self) -> None:
-        """Tiles of the data, with their border, a block of channels after the other."""
         sch, stages, lanes = self.sch, self.stages, self.plan.channel_lanes
         row, column, block, y, x, channels = sch.get_loops(stages.data)[-6:]
         vectors, channel = sch.split(channels, [None, lanes])
@@ -276,7 +271,6 @@ class _Tiling:
             keep_in_registers(sch, sch.get_loops(part)[-3:], lanes)
 
     def _multiply(self) -> None:
-        """Sums over channels for each element of the tiles, in registers."""
         is_flat = not self.stages.is_symbolic
         pixels = Split((_Y,) if is_flat else (_X,), (None, self.plan.pixels))
         filters = Split((_FILTER,), (None, self.plan.lanes))

@@ -1,9 +1,9 @@
 """The cost of a plan on a machine: cycles of a core, and bytes that move between levels of memory.
 
 `cost(work, target)` is the estimate of a nest, by which the tuner's analytical model compares schedules. Rules compare
-register tiles by `step` and decide about threads by `threads_pay_from`; layouts of graphs compare by `layouts.py`.
-`Work` counts instructions and describes operands; it refers to no IR, so that any pass can fill it in. Facts of
-machines are in `support.processors`, constants of the estimate in `fitted.py`.
+register tiles by `step` and decide about threads by `threads_pay_from`; layouts of graphs are compared by `layouts.py`.
+`Work` counts instructions and describes operands without reference to IR. Facts of machines are in
+`support.processors`, constants of the estimate in `fitted.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Work:
 class Cost:
     """An estimate: `cycles` of wall time, bytes by level, and the bounds that the cycles are composed of.
 
-    A bound is the time of one core in which one of its parts does its share of the work, if it waits for no other.
+    A bound is the time that one part of a core needs for its share of the work if it never waits for the others.
     """
 
     cycles: float = 0.0
@@ -63,7 +63,7 @@ class Cost:
     chain_cycles: float = 0.0
     """The longest chain of dependent operations."""
     transfer_cycles: float = 0.0
-    """Arrival of the bytes from beyond L1, one level after the other."""
+    """Transfer of the bytes from beyond L1, one level after the other."""
 
 
 def cost(work: Work, target: Target) -> Cost:
@@ -103,8 +103,8 @@ def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, 
 
 
 def threads_pay_from(processor: Processor) -> int:
-    """The least number of scalar multiply-adds for which other threads are woken. Cores do them at the peak rate of
-    vectors of 32 bytes."""
+    """The least number of scalar multiply-adds for which other threads are woken, at the peak rate of vectors of 32
+    bytes."""
     return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 

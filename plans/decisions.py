@@ -27,11 +27,9 @@ class Decisions:
         return False
 
     def choose(self, options: Sequence[int], default: int) -> int:
-        """One of several integers."""
         return default
 
     def decide(self, default: bool) -> bool:
-        """Whether to do something."""
         return bool(self.choose((0, 1), int(default)))
 
     def size(self, default: int, most: int, least: int = 1) -> int:

@@ -1,8 +1,8 @@
 """Constants of cost estimates that are fitted to measurements.
 
-Unlike the facts of `support.processors` they belong to no family of processors: they state how instructions overlap,
-and how fast the code is that weft and LLVM generate. `benchmarks/fit_costs.py` fits them to records of schedules.
-Unless a line says otherwise, a cost is in multiply-adds of vectors at the peak rate, so that it holds at any clock.
+Unlike the facts of `support.processors` they do not depend on the family of processors: they state how instructions
+overlap, and how fast the code of weft and LLVM is. `benchmarks/fit_costs.py` fits them to records of schedules. Unless
+stated otherwise, a cost is in multiply-adds of vectors at the peak rate, so that it is independent of the clock.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ FUNCTION: Final = 8
 LOOP_ENTRY: Final = 40.0
 """Cycles per execution of an innermost loop: its last branch is mispredicted, and its first loads wait."""
 OVERLAP: Final = 0.5
-"""Share of the sum of the bounds of a core's parts that remains when they overlap."""
+"""Fraction of the sum of the bounds of a core's parts that remains after overlap."""
 
 ACCUMULATORS: Final = 4
-"""Vectors of results, or of partial results, of a nest side by side."""
+"""Vectors of results, or of partial results, that a nest accumulates at once."""
 FUNCTION_REGISTERS: Final = 8
-"""Registers per vector of results if functions, which are long chains of operations, are computed side by side."""
+"""Registers per vector of results if several chains of function evaluations are interleaved."""
 SWEPT_STEPS: Final = 64
-"""Steps of a reduction from which memory is read in order, and results are loaded and stored for it."""
+"""Reduction steps from which memory is read in order, and results are loaded and stored in exchange."""
 SWEPT_ROWS: Final = 4
 """Rows that are added to results for one load and store of them."""
 ROWS_AT_A_TIME: Final = 4
-"""Rows, at most, that a nest computes before the next nest reads them."""
+"""Limit of the rows that a nest computes before the next nest reads them."""
 PADDED_STEPS: Final = 4
-"""Least steps of a piece of an image that is padded at a time: pieces share rows of their windows."""
+"""Least steps of a separately padded piece of an image: pieces share rows of their windows."""
 UNROLLED_WINDOW: Final = 16
-"""Elements of a window, at most, whose loops are unrolled."""
+"""Limit of the elements of a window whose loops are unrolled."""
 UNROLLED_PRODUCTS: Final = 160
-"""Multiply-adds of a register tile, at most, in one unrolled body."""
+"""Limit of the multiply-adds of a register tile in one unrolled body."""
 UNROLLED_SHARED_ROWS: Final = 200
-"""`UNROLLED_PRODUCTS` of tiles whose rows share data, which they do in unrolled windows only."""
+"""`UNROLLED_PRODUCTS` of tiles whose rows share data, which only unrolled windows exploit."""
 SHORT_STREAM: Final = 16 << 10
 """Bytes of a stream up to which it is not prefetched."""
 FAR_CACHES: Final = 8
@@ -44,26 +44,26 @@ FAR_CACHES: Final = 8
 SHORT_ROW: Final = 448
 """Bytes of a row of an image up to which the prefetchers treat it and its neighbours as one stream."""
 LONG_ROW: Final = 32
-"""Pixels of a row from which its remainder is a small part."""
+"""Pixels of a row from which its remainder is negligible."""
 
 SYMBOLIC_PIXELS: Final = 56
-"""Pixels along an axis of images, by which plans are compared if its extent is known at run time only."""
+"""Assumed pixels along an image axis of symbolic extent, for comparisons of plans."""
 
 # Threads.
 
 THREADS_PAY: Final = 8
-"""Cycles of work on one core, per cycle of waking other threads, from which waking them pays."""
+"""Cycles of work on one core, per cycle of waking other threads, from which waking them is profitable."""
 INSTRUCTIONS_PAY: Final = 4
-"""Instructions, per cycle of waking other threads, from which waking them pays; about two run in a cycle."""
+"""Instructions, per cycle of waking other threads, from which it is profitable; about two execute per cycle."""
 ELEMENT: Final = 16
 """Scalar multiply-adds that take as long as an operation on an element in memory: 8 bytes at 6 bytes per
 cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""
 DOT_PRODUCTS: Final = 4
 """Products of narrow integers that take as long as a scalar multiply-add."""
 BUSY_PANELS: Final = 0.8
-"""Least share of busy threads for which they share panels, and not rows."""
+"""Least fraction of busy threads for which they share panels, and not rows."""
 BUSY_STRIPS: Final = 0.9
-"""Least share of busy threads for which they share strips of rows, and not filters."""
+"""Least fraction of busy threads for which they share strips of rows, and not filters."""
 
 # Shares of caches. L2_PER_STRIP = 4: one strip takes at most a quarter of L2.
 
@@ -74,11 +74,11 @@ L2_PER_TILES: Final = 2
 L2_PER_PADDED_ROWS: Final = 8
 """A strip of rows with its halo; the first-level TLB lacks pages of a larger one."""
 L2_PER_TRANSFORMED: Final = 2
-"""Transformed data of a strip, of minimal filtering."""
+"""Transformed data of a strip, for Winograd."""
 L1_PER_PADDED_ROWS: Final = 4
 """Padded rows of a pool; their source and the results are in L1 as well."""
 L1_OF_ROWS: Final = 0.3
-"""Share of L1 for rows that a nest computes before the next nest reads them; the next rows arrive there."""
+"""Fraction of L1 for rows that a nest computes before the next nest reads them; the next rows are prefetched there."""
 L1_OF_ROWS_AHEAD: Final = 0.8
 """`L1_OF_ROWS` if the processor prefetches across pages."""
 STREAMED_WEIGHT: Final = 2
@@ -89,20 +89,20 @@ STREAMED_WEIGHT: Final = 2
 PACKED_ROWS: Final = 12
 """Rows of a product from which panels of its right factor are packed."""
 PACKED_ROWS_TRANSPOSED: Final = 8
-"""Rows from which panels are packed that are read column by column otherwise, or in groups by dot products."""
+"""Rows from which panels are packed that would else be read column by column, or in groups by dot products."""
 PACKED_PRODUCTS: Final = 1 << 12
-"""Products of narrow integers from which packing pays."""
+"""Products of narrow integers from which packing is profitable."""
 LOADED_ELEMENT: Final = 4
 """Rows of a product for which its multiply-adds take as long as loading a packed element from beyond L2."""
 LAID_OUT_RESULTS: Final = 16
-"""Results of a window from which its elements are laid out."""
+"""Results per window from which windows are packed."""
 FULL_LANES: Final = 0.9
-"""Least share of full lanes for which windows are read in place."""
+"""Least fraction of full lanes for which windows are read in place."""
 ROWS_IN_TURN: Final = 16
 """Rows of a factor that are packed together, so that their lines stay in L1."""
 SYMBOLIC_TILE: Final = 16
-"""Most vectors of a register tile whose columns are symbolic: remainders of rows and columns have kernels of their
-own, and more vectors are hardly faster."""
+"""Limit of the vectors of a register tile with symbolic columns: remainders of rows and columns have separate kernels,
+and more vectors are hardly faster."""
 PIECE_STEPS: Final = 64
 """Steps of a panel that are packed for all of its columns before the next ones."""
 PACKED_STEPS_AHEAD: Final = 8
@@ -112,15 +112,15 @@ PANEL_STEPS_AHEAD: Final = 4
 ELEMENTS_AHEAD: Final = 64
 """Distance of prefetches of the source of packed panels, in elements along its rows."""
 WINDOW_VECTOR: Final = 16
-"""Per vector of windows that is laid out."""
+"""Per vector of packed windows."""
 GATHERED_WINDOW_VECTOR: Final = 200
-"""Per vector of windows that is laid out, if neighbours are not consecutive."""
+"""Per vector of packed windows, if neighbours are not consecutive."""
 PACKED_WEIGHT: Final = 10
-"""Per weight that is packed; those of a tile are in distant lines."""
+"""Per packed weight; those of a tile are in distant lines."""
 TRANSPOSED_RESULT: Final = 3
 """Per result that is transposed when it is stored."""
 TRANSPOSED_RESULT_STEPS: Final = 10
-"""Steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is a small part."""
+"""Steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is negligible."""
 
 # Steps of a reduction over a register tile.
 
@@ -138,25 +138,25 @@ class TileCosts:
     remainder: float = 1.0
     """Factor if the last tile of an extent is smaller or has masked lanes, in addition to the time of those."""
     loads_wait: bool = False
-    """Whether loads take as much longer as multiply-adds while too few of these are in flight."""
+    """Whether loads slow down like multiply-adds if too few of these are in flight."""
 
 
 PRODUCTS: Final = TileCosts(vector=1.0, element=1.0, product=0.0, loads_wait=True)
 """Matrix products: bound by their loads."""
 WINDOWS: Final = TileCosts(vector=0.5, element=0.5, remainder=1 / 0.96)
-"""Convolutions whose lanes are pixels: one load starts per multiply-add, and L2 answers some of them late."""
+"""Convolutions with pixels in lanes: one load per multiply-add, some of which miss L1."""
 FILTERS: Final = TileCosts(vector=1.5, element=0.75)
-"""Convolutions whose lanes are filters: vectors of weights are in L2, elements of the data anywhere in L1."""
+"""Convolutions with filters in lanes: vectors of weights are in L2, elements of the data anywhere in L1."""
 BLOCKS: Final = TileCosts(vector=0.25, element=0.25, remainder=1.05)
-"""Convolutions in blocks of channels: data and weights are read in the order in which they are stored."""
+"""Convolutions in NCHWc: data and weights are read in the order in which they are stored."""
 FLAT_ROWS: Final = 1.03
 """Factor of `BLOCKS` if a tile continues from row to row, so that its pixels are not one stride apart."""
 
 # Layouts of images (docs/decisions/0086-minimal-filtering.md).
 
 BLOCK_VECTORS: Final = (2, 3, 5, 1)
-"""Vectors of channels in a block, the best first: for two or three, weights and data arrive as fast as they are
-multiplied, and enough sums are in registers."""
+"""Vectors of channels in a block, the best first: with two or three, weights and data arrive at the rate of the
+multiply-adds, and enough sums are in registers."""
 BLOCK_LANES: Final = 8
 """Least lanes of a vector of channels if not all channels fill vectors of the machine."""
 PLAIN_WINDOWS: Final = 1 / 24
@@ -174,8 +174,8 @@ FEW_CHANNELS: Final = 4
 CONVERSION: Final = 22.0
 """Multiply-adds per element of an image whose layout is changed."""
 TRANSFORM: Final = 6.0
-"""Multiply-adds per element of a transformed tile and channel, of data or results, of minimal filtering."""
+"""Multiply-adds per element of a transformed tile and channel, of data or results, for Winograd."""
 KERNEL_ELEMENT: Final = 8.0
 """Multiply-adds per element of a kernel, which is in memory."""
 FILTERING_PAYS: Final = 0.9
-"""Largest share of the direct convolution that minimal filtering may take."""
+"""Largest fraction of the cost of the direct convolution at which Winograd is used."""

@@ -21,7 +21,7 @@ def plain_data(work: int, channels: int) -> float:
 def saved_by_blocks(
     work: int, window: Sequence[int], *, is_depthwise: bool = False, is_strided: bool = False, is_integer: bool = False
 ) -> float:
-    """Multiply-adds that blocks of channels save of a convolution with `work` multiply-adds."""
+    """Multiply-adds that NCHWc saves in a convolution with `work` multiply-adds."""
     if is_depthwise and is_strided:
         return fitted.PLAIN_STRIDED_CHANNELS * work
     if is_integer:
@@ -34,11 +34,11 @@ def saved_by_blocks(
 def saved_by_filtering(
     images: int, extents: Sequence[int], channels: int, filters: int, window: int, tiles: Iterable[int]
 ) -> tuple[int, float]:
-    """The tile of minimal filtering with the least cost, and the multiply-adds that it saves of a convolution with
-    square windows; (0, 0) if it saves too little.
+    """The Winograd tile with the least cost, and the multiply-adds that it saves in a convolution with square windows;
+    (0, 0) if it saves too little.
 
-    `extents` are rows and columns of the results, `tiles` the sides of tiles of results to choose from. A tile of side
-    `t` needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
+    `extents` are rows and columns of the results, `tiles` the candidate sides of tiles of results. A tile of side `t`
+    needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
     """
     kernels = fitted.KERNEL_ELEMENT * channels * filters
     direct = window**2 * (images * prod(extents) * filters * channels + kernels)

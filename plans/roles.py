@@ -1,4 +1,4 @@
-"""Roles of the iterators of products and convolutions, by which rules plan them."""
+"""Roles of the iterators of products and convolutions, on which rules base their plans."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ExtentBound:
 
 @dataclass(frozen=True)
 class Factor:
-    """One of the two things multiplied: where it is among the buffers that the block reads, the dimension that the
-    row or column indexes, and whether the next row or column is the next element."""
+    """One of the two factors: its position among the buffers that the block reads, the dimension that the row or column
+    indexes, and whether consecutive rows or columns are contiguous."""
 
     position: int
     dimension: int
@@ -34,7 +34,7 @@ class Factor:
     contiguous: bool
     element_bytes: int
     constant: bool
-    """Whether it is known when the program is built, so that any layout of it costs nothing."""
+    """Whether it is known at compile time, so that any layout of it is free."""
     dequantized: bool
     """Whether it is computed from weights that are stored as integers."""
 
@@ -42,14 +42,13 @@ class Factor:
 @dataclass(frozen=True)
 class ContractionRoles:
     """`out[batch, rows, row, column] += left[batch, rows, row, reduced] * right[batch, reduced, column]`, with the
-    dimensions of each in any order. Iterators are positions among those of the block; extents that are known at run
-    time only are None.
+    dimensions of each in any order. Iterators are positions among those of the block; symbolic extents are None.
 
-    The column is the iterator along which results are consecutive. The right factor is the one it indexes.
+    The column is the iterator along which results are consecutive; it indexes the right factor.
     """
 
     batch: tuple[int, ...]
-    """Spatial iterators that choose a matrix of the right factor."""
+    """Spatial iterators that select a matrix of the right factor."""
     rows: tuple[int, ...]
     """Other spatial iterators that do not index the right factor."""
     row: int | None
@@ -57,13 +56,13 @@ class ContractionRoles:
     column: int
     reduced: tuple[int, ...]
     left: Factor
-    """Its dimension and `contiguous` speak of the row."""
+    """Its dimension and `contiguous` refer to the row."""
     right: Factor
     extents: tuple[int | None, ...]
     element: Attribute
     """The type of the results."""
     most: tuple[int | None, ...]
-    """The upper bounds of the extents, which assumptions state; None without one."""
+    """Upper bounds of the extents by assumptions; None without one."""
     same_buffer: bool
 
     @property
@@ -80,8 +79,8 @@ class ContractionRoles:
 
 
 def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
-    """The roles of the iterators of a contraction; None when it is none, or when its results are not consecutive along
-    an iterator of just one factor."""
+    """The roles of the iterators of a contraction; None for other blocks, or if the results are not consecutive along
+    an iterator of exactly one factor."""
     if pattern.kind is not PatternKind.CONTRACTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
     (write,) = pattern.writes
@@ -123,7 +122,7 @@ def _length(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, int, 
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
-    """The facts of a factor; None if its row or column indexes several dimensions."""
+    """The properties of a factor; None if its row or column indexes several dimensions."""
     dimensions = () if iterator is None else operand.dimensions_of(iterator)
     if iterator is not None and len(dimensions) != 1:
         return None
@@ -151,22 +150,22 @@ class ConvolutionRoles:
     kernel: Operand
     result: Operand
     kernel_is_constant: bool
-    """Whether the kernel is known when the program is built, so that any layout of it costs nothing."""
+    """Whether the kernel is known at compile time, so that any layout of it is free."""
     data_position: int
     """Of the data among the buffers that the block reads."""
     column: int
     """The spatial iterator along which results are consecutive."""
     pixels: tuple[int, ...]
-    """Spatial iterators of the data alone, batches among them."""
+    """Spatial iterators of the data only, including batches."""
     channels: tuple[int, ...]
-    """Spatial iterators of the kernel alone."""
+    """Spatial iterators of the kernel only."""
     shared: tuple[int, ...]
-    """Spatial iterators of both: groups, the channels of depthwise convolutions; and those of neither."""
+    """Spatial iterators of both (groups, the channels of depthwise convolutions), and of neither."""
     reduced: tuple[int, ...]
     extents: tuple[int, ...]
-    """Extents that are known at run time only are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and columns."""
+    """Symbolic extents are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and columns."""
     symbolic: frozenset[int]
-    """The iterators whose extents are known at run time only."""
+    """The iterators of symbolic extent."""
     iterators: tuple[BlockArgument, ...]
 
     def stride(self, operand: Operand, at: int) -> int | None:
@@ -174,8 +173,8 @@ class ConvolutionRoles:
         return operand.stride_of(self.iterators[at])
 
     def moves_evenly(self, operand: Operand, at: int) -> bool:
-        """Whether the elements of consecutive values of an iterator are the same distance apart, which symbolic extents
-        may decide."""
+        """Whether the distance of the elements of consecutive values of an iterator is constant, though it may be
+        symbolic."""
         value = self.iterators[at]
         return all(
             not (index - Index({value: index.coefficient(value)})).depends_on([value]) for index in operand.indices
@@ -186,16 +185,16 @@ class ConvolutionRoles:
         return prod(self.extents[at] for at in places)
 
     def known(self, at: int) -> int | None:
-        """The extent of an iterator; None if it is known at run time only."""
+        """The extent of an iterator; None if it is symbolic."""
         return None if at in self.symbolic else self.extents[at]
 
     @property
     def is_known(self) -> bool:
-        """Whether all extents are known, except those of pixels."""
+        """Whether only extents of pixels are symbolic."""
         return self.symbolic <= {*self.pixels}
 
     def data_extents(self) -> list[int]:
-        """The extents of the data; the elements between windows are not counted in those that are symbolic."""
+        """The extents of the data; symbolic ones exclude the elements between windows."""
         extents: list[int] = []
         for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
             if extent < 0:
@@ -228,7 +227,7 @@ class ConvolutionRoles:
 
     @property
     def flat_pixels(self) -> tuple[int, ...]:
-        """The pixels along which results are consecutive in memory: the column last, those around it before it."""
+        """The pixels along which results are consecutive in memory, with the column last."""
         run = [self.column]
         step = self.extents[self.column]
         while True:
@@ -261,7 +260,7 @@ class ConvolutionRoles:
 
 @dataclass(frozen=True)
 class RowsOfData:
-    """The part of the data from which a row of results is computed."""
+    """The data that a row of results depends on."""
 
     bytes: int
     """Of a row of the data, with all channels."""
@@ -271,12 +270,12 @@ class RowsOfData:
     """Rows of the data for one row of results, from the first to the last."""
 
     def results(self, size: int) -> int:
-        """The rows of results that are computed from `size` bytes of data."""
+        """The rows of results that `size` bytes of data suffice for."""
         return (size // self.bytes - self.span) // max(self.step, 1) + 1
 
 
 def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
-    """The roles of the iterators of a convolution; None when it is none, or when its results are not consecutive along
+    """The roles of the iterators of a convolution; None for other blocks, or if the results are not consecutive along
     any iterator."""
     if pattern.kind is not PatternKind.CONVOLUTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
@@ -324,7 +323,7 @@ def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
 
 
 def group_of(pattern: BlockPattern) -> tuple[int, int] | None:
-    """An iterator, by its position, whose quotient by a number chooses a group of channels, and that number."""
+    """The position of an iterator whose quotient by a number selects a group of channels, and that number."""
     for factor in pattern.factors or ():
         for index in factor.indices:
             for atom in index.terms:

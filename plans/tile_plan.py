@@ -1,4 +1,4 @@
-"""Tile plans: a schedule of a nest as data, which rules compute and `autoschedule.executor` carries out."""
+"""Tile plans: schedules of nests as data, which rules compute and `autoschedule.executor` executes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 Loop: TypeAlias = tuple[int, ...]
-"""A loop of a plan: the position of an iterator of the block, then the position of a part for each split of its loop,
-where 0 is the outermost part. `(2,)` is the loop of the third iterator; after a split `(2, 0)` and `(2, 1)` are its
-parts."""
+"""A loop of a plan: the position of an iterator of the block, then for each split of its loop the position of a part,
+from 0 for the outermost. `(2,)` is the loop of the third iterator; after a split its parts are `(2, 0)` and `(2,
+1)`."""
 
 Factors: TypeAlias = tuple[int | None, ...]
-"""Iterations of the parts of a loop, outermost first; None is computed from the others and the extent."""
+"""Iterations of the parts of a loop, outermost first; None is derived from the others and the extent."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Split:
 
 @dataclass(frozen=True)
 class Digit:
-    """One dimension of a packed layout: `index // divisor % modulus` of a dimension of the unpacked one. A modulus of 0
-    leaves the quotient as it is."""
+    """One dimension of a packed layout: `index // divisor % modulus` of a dimension of the unpacked one; no remainder
+    if `modulus` is 0."""
 
     dimension: int
     divisor: int = 1
@@ -44,13 +44,13 @@ matrix."""
 
 
 def digits_of(dimensions: Sequence[int]) -> Layout:
-    """Dimensions in another order."""
+    """A permutation of the dimensions."""
     return tuple(Digit(dimension) for dimension in dimensions)
 
 
 def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout:
-    """Panels of `width` elements of a dimension: the panel in the place of the dimension, or before all others, and the
-    place in the panel last."""
+    """Panels of `width` elements of a dimension: the panel number replaces the dimension, or precedes all others, and
+    the position in the panel is last."""
     rest = digits_of([dimension for dimension in range(rank) if dimension != at])
     panel = 0 if outermost else at
     return (*rest[:panel], Digit(at, width), *rest[panel:], Digit(at, 1, width))
@@ -62,7 +62,7 @@ def moved_last(rank: int, at: int) -> Layout:
 
 
 def parted(rank: int, step: int) -> Layout:
-    """The elements of the last dimension that are a multiple of `step` apart side by side."""
+    """The last dimension split by residue modulo `step`, so that elements `step` apart are consecutive."""
     return (*digits_of(range(rank - 1)), Digit(rank - 1, 1, step), Digit(rank - 1, step))
 
 
@@ -81,7 +81,7 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
 
 
 def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
-    """The distances along the dimensions of a layout of the element that is at distances `shifts` before packing."""
+    """The distances along the dimensions of a layout that correspond to distances `shifts` before packing."""
     return tuple(
         shifts[digit.dimension] // digit.divisor % digit.modulus
         if digit.modulus
@@ -96,38 +96,38 @@ ALL: Final = 1 << 10
 
 @dataclass(frozen=True)
 class Nest:
-    """How the own loops of a copy are cut: those that are not around the block that it is copied for.
+    """The splits of the own loops of a copy: those that are not around the block that uses it.
 
-    The loop of one dimension is split into `factors`, and each part put outside of `inside` of the loops of the other
-    dimensions; the innermost of those may be split before. The innermost loop of all becomes a vector, or is unrolled.
-    A nest without factors stays as it is.
+    The loop of one dimension is split into `factors`, and each part is placed outside `inside` loops of the other
+    dimensions, the innermost of which may be split first. The innermost loop of all is vectorized or unrolled. A nest
+    without factors is unchanged.
     """
 
     factors: Factors = ()
     dimension: int | None = None
-    """The dimension whose loop is split; None is the innermost loop. A dimension of a single element has no loop: the
-    nest then stays as it is."""
+    """The dimension whose loop is split; None for the innermost loop. A dimension of extent 1 has no loop: the nest is
+    then unchanged."""
     inside: tuple[int, ...] | None = None
-    """For each part, the number of loops of other dimensions inside of it; None keeps all loops in order."""
+    """For each part, the number of loops of other dimensions inside it; None keeps the order."""
     steps: int = 0
     """Iterations of a piece of the innermost loop of the other dimensions; 0 does not split it."""
     divides: bool = False
-    """Replace `steps` by a divisor of the extent if there is one that is not much smaller."""
+    """Replace `steps` by a divisor of the extent if one is not much smaller."""
     vector: bool = True
     """Vectorize the innermost loop; otherwise it is unrolled."""
     unrolled: int = 0
     """Loops around the innermost one that are unrolled."""
     exact: tuple[int, ...] = ()
-    """Vectorize by the first of these numbers of lanes, instead of the last factor, that divides the extent; if none
-    does, the nest stays as it is."""
+    """Replace the last factor by the first of these numbers of lanes that divides the extent; if there is none, the
+    nest is unchanged."""
     stepped: int | None = None
-    """The dimension whose loop is cut into pieces of `steps`, if it is not the innermost of the others."""
+    """The dimension whose loop is split into pieces of `steps`, if it is not the innermost of the others."""
     intrinsic: str = ""
     """The tensor intrinsic that computes the innermost two loops."""
     threads: int = 0
-    """Threads of a kernel's block that share all own loops, which become one; factors are not used then."""
+    """Threads of a kernel's block that share all own loops, which are fused; factors are then ignored."""
     thread_bytes: int = 0
-    """Bytes that a thread moves at once, at most, if rows of known length are aligned."""
+    """Limit of the bytes that a thread moves at once, if rows of known length are aligned."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class Prefetch:
     write: bool
     shifts: tuple[int, ...]
     position: int | None = None
-    """Position among the buffers that are read, or written; None are all that are read."""
+    """Position among the buffers that are read, or written; None for all that are read."""
     block: str = ""
-    """The label of the block whose buffers and iterators are meant, if it is another one."""
+    """The label of the block that accesses the buffers, if it is another one."""
 
 
 class MadeBy(Enum):
@@ -152,7 +152,7 @@ class MadeBy(Enum):
     ONLY_PRODUCER = auto()
     """The elementwise producer; without one the operand is read in place."""
     INLINED_PRODUCER = auto()
-    """As `ONLY_PRODUCER`, but computed where the block reads it."""
+    """As `ONLY_PRODUCER`, but inlined into the block."""
     PADDING = auto()
     """The block that pads the operand (`TilePlan.padding`)."""
     NONE = auto()
@@ -171,7 +171,7 @@ class Staged:
     operand: int
     """Position among the buffers that the block reads."""
     at: Loop | None = None
-    """The loop in whose iterations the part that they read is copied; None copies all of it before the nest."""
+    """The loop whose iterations copy the part that they read; None copies all of it before the nest."""
     made_by: MadeBy = MadeBy.COPY
     reindexed: tuple[int, ...] = ()
     """The copy has a dimension for each of these iterators of the block."""
@@ -184,49 +184,49 @@ class Staged:
     """Compute the elementwise producer of the operand while it is copied."""
     layout: Layout = ()
     align: int = 0
-    """The number of elements at multiples of which rows of the copy begin."""
+    """Rows of the copy start at multiples of this number of elements."""
     nest: Nest = Nest()
     prefetches: tuple[Prefetch, ...] = ()
     """Of the buffers that the copy accesses, along its dimensions."""
     parallel: bool = False
     """Threads share the outermost loop of the copy."""
     shared: bool = False
-    """Threads share the copy if that pays; otherwise each thread copies what it reads, or one copies all."""
+    """Threads share the copy if profitable; otherwise each thread copies what it reads, or one copies all."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The copy of results out of the buffer in which they are accumulated, with the elementwise consumers."""
+    """The copy of results from their accumulator, with the elementwise consumers."""
 
     at: Loop
-    """The loop in whose iterations results are copied."""
+    """The loop whose iterations copy results."""
     scope: str = "local"
     padded: bool = False
-    """The copy that omits the padding takes the place of another one."""
+    """The copy that omits the padding replaces another one."""
     reindexed: bool = False
     """The accumulator has a dimension for each iterator of the block."""
     align: int = 0
     layout: Layout = ()
     """Of the accumulator."""
     kept: int | None = None
-    """Innermost loops of the copy that are kept in registers; None are its own ones."""
+    """The number of innermost loops of the copy that are kept in registers; None for all of those inside `at`."""
     nest: Nest | None = None
-    """The loops of the copy if they are not kept in registers, and something is computed on the way out."""
+    """The loops of the copy if they are not kept in registers, and the copy computes something."""
     prefetch: Prefetch | None = None
     is_first: bool = False
-    """Made before the copies of operands, which is the order of their allocations."""
+    """Made before the copies of operands, which determines the order of allocations."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A reduction in parts, whose sums are added to the results one after the other."""
+    """A reduction in parts, whose sums are added to the results in turn."""
 
     steps: int
     """Iterations of the first reduced iterator in a part; its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
     at: Loop
-    """The loop in whose iterations the sums of a part are added to the results."""
+    """The loop whose iterations add the sums of a part to the results."""
     dimensions: tuple[int, ...] = ()
-    """The iterators of the dimensions of the results, if sums are added to them where they are."""
+    """The iterators of the dimensions of the results, if sums are added to them in place."""
 
 
 @dataclass(frozen=True)
@@ -234,28 +234,28 @@ class TilePlan:
     """The schedule of a block with the operands that are staged for it. Loops are those of the block."""
 
     order: tuple[Loop, ...] = ()
-    """The loops after all splits, outermost first; loops that are not named stay where they are."""
+    """The loops after all splits, outermost first; other loops keep their positions."""
     outermost: tuple[Loop, ...] = ()
-    """Loops that are put into this order before all else."""
+    """Loops that are reordered like this first."""
     fused: tuple[tuple[Loop, ...], ...] = ()
-    """Adjacent loops that become one before the splits; it has the name of the first."""
+    """Adjacent loops that are fused before the splits; the result has the name of the first."""
     splits: tuple[Split, ...] = ()
     joined: tuple[tuple[Loop, ...], ...] = ()
-    """Adjacent loops that become one once all loops are in order."""
+    """Adjacent loops that are fused after all loops are reordered."""
     flat: tuple[int, ...] = ()
-    """Adjacent iterators that become one, in the block, in the dimensions of its accumulator, and in reindexed copies
-    of operands."""
+    """Adjacent iterators that are fused in the block, in the dimensions of its accumulator, and in reindexed copies of
+    operands."""
     padding: tuple[int, ...] = ()
-    """For each iterator, after some are flat, the number that divides its extent after padding by zeros."""
+    """For each iterator, after `flat` ones are fused, the divisor of its extent after zero padding."""
     staged: tuple[Staged, ...] = ()
     result: Result | None = None
     parts: Parts | None = None
     start: Loop | None = None
     """The loop before which accumulators are initialised."""
     registers: int = 1
-    """Innermost loops that are kept in registers: the last is the vector axis, the others are unrolled."""
+    """Innermost loops that are kept in registers: the last is vectorized, the others are unrolled."""
     lanes: int = 0
-    """Lanes of the vector axis; 0 are all iterations of its loop."""
+    """Lanes of the vector axis; 0 for all iterations of its loop."""
     intrinsic: str = ""
     """The dot-product intrinsic that computes the innermost two loops: lanes, and the group that each lane sums."""
     reassociated: bool = False
@@ -263,16 +263,16 @@ class TilePlan:
     prefetches: tuple[Prefetch, ...] = ()
     """Of the buffers that the block accesses."""
     nontemporal: tuple[int, ...] = ()
-    """Positions of written buffers that are stored past the caches."""
+    """Positions of written buffers with non-temporal stores."""
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
     interior: Loop | None = None
-    """The loop around a tile that has versions for the interior of a domain of symbolic extents, and for its border."""
+    """The loop around a tile that has versions for the interior and for the border of a domain of symbolic extents."""
     bound: tuple[tuple[Loop, str], ...] = ()
-    """Loops whose iterations are threads, or blocks of threads, of a kernel along an axis."""
+    """Loops bound to threads, or blocks of threads, of a kernel along an axis."""
     unit: str = ""
     """The axis of a single thread, or block of threads, around the nest."""
     threads: tuple[Loop, ...] | None = None
-    """Adjacent loops whose iterations threads share; None are the outermost ones, if that is profitable."""
+    """Adjacent loops that threads share; None for the outermost ones, if profitable."""
     most_shared: int | None = None
-    """Loops that threads share at most."""
+    """Limit of the loops that threads share."""

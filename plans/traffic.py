@@ -1,4 +1,4 @@
-"""Bytes and pages that a nest of loops moves between levels of memory, from what its operands access."""
+"""Bytes and pages that a loop nest moves between levels of memory, from the accesses of its operands."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Operand:
-    """The accesses of a nest to one place of a buffer, such as `A[i, k + 1]`."""
+    """The accesses of a nest with one index of a buffer, such as `A[i, k + 1]`."""
 
     shape: tuple[int, ...]
     element_bytes: int
     boxes: Sequence[tuple[int, ...]]
-    """`boxes[depth]`: elements in each dimension that the loops from `depth` on access; one more than loops."""
+    """`boxes[depth]`: elements per dimension that the loops from `depth` on access; one more entry than loops."""
 
 
 @dataclass(frozen=True)
 class LoopNest:
-    """Loops, outermost first, and what their body accesses. Loops that are vectorized or unrolled are innermost."""
+    """Loops, outermost first, and the operands of their body. Vectorized and unrolled loops are innermost."""
 
     loops: Sequence[int] = ()
     """Extents."""
@@ -33,14 +33,14 @@ class LoopNest:
 
 @dataclass(frozen=True)
 class Cache:
-    """The size of a cache, and of one of its ways: lines at that distance take the same place."""
+    """The size of a cache and of one of its ways: lines at that distance are in the same set."""
 
     bytes: int
     way_bytes: int
 
 
 def caches(target: Target) -> tuple[Cache, Cache, Cache]:
-    """L1, L2 and L3 of a core; without an L3 that is larger, L2 in its place."""
+    """L1, L2 and L3 of a core; L2 replaces an L3 that is not larger."""
     second = Cache(target.l2_bytes, target.l2_bytes // max(target.l2_ways, 1))
     third = Cache(target.l3_bytes, target.l3_bytes) if target.l3_bytes > target.l2_bytes else second
     # L1 is indexed by the offset in a page.
@@ -50,10 +50,9 @@ def caches(target: Target) -> tuple[Cache, Cache, Cache]:
 def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> list[float]:
     """Bytes, in whole lines, that a nest moves from beyond a cache for each operand.
 
-    The largest inner part of the nest whose operands fit in the cache moves them once. It runs as often as the loops
-    around it iterate, except that the iterations of the innermost of these share what they have in common. Lines that
-    compete for few places of the cache, because their distance is a multiple of a large power of two, take the room of
-    more.
+    The largest inner part of the nest whose operands fit in the cache moves them once. It runs once per iteration of
+    the loops around it, except that the iterations of the innermost of these share common elements. Lines whose
+    distance is a multiple of a large power of two compete for few sets, and take the room of more lines.
     """
     line = processor.line_bytes
 
@@ -75,7 +74,7 @@ def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
 def _moved(
     nest: LoopNest, capacity: float, amount: Callable[[_Box], float], room: Callable[[_Box], float]
 ) -> list[float]:
-    """Amounts for each operand that a nest moves from beyond something of a capacity."""
+    """Amounts per operand that a nest moves from beyond a memory of limited capacity."""
 
     def touched(depth: int) -> list[_Box]:
         return [_Box(operand.boxes[depth], operand.shape, operand.element_bytes) for operand in nest.operands]
@@ -84,7 +83,7 @@ def _moved(
     while depth < len(nest.loops) and sum(map(room, boxes)) > capacity:
         depth += 1
         boxes = touched(depth)
-    if depth:  # what the runs of one loop around that part touch moves once, and again with each loop further out
+    if depth:  # the runs of one loop around that part share moves; loops further out repeat them
         depth -= 1
         boxes = touched(depth)
     runs = float(prod(nest.loops[:depth]))
@@ -93,14 +92,12 @@ def _moved(
 
 @dataclass(frozen=True)
 class _Box:
-    """A part of a buffer with `extents` elements in each dimension."""
-
     extents: tuple[int, ...]
     shape: tuple[int, ...]
     element_bytes: int
 
     def _runs(self) -> tuple[float, int]:
-        """The number of runs of consecutive elements, and the bytes of one."""
+        """The number of contiguous runs, and the bytes of one."""
         run = self.element_bytes
         for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
             run *= extent
@@ -115,19 +112,18 @@ class _Box:
         return min(runs * ceil(run_bytes / line) * line, max(whole, line))
 
     def pages(self, page: int) -> float:
-        """The pages that it has a part in."""
+        """The number of pages that it touches."""
         runs, run_bytes = self._runs()
         strides, last = self._strides(), self.element_bytes
         span = last + sum((extent - 1) * stride for extent, stride in zip(self.extents, strides, strict=True))
         return min(runs * ceil(run_bytes / page), span // page + 1)
 
     def room(self, way: int) -> float:
-        """Bytes of a cache with ways of that size that its lines take, as some compete for the same places."""
+        """Bytes of a cache with ways of that size that its lines take, given conflicts in sets."""
         ways = 1
         for extent, stride in zip(self.extents, self._strides(), strict=True):
             ways *= ceil(extent * gcd(stride, way) / way)
         return float(ways * way) if ways > 1 else 0.0
 
     def _strides(self) -> list[int]:
-        """Bytes from an element to the next one in each dimension."""
         return [self.element_bytes * prod(self.shape[at + 1 :]) for at in range(len(self.shape))]

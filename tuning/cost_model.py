@@ -1,10 +1,9 @@
-"""Cost models: which of several schedules of a program is faster, by their features.
+"""Cost models that rank schedules of a program by their features.
 
-Boosted trees (LightGBM, extra `tune`) learn from what is measured; without them, or before there is enough, the
-analytical model of `plans/cost.py` serves. Trees see the features of a schedule and their differences from those of the
-default schedule, and learn its place among the measured schedules of its program: programs of any size, with
-schedules that are some percent or a hundred times slower, are learned together, and what was learned of one serves
-others.
+Boosted trees (LightGBM, extra `tune`) are trained on measurements; without LightGBM, or before there are enough
+samples, the analytical model of `plans/cost.py` is used. The inputs of the trees are the features of a schedule and
+their differences from those of the default schedule; the label is the rank among the measured schedules of the same
+program. Programs of any size and any slow-down are thus learned together, and one program helps others.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from weft.tuning.features import NAMES
 
 Features: TypeAlias = Sequence[float]
 FORMAT: Final = 3
-"""Of saved models; another number where features change their meaning."""
+"""Version of saved models; increases when features change their meaning."""
 _LEAST: Final = 16
-"""Samples from which on trees are trained."""
+"""Samples from which trees are trained."""
 _MOST: Final = 4000
-"""Samples that a model is trained with: the last."""
+"""The number of latest samples that a model is trained with."""
 _SHARE: Final = 8
-"""Trees are trained when one of so many samples is new: training takes no growing part of a long search."""
+"""Trees are trained again when `1 / _SHARE` of the samples is new, so that the cost of training a long search is
+bounded."""
 _ROUNDS: Final = 150
 _TEXT_OF_ALL: Final = 64 << 20
-"""Characters of a saved model, at most."""
+"""Limit of the characters of a saved model."""
 _PARAMETERS: Final = {
     **{"objective": "regression", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 10},
     **{"feature_fraction": 0.4, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 2.0},
@@ -40,13 +40,13 @@ _PARAMETERS: Final = {
 
 @dataclass(frozen=True)
 class Sample:
-    """A schedule that was measured."""
+    """A measured schedule."""
 
     features: tuple[float, ...]
     default: tuple[float, ...]
     """The features of the default schedule of the same program."""
     ratio: float
-    """Its time over that of the default schedule."""
+    """Its time divided by that of the default schedule."""
 
 
 class CostModel(Protocol):
@@ -56,15 +56,15 @@ class CostModel(Protocol):
 
     @property
     def choice(self) -> int:
-        """How many times as many candidates as are measured it is worth to choose from."""
+        """The number of candidates to choose from per candidate measured."""
         ...
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """Take what was measured into account."""
+        """Learn from measurements."""
         ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """The smaller, the faster; the scale does not count."""
+        """Predicted costs, smaller for faster candidates; only their order matters."""
         ...
 
 
@@ -75,10 +75,10 @@ class AnalyticalModel:
     choice = 2
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """It learns nothing."""
+        """Ignored."""
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """By the cycles that it counts."""
+        """The estimated cycles, relative to the default."""
         at = NAMES.index("cycles")
         return [features[at] - default[at] for features in candidates]
 
@@ -86,7 +86,7 @@ class AnalyticalModel:
 @dataclass
 class BoostedTrees:
     """Gradient-boosted trees over features and their differences from those of the default; the analytical model until
-    there are samples. The same samples give the same trees."""
+    there are samples. Deterministic in the samples."""
 
     name = "boosted trees"
     samples: list[Sample] = field(default_factory=list[Sample])
@@ -96,16 +96,15 @@ class BoostedTrees:
 
     @property
     def choice(self) -> int:
-        """More when they were trained."""
+        """Larger once trees are trained."""
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """Add samples; trees are trained again when they are needed next, and there are an eighth more."""
+        """Add samples. Trees are trained again by the next prediction, if an eighth of the samples is new."""
         self.samples = [*self.samples, *samples][-_MOST:]
         self._new += len(samples)
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """By the trees."""
         is_stale = self._booster is None or self._new * _SHARE >= len(self.samples)
         if self._new and is_stale and len(self.samples) >= _LEAST:
             self._train()
@@ -122,15 +121,14 @@ class BoostedTrees:
         self._new = 0
 
     def to_text(self) -> str:
-        """What it was trained with, as JSON: trees are trained again from it, so that nothing of a library's own format
-        is ever read from a file."""
+        """The samples as JSON. Trees are trained again from them, so that no library format is read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
 
 
 def places(samples: Sequence[Sample]) -> list[float]:
-    """The place of each among the samples of its program, from 0 for the fastest to 1; that of a single one is 0.5.
-    Samples of a program have the same default."""
+    """The rank of each sample within its program, from 0 for the fastest to 1; 0.5 for a single one. Samples of a
+    program have the same default."""
     by_program: dict[tuple[float, ...], list[int]] = {}
     for at, sample in enumerate(samples):
         by_program.setdefault(sample.default, []).append(at)
@@ -143,7 +141,7 @@ def places(samples: Sequence[Sample]) -> list[float]:
 
 
 def samples_from_text(text: str) -> list[Sample]:
-    """The samples of a saved model; none where the features were others. Raises `CompileError` for anything else."""
+    """The samples of a saved model; empty if it has other features. Raises `CompileError` for anything else."""
     if len(text) > _TEXT_OF_ALL:
         raise CompileError(f"a cost model has {len(text):,} characters")
     try:
@@ -167,13 +165,13 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def cost_model() -> CostModel:
-    """Boosted trees, or the analytical model where LightGBM is not installed."""
+    """Boosted trees, or the analytical model if LightGBM is not installed."""
     return BoostedTrees() if _library() is not None else AnalyticalModel()
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's: 1 where both are in the same order, -1 in the opposite one, 0 for fewer than two values; values that
-    are equal share the mean of their ranks."""
+    """Spearman's rank correlation: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values
+    share the mean of their ranks."""
     first, second = _ranks(predicted), _ranks(measured)
     mean = (len(first) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))

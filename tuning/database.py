@@ -1,8 +1,7 @@
-"""The database of tuning: a SQLite file of records, in which several processes may read and write at once.
+"""The tuning database: a SQLite file of records that several processes may read and write concurrently.
 
-Each record is committed when it is added, so that whatever ends a process, a search loses what it was measuring and no
-more. Traces differ in their decisions mostly, so each is stored once, without them. The best schedule of a workload is
-one look into an index, however many records there are.
+Each record is committed when it is added, so that a killed search loses only the measurement in progress. Traces differ
+mostly in their decisions, so each is stored once, without them. An index finds the best schedule of a workload.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ CREATE TABLE IF NOT EXISTS models (
 """
 _WINDOWS: Final = "CREATE TABLE IF NOT EXISTS windows (key TEXT PRIMARY KEY, trials INTEGER NOT NULL)"
 _KEPT_MODELS: Final = 4
-"""Cost models of a target on a kind of machine that stay: a search that is resumed begins with the one it had."""
+"""The number of cost models kept per target and kind of machine. A resumed search starts with the model that it had."""
 _COLUMNS: Final = (
     "r.workload, r.target, r.machine, t.text, r.decisions, r.times, r.failure, r.drift, r.origin, r.versions, r.date"
 )
@@ -68,8 +67,8 @@ _PLACE: Final = "r.workload = ? AND r.target = ? AND r.machine = ?"
 class Database:
     """The records in a file, which is created unless `must_exist`.
 
-    Raises `CompileError`, as every method does, for a file that is no database of weft, or of a newer weft, and when
-    the system refuses to read or write. Use it from one thread, in a `with` block or until `close`.
+    Every method raises `CompileError` if the file is no database of weft or has a newer format, or if the system
+    refuses to read or write. For use from one thread, in a `with` block or until `close`.
     """
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
@@ -78,7 +77,7 @@ class Database:
             raise CompileError(f"there is no database '{path}'")
         with self._errors():
             self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            # Text that is no UTF-8 belongs to damaged rows, which are skipped.
+            # Text that is not UTF-8 belongs to damaged rows, which are skipped.
             self._connection.text_factory = _text
         try:
             with self._errors():
@@ -107,7 +106,7 @@ class Database:
             raise CompileError(f"'{self.path}' has format {found}, this weft reads {_VERSION}")
         execute(_MODELS)
         execute(_WINDOWS)
-        # With a write-ahead log, what is committed survives the end of the process.
+        # With a write-ahead log, commits survive the end of the process.
         execute("PRAGMA synchronous = NORMAL")
 
     def _pragma(self, name: str) -> int:
@@ -122,7 +121,7 @@ class Database:
 
     @contextmanager
     def _changes(self) -> Generator[None]:
-        """Changes that happen together or not at all."""
+        """A transaction."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -139,13 +138,12 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     # Adding
 
     def add(self, *entries: Workload | Record) -> int:
-        """Add what is not there yet, all or nothing; returns how many records were new."""
+        """Add new entries in one transaction; return the number of new records."""
         with self._errors(), self._changes():
             return self._add(entries)
 
@@ -173,16 +171,16 @@ class Database:
     def best(
         self, workload: str, target: str, machine: str, limit: int = 1, *, until: int | None = None
     ) -> list[Record]:
-        """The fastest records of a workload for a target on a kind of machine, the fastest first; with `until` (see
-        `begin_search`) those that were there then."""
+        """The fastest records of a workload for a target on a kind of machine, fastest first; with `until` (see
+        `begin_search`) only up to that record."""
         last = "" if until is None else " AND r.id <= ?"
         query = f"{_RECORDS} WHERE {_PLACE} AND r.seconds IS NOT NULL{last} ORDER BY r.seconds LIMIT ?"
         values = (workload, target, machine, *(() if until is None else (until,)), limit)
         return list(self._select(query, values))
 
     def elsewhere(self, workload: str, machine: str, limit: int, *, until: int | None = None) -> list[Record]:
-        """The fastest schedules that other kinds of machines found for a workload, or for other targets, the fastest of
-        each first: where to begin a search."""
+        """The fastest schedules of a workload for other machines or targets, the fastest of each first: starting points
+        of a search."""
         query = (
             f"{_RECORDS} WHERE r.id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
             " (PARTITION BY target, machine ORDER BY seconds) AS place FROM records"
@@ -194,23 +192,22 @@ class Database:
     def known(
         self, workload: str, target: str, machine: str, trace: str, decisions: tuple[int | tuple[int, ...] | None, ...]
     ) -> Record | None:
-        """What is recorded of a candidate: the first record of it."""
+        """The first record of a candidate."""
         query = f"{_RECORDS} WHERE {_PLACE} AND t.text = ? AND r.decisions = ? ORDER BY r.id LIMIT 1"
         values = (workload, target, machine, trace, decisions_text(decisions))
         return next(self._select(query, values), None)
 
     def number(self, record: Record) -> int:
-        """The number of a record, larger for one that was added later; 0 where it is not there."""
+        """The number of a record, which increases in insertion order; 0 if it is absent."""
         with self._errors():
             row = self._connection.execute("SELECT id FROM records WHERE uid = ?", (record.uid,)).fetchone()
         return 0 if row is None else row[0]
 
     def workload(self, key: str) -> Workload | None:
-        """The workload of a key."""
         return next(self._workloads("SELECT * FROM workloads WHERE key = ?", (key,)), None)
 
     def workloads(self) -> list[Workload]:
-        """All workloads, in the order of their names."""
+        """All workloads, sorted by name."""
         return list(self._workloads("SELECT * FROM workloads ORDER BY name, key", ()))
 
     def _workloads(self, query: str, values: Sequence[Any]) -> Iterator[Workload]:
@@ -222,13 +219,13 @@ class Database:
                     continue  # damaged
 
     def records(self, workload: str | None = None) -> Iterator[Record]:
-        """All records, or those of a workload, in the order they were added."""
+        """All records, or those of a workload, in insertion order."""
         if workload is None:
             return self._select(f"{_RECORDS} ORDER BY r.id", ())
         return self._select(f"{_RECORDS} WHERE r.workload = ? ORDER BY r.id", (workload,))
 
     def places(self) -> list[tuple[str, str, str, int, int]]:
-        """Workload, target, machine, number of records and of failures among them, for each that has some."""
+        """Workload, target, machine, and the numbers of records and of failures, for each combination with records."""
         query = (
             "SELECT workload, target, machine, COUNT(*), SUM(seconds IS NULL) FROM records"
             " GROUP BY workload, target, machine ORDER BY workload, target, machine"
@@ -248,22 +245,22 @@ class Database:
     # Searches
 
     def begin_search(self, key: str) -> int:
-        """The last record that was there when the search of this key began first. A search that starts again then
-        begins with the same records, and so proposes the same candidates."""
+        """The last record at the first start of the search of this key. A search that restarts begins with the same
+        records, and so proposes the same candidates."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO searches SELECT ?, IFNULL(MAX(id), 0) FROM records", (key,))
             return execute("SELECT last_record FROM searches WHERE key = ?", (key,)).fetchone()[0]
 
     def window(self, key: str, trials: int) -> int:
-        """How many trials were under way at once when the search of this key began first: `trials` if it begins now."""
+        """The number of concurrent trials at the first start of the search of this key: `trials` if it starts now."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, trials))
             return execute("SELECT trials FROM windows WHERE key = ?", (key,)).fetchone()[0]
 
     def save_model(self, target: str, machine: str, text: str) -> None:
-        """Keep a cost model that learned from the records until now."""
+        """Store a cost model trained on the records so far."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             values = "?, ?, IFNULL((SELECT MAX(id) FROM records), 0), ?"
@@ -277,7 +274,7 @@ class Database:
             )
 
     def model(self, target: str, machine: str, *, until: int) -> str | None:
-        """The last cost model that was there when record `until` was the last (see `begin_search`)."""
+        """The last cost model stored when `until` was the last record (see `begin_search`)."""
         query = "SELECT text FROM models WHERE target = ? AND machine = ? AND last_record <= ? ORDER BY id DESC LIMIT 1"
         with self._errors():
             row = self._connection.execute(query, (target, machine, until)).fetchone()
@@ -286,7 +283,7 @@ class Database:
     # Files
 
     def export(self, file: TextIO) -> int:
-        """Write all workloads and records to a text file that is open, as lines of JSON; returns how many records."""
+        """Write all workloads and records to an open text file, as lines of JSON; return the number of records."""
         count = 0
         for workload in self.workloads():
             file.write(to_line(workload) + "\n")
@@ -298,8 +295,8 @@ class Database:
     def import_lines(
         self, lines: Iterable[str], name: str, problem: Callable[[Record], str] = lambda record: ""
     ) -> tuple[int, list[str]]:
-        """Add the records of lines that `export` wrote; returns how many were new, and the reason for each line that
-        was skipped. `problem` says why a record cannot be used; empty if it can."""
+        """Add the records of lines that `export` wrote; return the number of new records, and the reason for each
+        skipped line. `problem` returns why a record cannot be used, or an empty text."""
         reasons: list[str] = []
 
         def entries() -> Iterator[Workload | Record]:
@@ -318,13 +315,13 @@ class Database:
             return self._add(entries()), reasons
 
     def merge(self, other: Database) -> int:
-        """Add what another database holds; returns how many records were new."""
+        """Add the contents of another database; return the number of new records."""
         with self._errors(), self._changes():
             return self._add([*other.workloads()]) + self._add(other.records())
 
     def prune(self, keep: int) -> int:
-        """Remove all but the fastest `keep` records of each workload, target and kind of machine, failures too;
-        returns how many were removed."""
+        """Remove all but the fastest `keep` records of each workload, target and kind of machine, and all failures;
+        return the number of removed records."""
         query = (
             "DELETE FROM records WHERE id NOT IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
             " (PARTITION BY workload, target, machine ORDER BY seconds) AS place FROM records"

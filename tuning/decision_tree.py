@@ -1,8 +1,8 @@
-"""The decisions of a search so far as a tree: what was tried, what is left, and whether anything is.
+"""The decisions of a search so far as a tree that tracks which part of a space is untried.
 
-A node is a sampling step as it is reached after certain decisions; its children are its decisions. A path that ended,
-in a schedule or in a refusal, is complete, and so is a node all of whose options are. A space may take other steps
-after other decisions: the tree needs not know.
+A node is a sampling step reached after certain decisions; its children are its decisions. A path that ended, in a
+schedule or in a refusal, is complete, and so is a node all of whose options are complete. Which steps follow may depend
+on earlier decisions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from weft.tuning.records import Decision
 MOST_OPTIONS: Final = 4096
 """A node with more options is never complete: no search tries them all."""
 _TRIES: Final = 8
-"""Draws before the options that are left are listed."""
+"""Draws before the remaining options are listed."""
 
 
 @dataclass
 class _Node:
     options: tuple[Decision, ...] | None = None
-    """Of a step that was reached; None where there are too many."""
+    """Of a reached step; None if there are more than `MOST_OPTIONS`."""
     children: dict[Decision, _Node] = field(default_factory=dict[Decision, "_Node"])
     complete_children: int = 0
     is_complete: bool = False
@@ -32,13 +32,10 @@ class _Node:
         return self.children.setdefault(decision, _Node())
 
     def left(self) -> list[Decision]:
-        """The options that lead to something new."""
         return [o for o in self.options or () if o not in self.children or not self.children[o].is_complete]
 
 
 class DecisionTree:
-    """What a search has tried."""
-
     def __init__(self) -> None:
         self._root = _Node()
 
@@ -48,11 +45,11 @@ class DecisionTree:
         return self._root.is_complete
 
     def path(self) -> DecisionPath:
-        """A new way through the tree."""
+        """A new path from the root."""
         return DecisionPath(self._root)
 
     def has_tried(self, decisions: Sequence[Decision | None]) -> bool:
-        """Whether these decisions, each legal where it is reached, end in a schedule that was tried."""
+        """Whether these decisions, each legal when reached, end in a schedule that was tried."""
         return _has_tried(self._root, decisions)
 
 
@@ -64,15 +61,15 @@ class DecisionPath:
         self.decisions: list[Decision] = []
 
     def reach(self, options: Callable[[], Iterable[Decision]]) -> None:
-        """A sampling step, which has these options, is next."""
+        """Declare that the next sampling step has these options."""
         node = self._nodes[-1]
         if node.options is None and not node.children:
             found = tuple(islice(options(), MOST_OPTIONS + 1))
             node.options = found if len(found) <= MOST_OPTIONS else None
 
     def choose(self, draw: Callable[[], Decision], pick: Callable[[list[Decision]], Decision]) -> Decision:
-        """A decision of the step that was reached, one that leads to something new where there is any: what is drawn;
-        or what `pick` picks, where draws find nothing new."""
+        """Choose a decision of the current step, an untried one if there is any: by `draw`, or by `pick` if draws find
+        none."""
         node = self._nodes[-1]
         for _ in range(_TRIES):
             decision = draw()
@@ -82,21 +79,20 @@ class DecisionPath:
         return pick(left) if left else draw()
 
     def has_tried(self, decision: Decision, later: Sequence[Decision | None]) -> bool:
-        """Whether a decision of the step that was reached leads to a schedule that was tried, with `later` ones."""
+        """Whether a decision of the current step, followed by `later` ones, leads to a schedule that was tried."""
         return _has_tried(self._nodes[-1], [decision, *later])
 
     def take(self, decision: Decision) -> None:
-        """Go on with a decision of the step that was reached."""
         self.decisions.append(decision)
         self._nodes.append(self._nodes[-1].child(decision))
 
     @property
     def is_tried(self) -> bool:
-        """Whether all that follows was tried."""
+        """Whether all continuations were tried."""
         return self._nodes[-1].is_complete
 
     def end(self) -> bool:
-        """The run is over; returns whether it was one that no run before took."""
+        """End the run; return whether its path is new."""
         *above, leaf = self._nodes
         is_new = not leaf.is_complete
         leaf.is_complete = True

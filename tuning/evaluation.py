@@ -1,11 +1,10 @@
-"""Evaluates candidates of a workload: builds them by builders, and measures them here or by runners.
+"""Evaluation of the candidates of a workload: build them by builders, measure them locally or by runners.
 
-Here, a batch is built on all cores, then measured one after the other: building and measuring are phases that do not
-overlap, since a build on another core slows down what is measured (caches, memory, clock). Runners are other machines:
-each candidate goes to one when it is built.
+A local batch is built on all cores, then measured sequentially: a concurrent build would slow down measurements through
+caches, memory and clock. Runners are other machines; each candidate is sent to one when it is built.
 
-Each record is added to the database at once. What the database knows already is neither built nor measured, so a search
-that was ended in any way is resumed by running it again.
+Each record is added to the database at once, and recorded candidates are neither built nor measured, so that an
+interrupted search is resumed by running it again.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from weft.tuning.runner import Measure, Measurement, Scale, WorkerLimits, compar
 from weft.tuning.space import Candidate
 
 Build: TypeAlias = Callable[[str, str, Sequence[Decision | None], str, Limits], Built | Failure]
-"""From the text of a module and of a trace, decisions and a target to code."""
+"""Compiles: the text of a module and of a trace, decisions, a target and limits."""
 Events: TypeAlias = SimpleQueue[Callable[[], None]]
-"""What is to be done, by the thread of the search, for builds and measurements that ended."""
+"""Callbacks of finished builds and measurements, for the thread of the search."""
 
 DEFAULT: Final = "default"
 """The origin of records of default schedules."""
@@ -39,7 +38,7 @@ _LONGEST_WAIT: Final = 3600.0
 
 
 class WrongResultError(Exception):
-    """A candidate computes something else than the program with its default schedule: a bug of weft."""
+    """A candidate computes other results than the program with its default schedule: a bug of weft."""
 
     def __init__(self, workload: Workload, candidate: Candidate, difference: str) -> None:
         super().__init__(difference)
@@ -48,13 +47,13 @@ class WrongResultError(Exception):
 
 @dataclass
 class Trial:
-    """A candidate under way."""
+    """A candidate in progress."""
 
     candidate: Candidate
     record: Record | None
-    """What is known of it, in the end."""
+    """Its record, once known."""
     was_known: bool
-    """Whether the database had it."""
+    """Whether the database had the record."""
     number: int = 0
     """Of its record in the database."""
     built: Built | None = None
@@ -83,10 +82,10 @@ class TrialEvaluator:
         events: Events | None = None,
     ) -> None:
         """`default` is the default schedule; `origin` is that of the candidates; `executor` runs `build`. Without a
-        `runner` candidates are measured here. `machine` is the kind of machine that measures, by default that of this
-        one. Evaluators whose trials are under way at once share their `events`.
+        `runner` candidates are measured locally. `machine` is the kind of machine that measures, by default this one.
+        Evaluators with concurrent trials share their `events`.
 
-        Raises `CompileError` where the program cannot be built or run with its default schedule.
+        Raises `CompileError` if the program cannot be built or run with its default schedule.
         """
         self.workload = workload
         self._target, self._arguments, self._origin = target, arguments, origin
@@ -97,12 +96,12 @@ class TrialEvaluator:
         self._built_default: Built | None = None
         self._incumbent: Built | None = None
         self.default: Record = self._known(self._default) or self._measured_default()
-        """The default schedule."""
+        """The record of the default schedule."""
         self.best: Record = self.default
-        """The fastest so far."""
+        """The fastest record so far."""
 
     def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
-        """Have candidates built, but those that the database knows; runners then measure them."""
+        """Submit builds of the candidates that are not in the database; runners then measure them."""
         trials: list[Trial] = []
         for candidate in candidates:
             record = self._known(candidate)
@@ -117,12 +116,12 @@ class TrialEvaluator:
                 trial.future.add_done_callback(partial(self._call_later, self._have_measured, trial))
         return trials
 
-    # Measured here
+    # Local measurement
 
     def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
-        """The trials, each when it has its record. Ends at `deadline` (`time.monotonic`), with records of some of them.
-        Raises `WrongResultError` where a candidate computes something else, and `CompileError` where builders are not
-        what they must be."""
+        """Yield each trial when it has its record. Ends at `deadline` (`time.monotonic`), possibly before all have one.
+        Raises `WrongResultError` if the results of a candidate differ, and `CompileError` for builders of another
+        version."""
         try:
             yield from self._finish(trials, deadline)
         finally:
@@ -148,7 +147,7 @@ class TrialEvaluator:
         scale = self._scale()
         return alone(measure_drift, self._measure, scale).value
 
-    # Measured by runners
+    # Measurement by runners
 
     def _call_later(self, then: Callable[[Trial], None], trial: Trial, future: Future[Any]) -> None:
         if not future.cancelled():
@@ -173,14 +172,13 @@ class TrialEvaluator:
     # Both
 
     def _scale(self) -> Scale:
-        """What candidates are measured by now."""
-        if self._incumbent is None:  # its record was there before
+        if self._incumbent is None:  # its record is from an earlier search
             built = self._built(self.best.trace, self.best.decisions)
             self._incumbent = built if isinstance(built, Built) else None
         return Scale(self._reference(), self._incumbent, self.best.seconds or 0.0, self._arguments, self._limits)
 
     def _reference(self) -> Built:
-        """The default schedule, built when it is needed first."""
+        """The default schedule, built on first use."""
         if self._built_default is None:
             built = self._built(self._default.trace, self._default.decisions)
             if isinstance(built, Failure):
@@ -229,7 +227,6 @@ class TrialEvaluator:
         return record
 
     def _record(self, trial: Trial, outcome: Measurement) -> None:
-        """Add the record of a trial to the database."""
         if outcome.difference:
             raise WrongResultError(self.workload, trial.candidate, outcome.difference)
         record = self._record_of(trial.candidate, outcome)
@@ -237,7 +234,7 @@ class TrialEvaluator:
         trial.record, trial.number = record, self._database.number(record)
 
     def tell(self, trial: Trial) -> None:
-        """Take the record of a trial into account: it may be the fastest."""
+        """Update the fastest record by that of a trial."""
         if trial.record is not None and _is_faster(trial.record, self.best):
             self.best, self._incumbent = trial.record, trial.built
 
@@ -259,9 +256,9 @@ class TrialEvaluator:
 
 
 def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
-    """Wait for one of the trials that runners measure; None at `deadline`. Of several that are done the one whose
-    record is the oldest: a search that is started again is told results in the order of the first time. Raises what
-    `TrialEvaluator.finish` does."""
+    """Wait for a trial that runners measure; None at `deadline`. Of several finished trials, return that with the
+    oldest record, so that a restarted search receives results in the original order. Raises the errors of
+    `TrialEvaluator.finish`."""
     while True:
         done = [trial for trial in trials if trial.record is not None]
         if done:
@@ -274,14 +271,13 @@ def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial
 
 
 def handle(events: Events) -> None:
-    """What is to be done for builds and measurements that ended until now: runners get what was built."""
+    """Run pending callbacks of builds and measurements, which send built candidates to runners."""
     with suppress(Empty):
         while True:
             events.get_nowait()()
 
 
 def cancel(trials: Sequence[Trial]) -> None:
-    """Give up what is not done yet."""
     for trial in trials:
         if trial.future is not None:
             trial.future.cancel()

@@ -1,8 +1,8 @@
-"""Executors by name, and what workers of any of them answer with.
+"""Executors by name, and the replies of their workers.
 
-Work is a plain function of values that can be pickled, so any `concurrent.futures` executor serves. Engines report the
-end of a worker, and lose their connection, in ways of their own: a `Fleet` makes one of them. A call whose connection
-was lost is submitted again when there is one, so that each call has exactly one result.
+Work is a plain function of picklable values, so any `concurrent.futures` executor works. Engines differ in how they
+report dead workers and lost connections; `Fleet` hides the differences. A call whose connection was lost is submitted
+again after reconnection, so that each call has exactly one result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FORMS: Final = "a number of processes, dask:ADDRESS, ray or ray:ADDRESS"
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """Where a call ran."""
+    """The machine and versions that a call ran with."""
 
     host: str
     machine: str
@@ -44,26 +44,24 @@ class WorkerFacts:
 
 @dataclass(frozen=True)
 class Reply(Generic[T]):
-    """The result of a call, and where it ran."""
-
     facts: WorkerFacts
     value: T
 
 
 @cache
 def worker_facts() -> WorkerFacts:
-    """Those of this process."""
+    """Describe this process: host, machine and versions."""
     return WorkerFacts(socket.gethostname(), machine_kind(), versions())
 
 
 def sharing(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Call a function on a machine that it shares with others of its kind."""
+    """Call a function concurrently with other shared calls on this machine."""
     with machine_lease(exclusive=False):
         return Reply(worker_facts(), function(*arguments))
 
 
 def alone(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Call a function on a machine that it has alone."""
+    """Call a function with exclusive use of this machine."""
     with machine_lease(exclusive=True):
         return Reply(worker_facts(), function(*arguments))
 
@@ -74,24 +72,24 @@ class Connection(Protocol):
     name: str
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Run a call. The future is cancelled, or raises, as the engine has it."""
+        """Run a call. How the future is cancelled or fails depends on the engine."""
         ...
 
     def generation(self) -> int:
-        """The number of the connection, or 0 where there is none now; tries to connect again where it was lost. Calls
-        of an earlier generation may never end."""
+        """The number of the current connection, or 0 if there is none; reconnects if it was lost. Calls of an earlier
+        generation may never end."""
         ...
 
     def is_end_of_worker(self, error: BaseException) -> bool:
-        """Whether an error says that workers ended while they ran a call."""
+        """Whether an error means that workers died while they ran a call."""
         ...
 
     def num_workers(self) -> int:
-        """How many calls can run at once."""
+        """The number of calls that can run at once."""
         ...
 
     def close(self) -> None:
-        """Give back what it holds here; the engine goes on."""
+        """Release local resources; the engine continues."""
         ...
 
 
@@ -101,13 +99,13 @@ class _Call:
     arguments: tuple[object, ...]
     result: Future[Any]
     generation: int = 0
-    """Of the connection by which it was submitted; 0 where it was not."""
+    """Of the connection that it was submitted to; 0 if it was not submitted."""
 
 
 class Fleet(Executor):
-    """The workers of a connection. Each call has one result: calls whose connection was lost are submitted again. Calls
-    with which workers ended, again and again, are failures; for other errors, and when there is no connection for
-    `patience` seconds, the future raises `CompileError`."""
+    """The workers of a connection. Each call has one result: calls whose connection was lost are submitted again. A
+    call that kills workers repeatedly is a failure; for other errors, and without a connection for `patience` seconds,
+    the future raises `CompileError`."""
 
     def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection, self._patience = connection, patience
@@ -119,11 +117,11 @@ class Fleet(Executor):
 
     @property
     def num_workers(self) -> int:
-        """How many calls can run at once, now."""
+        """The number of calls that can run at once now."""
         return self._connection.num_workers()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a call, when there is a worker."""
+        """Run a call when there is a worker."""
         call = _Call(partial(fn, **kwargs) if kwargs else fn, args, Future())
         with self._lock:
             self._calls.add(call)
@@ -131,7 +129,7 @@ class Fleet(Executor):
         return call.result
 
     def first_worker(self) -> WorkerFacts:
-        """Wait for a worker. Raises `CompileError` where none answers."""
+        """Wait for a worker. Raises `CompileError` if none answers."""
         call = self.submit(worker_facts)
         try:
             return call.result(self._patience)
@@ -140,7 +138,7 @@ class Fleet(Executor):
             raise CompileError(f"no worker of {self._connection.name} answered in {self._patience:g} s") from None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Close the connection. Calls under way are given up."""
+        """Close the connection and cancel running calls."""
         self._ends.set()
         for call in self._under_way():
             call.result.cancel()
@@ -152,13 +150,13 @@ class Fleet(Executor):
             return [*self._calls]
 
     def _start(self, call: _Call) -> None:
-        """Submit a call, or leave it to the watcher where there is no connection."""
+        """Submit a call, or leave it to the watcher if there is no connection."""
         call.generation = self._connection.generation()
         if not call.generation:
             return
         try:
             future = self._connection.submit(call.function, *call.arguments)
-        except Exception as error:  # noqa: BLE001 (engines have errors of their own)
+        except Exception as error:  # noqa: BLE001 (each engine has its own errors)
             if self._connection.generation() == call.generation:
                 self._end(call, self._error(error))
             else:
@@ -183,7 +181,7 @@ class Fleet(Executor):
             self._end(call, value)
 
     def _end(self, call: _Call, value: object) -> None:
-        """Give a call its result, if it has none yet: a call that was taken for lost may end twice."""
+        """Set the result of a call once: a call taken for lost may end twice."""
         with self._lock:
             self._calls.discard(call)
         with suppress(InvalidStateError):
@@ -193,11 +191,11 @@ class Fleet(Executor):
                 call.result.set_result(value)
 
     def _error(self, error: Exception) -> CompileError:
-        *_, last = ["", *str(error).strip().splitlines()]  # those of Ray hold a traceback
+        *_, last = ["", *str(error).strip().splitlines()]  # errors of Ray contain a traceback
         return CompileError(f"{self._connection.name}: {type(error).__name__}: {last}")
 
     def _watch(self) -> None:
-        """Submit calls again that were lost with a connection; give them up when it does not come back."""
+        """Resubmit calls that were lost with a connection; fail them if it stays lost."""
         answered = monotonic()
         while not self._ends.wait(_PAUSE):
             generation = self._connection.generation()
@@ -215,7 +213,7 @@ class Fleet(Executor):
 
 
 class _Dask:
-    """A scheduler of Dask (`distributed`), whose client connects again by itself."""
+    """A scheduler of Dask (`distributed`), whose client reconnects by itself."""
 
     def __init__(self, address: str) -> None:
         self.name = f"dask:{address}"
@@ -243,7 +241,7 @@ class _Dask:
                     self._client = self._connected()
             if self._client.status != "running":
                 return 0
-            # A client that lost its scheduler cancels all its futures, those that are done too.
+            # A client that lost its scheduler cancels all its futures, including finished ones.
             if is_new or self._witness.status == "cancelled":
                 self._generation += 1
                 self._witness = self._client.submit(worker_facts, pure=False)
@@ -260,7 +258,7 @@ class _Dask:
 
 
 class _Ray:
-    """A cluster of Ray, or one that is started on this machine. A driver does not survive the end of the cluster."""
+    """A cluster of Ray, or one started on this machine. A driver does not survive the end of the cluster."""
 
     def __init__(self, address: str) -> None:
         self.name = f"ray:{address}" if address else "ray"
@@ -308,8 +306,8 @@ def _library(module: str, name: str, extra: str) -> Any:
 
 @contextmanager
 def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]:
-    """An executor, or the one of a name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises
-    `CompileError` that names the argument, and where nothing answers."""
+    """A given executor, or one by name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises
+    `CompileError` that names the argument, also if nothing answers."""
     if isinstance(given, Executor):
         yield given
         return
@@ -329,7 +327,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
 
 
 def check_runner(runner: Executor, kind: str) -> str:
-    """The kind of machine of runners. Raises `CompileError` where it is not the `kind` that programs are built for."""
+    """The kind of machine of runners. Raises `CompileError` if it is not the `kind` that programs are built for."""
     facts = runner.first_worker() if isinstance(runner, Fleet) else runner.submit(worker_facts).result()
     if facts.machine not in (kind, machine_kind()):
         raise CompileError(

@@ -1,10 +1,10 @@
-"""Features of a scheduled program for cost models: work by kind, bytes by level of the cache, loops by kind.
+"""Features of a scheduled program for cost models: work by kind, bytes by cache level, loops by kind.
 
-Counts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
-ragged loops are taken to hold.
+Counts include all iterations and are used as logarithms; values that the compiler keeps in registers count once.
+Conditions of remainder loops are assumed to hold.
 
-Kernels are counted as they are launched, after the passes that decide memories, barriers and widths of accesses. What a
-warp accesses is that of the first one, in the first iterations.
+Kernels are counted as launched, after the passes that decide memories, barriers and access widths. The accesses of the
+first warp in the first iterations represent all warps.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target
 
 _UNKNOWN: Final = 8
-"""Iterations of a loop whose extent is known at run time only."""
+"""Assumed iterations of a loop of symbolic extent."""
 _IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
 
 
 @dataclass
 class Counts(Cost):
-    """Sums over the nests of a program; features are their logarithms. Kernels have no estimate of their cycles."""
+    """Sums over the nests of a program; features are their logarithms. Cycles are not estimated for kernels."""
 
     vector_operations: float = 0.0
     scalar_operations: float = 0.0
@@ -59,7 +59,7 @@ class Counts(Cost):
     """Of consecutive elements."""
     broadcast_loads: float = 0.0
     scalar_loads: float = 0.0
-    """Also those of lanes that are not consecutive, one for each."""
+    """Including one per lane for lanes that are not consecutive."""
     vector_stores: float = 0.0
     scalar_stores: float = 0.0
     first_cache_bytes: float = 0.0
@@ -67,19 +67,19 @@ class Counts(Cost):
     """Of all buffers."""
     temporary_bytes: float = 0.0
     loop_iterations: float = 0.0
-    """Of loops that are loops in the code."""
+    """Of loops that remain loops in the code."""
     largest_body: float = 0.0
     """Operations between two branches, with all copies of unrolled loops."""
     registers: float = 0.0
-    """Vectors that the largest body touches; of kernels words that a thread keeps in registers, at most."""
+    """Vectors that the largest body uses; for kernels, the most words that a thread keeps in registers."""
     nests: float = 0.0
     parallel_iterations: float = 0.0
     idle_threads: float = 0.0
-    """The share of the time that threads wait for others, in percent."""
+    """Idle time of threads, in percent."""
     prefetches: float = 0.0
     nontemporal_stores: float = 0.0
     loop_entries: float = 0.0
-    """How often the innermost loops in the code begin: each ends with a branch that is mispredicted."""
+    """The number of times that innermost loops start: each ends with a mispredicted branch."""
     launches: float = 0.0
     """Of kernels, as all below."""
     block_threads: float = 0.0
@@ -87,27 +87,26 @@ class Counts(Cost):
     device_threads: float = 0.0
     """Threads of all blocks."""
     shared_bytes: float = 0.0
-    """Shared memory of a block, at most."""
+    """Largest shared memory of a block."""
     shared_waves: float = 0.0
-    """Steps in which warps access shared memory: each bank gives a word in one."""
+    """Cycles of shared memory accesses of warps: a bank delivers one word per cycle."""
     sectors: float = 0.0
-    """Pieces of 32 bytes of device memory that warps access: fewest where neighbours access neighbouring elements."""
+    """32-byte sectors of device memory that warps access: fewest if neighbours access neighbouring elements."""
     barriers: float = 0.0
-    """That threads wait at."""
 
 
 NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
 def counts_of(module: ModuleOp, target: Target) -> Counts:
-    """The counts of the functions of a module at tir level, for a target. Raises `ScheduleError` for kernels beyond the
-    limits of the target; of those that cannot be lowered there are none."""
+    """The counts of the functions of a module at tir level. Raises `ScheduleError` for kernels beyond the limits of the
+    target. The counts of kernels that cannot be lowered are 0."""
     if target.gpu is not None:
         lowered = copy_of(module)
         try:
             outline_kernels(lowered, target)
         except CompileError:
-            return Counts()  # who builds it says why
+            return Counts()  # the build reports the error
         return _kernel_counts(lowered, target.gpu)
     total = Counts()
     sizes: dict[SSAValue, float] = {}
@@ -135,17 +134,17 @@ def _logarithms(counts: Counts) -> tuple[float, ...]:
 
 
 class Assessment:
-    """Gives the features of schedules of one program, the default first, and refuses those of kernels that have no room
-    in the device."""
+    """Returns the features of schedules of one program, the default first, and refuses kernels that exceed the
+    device."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._registers: float | None = None
-        """Words that a thread may keep in registers: it has as many, or the default schedule takes more."""
+        """Words that a thread may keep in registers: the limit of the device, or the number of the default schedule if
+        larger."""
 
     def __call__(self, module: ModuleOp) -> tuple[float, ...]:
-        """Raises `ScheduleError` for kernels beyond the limits of the target, and for those of which a thread keeps
-        more in registers than it has."""
+        """Raises `ScheduleError` for kernels beyond the limits of the target, including the registers of a thread."""
         counts, gpu = counts_of(module, self._target), self._target.gpu
         if gpu is not None:
             if self._registers is None:
@@ -158,7 +157,7 @@ class Assessment:
 
 
 def _shape(buffer: SSAValue) -> tuple[int, ...]:
-    """The extents of a buffer; those that are known at run time only count as few."""
+    """The extents of a buffer; symbolic ones count as `_UNKNOWN`."""
     type_ = buffer.type
     shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
     return tuple(_UNKNOWN if extent < 0 else extent for extent in shape)
@@ -181,7 +180,6 @@ def _iterations(loops: Sequence[ForOp]) -> float:
 
 
 def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
-    """Add what a block does in all of its iterations."""
     loops = max((access.loops for access in found), key=len)
     code = [loop for loop in loops if loop.kind.data not in _IN_CODE]
     copies = _iterations([loop for loop in loops if loop.kind.data is LoopKind.UNROLLED])
@@ -241,8 +239,8 @@ _KINDS: Final = ("operations", "functions", "loads", "stores")
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
-    """The number of updates of a reduction that wait for each other. Updates of other results overlap, in the same body
-    and in a `window` of following iterations."""
+    """The number of dependent updates of a reduction. Updates of other results overlap, in the same body and in a
+    `window` of following iterations."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
@@ -257,7 +255,6 @@ def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> f
 
 
 def _computing(block: BlockOp) -> Iterator[Operation]:
-    """The ops of a block that compute elements, but those of its init."""
     for op in operations_in(block):
         computes = op.results and not isinstance(op, LoadOp) and not op.name.startswith(_FREE)
         if computes and not is_in_init(op, block):
@@ -265,8 +262,8 @@ def _computing(block: BlockOp) -> Iterator[Operation]:
 
 
 def _instructions(access: Access, target: Target) -> tuple[str, float, float]:
-    """The kind of an access as instructions, how many there are in the innermost body, and in all iterations: none in
-    loops around the body that it does not depend on, from the innermost on."""
+    """The kind of an access as instructions, and their number in the innermost body and in all iterations. The
+    innermost loops that the access does not depend on are not counted, because it is hoisted."""
     code = [loop for loop in access.loops if loop.kind.data not in _IN_CODE]
     while code and not _depends(access, code[-1]):
         code.pop()
@@ -298,7 +295,7 @@ def _is_consecutive(access: Access, loop: ForOp) -> bool:
 
 
 def places_of(found: Sequence[Access]) -> list[Access]:
-    """One of the accesses to each place."""
+    """One access per distinct buffer and index."""
     return list({(access.buffer, access.indices): access for access in found}.values())
 
 
@@ -313,7 +310,6 @@ def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
 
 
 def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
-    """Elements in each dimension that iterations of some loops access."""
     shape = _shape(access.buffer)
     if access.indices is None:
         return shape
@@ -327,7 +323,6 @@ def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
 
 
 def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> Counts:
-    """The counts of a module of kernels (`outline_kernels`)."""
     total = Counts()
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     kernels = {op.sym_name.data: (op, kernel) for op in functions if (kernel := kernel_of(op)) is not None}
@@ -350,7 +345,6 @@ def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> Counts:
 def _add_kernel(
     total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float, gpu: GpuMachine
 ) -> None:
-    """Add what the launches of a kernel do."""
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
     shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
     kept = sum(_words(buffer, gpu) for buffer in temporaries if space_of(buffer.type) == "local")
@@ -380,7 +374,7 @@ _COMPUTING: Final = ("arith.", "math.", "vector.fma")
 
 
 def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
-    """The ops in a block and how often they run, loops with their iterations; of conditions what runs where they
+    """The ops in a block with their numbers of executions, loops with their iterations. Conditions are assumed to
     hold."""
     for op in block.ops:
         if isinstance(op, ForOp):
@@ -403,7 +397,6 @@ def _lanes(function: FuncOp, threads: tuple[int, int, int], warp: int) -> list[d
 
 
 def _place(op: Operation) -> tuple[SSAValue, Index, int]:
-    """The buffer that an op accesses, from where on, and how many elements."""
     buffer = next(operand for operand in op.operands if isinstance(operand.type, MemRefType))
     place = next(operand for operand in op.operands if isinstance(operand.type, IndexType))
     types: list[Attribute] = [value.type for value in (*op.results, *op.operands)]
@@ -429,13 +422,12 @@ def _add_access(
 
 
 def _pieces(starts: Iterable[int], size: int, piece: int) -> set[int]:
-    """The pieces of memory, of `piece` bytes, that accesses of `size` bytes have a part in."""
     return {at for start in starts for at in range(start // piece, (start + size - 1) // piece + 1)}
 
 
 def _words(buffer: SSAValue, gpu: GpuMachine) -> float:
-    """The words of a buffer of a thread that registers have to hold; none where it stays in memory, since it is large
-    or its indices are no constants in unrolled loops."""
+    """The registers, in words, that a buffer of a thread needs; 0 if it stays in memory, because it is large or its
+    indices are not constant after unrolling."""
     elements = prod(_shape(buffer))
     if elements > LARGEST_IN_REGISTERS:
         return 0.0

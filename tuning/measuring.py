@@ -1,10 +1,10 @@
-"""Measures candidates in child processes: machine code in, times out.
+"""Measurement of candidates in child processes: machine code in, times out.
 
-A candidate runs on the same random arguments as the reference, the program with its default schedule; its results must
-be those of the reference, up to rounding. Its time is that of repeated calls on these arguments, which stay in the
-caches where they fit (warm). Constants of a model that has many come from memory in each call, as in the model: they
-are evicted before. Nothing else should run on the cores meanwhile: candidates are built before. Kernels are
-measured by the clock of their device, on arguments that lie in its memory.
+A candidate runs on the same random arguments as the reference, the program with its default schedule, and must compute
+the same results up to rounding. Its time is that of repeated calls on these arguments, which stay in cache if they fit
+(warm). Large constants of a model with many of them are evicted before each call, as they would be in the model.
+Nothing else should run on the cores: candidates are built before. Kernels are measured by the clock of their device, on
+arguments in device memory.
 """
 
 from __future__ import annotations
@@ -48,64 +48,64 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """A compiled candidate: what a process needs to call it."""
+    """A compiled candidate: everything that a process needs to call it."""
 
     signature: Signature
     code: bytes
-    """The object file. Where there are kernels, the LLVM IR of the host functions: what runs them may have another
-    processor than what built them."""
+    """The object file. With kernels, the LLVM IR of the host functions instead, since the processor of the runner may
+    differ from that of the builder."""
     target: str
     declarations: str = ""
-    """The declarations of its LLVM IR: what it needs of the runtime."""
+    """The declarations of its LLVM IR, that is, of the runtime functions that it calls."""
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
     """Large constants, by symbol."""
     c_sources: tuple[str, ...] = ()
     kernels: KernelProgram | None = None
-    """Kernels that the host functions start."""
+    """Kernels that the host functions launch."""
 
     @property
     def digest(self) -> bytes:
-        """Of all code."""
+        """Hash of all code."""
         kernels = b"" if self.kernels is None else self.kernels.text.encode()
         return hashlib.blake2b(self.code + kernels).digest()
 
 
 @dataclass(frozen=True)
 class ArgumentSpec:
-    """The arguments to measure with, and how much their results may differ."""
+    """The arguments of a measurement, and the tolerance of results."""
 
     recipe: ArgumentRecipe
     seed: int
     reduction_length: int
     constants_from_memory: bool = False
-    """Whether no cache holds large constants when a call begins."""
+    """Whether large constants are evicted from all caches before a call."""
     weighted: tuple[tuple[ArgumentRecipe, float], ...] = ()
-    """In the place of `recipe`: arguments of several sizes, the times of which are added with these weights."""
+    """Replaces `recipe`: arguments of several sizes, whose times are added with these weights."""
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often a candidate is called."""
+    """The number and length of the repeats of a candidate."""
 
     most: int = 50
     seconds: float = 0.15
-    """What repeats may take together, where three were not disturbed; four times that otherwise."""
+    """Limit of the time of all repeats once three were undisturbed; four times that otherwise."""
     repeat_seconds: float = 0.001
-    """What a repeat takes at least: short calls are repeated in it. Long ones are disturbed more often."""
+    """Least time of a repeat, to which short calls are batched. Longer repeats are disturbed more often."""
     spread: float = 0.02
     """Repeats end when the three fastest differ by less."""
     hopeless_seconds: float = math.inf
-    """What takes longer is called three times at most, and once where a call is long."""
+    """Candidates slower than this are called at most three times, and once if a call is long."""
 
 
 _FILLS_CACHES: Final = 0.01
-"""Seconds of calls after which caches are as warm as they get, and code and arguments have all their pages: a single
-call that is longer tells the time well enough to give a candidate up."""
+"""Seconds of calls after which caches are warm and all pages are mapped: a longer single call suffices to reject a
+candidate."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of a call for each repeat; or a result that differs from that of the reference, which is a bug."""
+    """Seconds of a call for each repeat; or a difference from the result of the reference, which is a bug."""
 
     times: tuple[float, ...]
     difference: str = ""
@@ -114,16 +114,16 @@ class Measured:
 def measure(
     built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats, limits: Limits
 ) -> Measured | Failure:
-    """Call a candidate in a child process, and compare what it computes with the reference."""
+    """Call a candidate in a child process, and compare its results with the reference."""
     if built.kernels is not None:
-        # Drivers reserve addresses for all memory of their devices: the address space is no measure of what is used.
+        # Drivers reserve addresses for all memory of their devices: the address space does not measure memory in use.
         limits = replace(limits, memory_bytes=0)
         return limited_call(limits, _measure_on_device, built, reference, arguments, repeats)
     return limited_call(limits, measure_here, built, reference, arguments, repeats)
 
 
 def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """`measure_here` in a process that ends when the device fails: no kernel may run in its context from then on."""
+    """`measure_here` in a process that exits when the device fails, because its context is then unusable."""
     try:
         return measure_here(built, reference, arguments, repeats)
     except DeviceError as error:
@@ -145,7 +145,6 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
 
 
 def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """`measure_here` with arguments of one size."""
     kept = _kept(reference, arguments)
     from_memory = arguments.constants_from_memory and built.kernels is None and bool(built.constants)
     if from_memory:  # in large pages, as in a model
@@ -170,7 +169,7 @@ def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeat
 
 
 def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: int) -> float:
-    """Seconds of so many runs, each of which finds constants in no cache."""
+    """Seconds of `number` runs, with constants evicted before each."""
     total = 0.0
     for _ in range(number):
         evict(constants)
@@ -179,8 +178,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """Seconds of a call for each repeat: of those in which the system ran nothing else on the processors of this
-    process, where there are enough."""
+    """Seconds of a call for each repeat; if there are enough, only repeats without preemption of this process."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -201,7 +199,7 @@ def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
 
 
 def _preemptions() -> int:
-    """How often the system took a processor from a thread of this process; 0 where that is not counted."""
+    """The number of preemptions of threads of this process; 0 if they are not counted."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -210,13 +208,13 @@ def _preemptions() -> int:
 
 
 def _spread(times: list[float]) -> float:
-    """How much slower the slowest of the fastest repeats is than the fastest."""
+    """The relative difference of the slowest of the fastest repeats and the fastest."""
     fastest = sorted(times)[:FASTEST]
     return fastest[-1] / fastest[0] - 1
 
 
 def _function(built: Built) -> Function:
-    """The function, linked; its kernels are loaded on their device."""
+    """The linked function; its kernels are loaded on their device."""
     if built.kernels is not None:
         from weft.runtime.gpu_library import DeviceProgram, GpuFunction  # start-up: 109 ms
 
@@ -234,7 +232,7 @@ def _function(built: Built) -> Function:
 
 
 class _Reference:
-    """The arguments of a program, and what the program makes of them."""
+    """The arguments of a program, and its results."""
 
     def __init__(self, reference: Built, arguments: ArgumentSpec) -> None:
         self.drawn = arguments.recipe.draw(arguments.seed)
@@ -243,8 +241,8 @@ class _Reference:
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
-        """The arguments as they were drawn, always in the same memory: no candidate has the luck of better places, and
-        none pays for the first access to a page."""
+        """The arguments as drawn, always in the same memory: all candidates have the same alignment, and none pays for
+        page faults."""
         for value, drawn in zip(self._values, self.drawn, strict=True):
             if isinstance(value, np.ndarray):
                 np.copyto(value, drawn)
@@ -252,12 +250,12 @@ class _Reference:
 
 
 def _aligned(values: list[Any]) -> list[Any]:
-    """Copies that begin as arrays of models do, at cache lines, in large pages where they are large."""
+    """Copies aligned like arrays of models, at cache lines, with large pages for large arrays."""
     return [aligned(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
 _KEPT: Final[dict[bytes, _Reference]] = {}
-"""The last references, by their code and arguments: a process measures candidates of one program in turn."""
+"""The last references, by code and arguments: a process measures the candidates of one program in turn."""
 _MOST_KEPT: Final = 8
 """References with arguments of several sizes."""
 
@@ -272,14 +270,14 @@ def _kept(reference: Built, arguments: ArgumentSpec) -> _Reference:
 
 
 def _difference(signature: Signature, values: list[Any], expected: list[Any], reduction_length: int) -> str:
-    """The first array that differs from what is expected, as text; empty where all are equal."""
+    """The first array that differs from the expected one, as text; empty if all are equal."""
     for spec, value, wanted in zip(signature.args, values, expected, strict=True):
         if not isinstance(spec, ArraySpec) or not spec.writes:
             continue
         got, want = (widen(array, TYPES[spec.dtype]) for array in (value, wanted))
         if not outputs_equal(want, got, reduction_length=reduction_length):
             wide, other = np.asarray(want, np.float64), np.asarray(got, np.float64)
-            # NaN that only one has counts as the largest difference.
+            # A NaN in one of them counts as the largest difference.
             index = np.unravel_index(np.nan_to_num(np.abs(wide - other), nan=np.inf).argmax(), wide.shape)
             place = "".join(f"[{at}]" for at in index)
             return f"{spec.name}{place} is {got[index]}, with the default schedule it is {want[index]}"

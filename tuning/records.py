@@ -1,4 +1,4 @@
-"""Records: what a schedule did for a program on a machine, and their form as lines of JSON."""
+"""Records: measurements of a schedule of a program on a machine, and their form as lines of JSON."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from weft.support.target import Target
 
 Decision: TypeAlias = int | tuple[int, ...]
 FASTEST: Final = 3
-"""A record counts by the median of so many of its fastest repeats: others were disturbed."""
+"""The time of a record is the median of this number of its fastest repeats: others were disturbed."""
 LONGEST_LINE: Final = 16 << 20
-"""Characters of a line of an exported file."""
+"""Limit of the characters of a line of an exported file."""
 LONGEST_TRACE: Final = 1 << 20
-"""Characters of a trace; those of weft's own rules have less than 1 % of that."""
+"""Limit of the characters of a trace; traces of weft's rules have less than 1 % of it."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A program that is scheduled as one: a function with what it needs, at tir level before any schedule."""
+    """A program that is scheduled as a unit: a function with its dependencies, at tir level before any schedule."""
 
     key: str
-    """The structural hash, in which the name of the function does not count."""
+    """The structural hash, which ignores the name of the function."""
     name: str
-    """The name of the function."""
     ir: str
-    """The module as text; the function stands first."""
+    """The module as text, with the function first."""
     flops: int = 0
-    """Floating-point operations of a call; 0 where they are unknown."""
+    """Floating-point operations of a call; 0 if unknown."""
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -45,7 +44,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Record:
-    """A schedule of a workload with what was measured, or why it could not be."""
+    """A schedule of a workload with its times, or with the reason for their absence."""
 
     workload: str
     """The key of the workload."""
@@ -57,13 +56,13 @@ class Record:
     decisions: tuple[Decision | None, ...]
     """One for each sampling step of the trace."""
     times: tuple[float, ...] = ()
-    """Seconds of a call, one number for each repeat; empty where it failed."""
+    """Seconds per call of each repeat; empty after a failure."""
     failure: str = ""
-    """Why there are no times."""
+    """The reason for the absence of times."""
     drift: float = 1.0
-    """How much slower the machine was than when the search began: what the same incumbent took, as a ratio."""
+    """The slow-down of the machine since the search began: the ratio of times of the same incumbent."""
     origin: str = ""
-    """What proposed the schedule: `default`, or the name of a space."""
+    """The source of the schedule: `default`, or the name of a space."""
     versions: str = ""
     date: str = ""
     """UTC, as `2026-11-23T19:00:00Z`."""
@@ -81,12 +80,12 @@ class Record:
 
     @cached_property
     def seconds(self) -> float | None:
-        """The time that counts; None where it failed."""
+        """The time for comparisons; None after a failure."""
         return time_that_counts(self.times) / self.drift if self.times else None
 
     @cached_property
     def uid(self) -> bytes:
-        """16 bytes that tell records apart."""
+        """16 bytes that identify a record."""
         return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=16).digest()
 
 
@@ -101,7 +100,7 @@ def to_line(entry: Workload | Record) -> str:
 
 
 def from_line(line: str) -> Workload | Record:
-    """What a line of an exported file holds. Raises `CompileError` where it is none."""
+    """The entry of a line of an exported file. Raises `CompileError` if there is none."""
     if len(line) > LONGEST_LINE:
         raise CompileError(f"a line has {len(line):,} characters")
     try:
@@ -127,29 +126,29 @@ def from_line(line: str) -> Workload | Record:
 
 
 def decisions_text(decisions: tuple[Decision | None, ...]) -> str:
-    """Decisions as JSON."""
     return json.dumps(decisions, separators=(",", ":"))
 
 
 def tuples(value: Any) -> Any:
-    """A value of JSON with tuples in the place of lists."""
+    """A value of JSON with tuples in place of lists."""
     return tuple(map(tuples, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
 def now() -> str:
-    """The date of a record that is made now."""
+    """The current date, as in records."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @cache
 def versions() -> str:
-    """The versions of what makes code now."""
+    """The versions of weft and of the code generator."""
     return f"weft {version('weft')}, llvmlite {version('llvmlite')}"
 
 
 def machine_kind(target: str = "llvm") -> str:
-    """The kind of what runs programs for a target here: this machine, `x86_64 znver4`, or the device of kernels, `cuda
-    NVIDIA H100, 132 units`. Times of machines of one kind are comparable. Raises `DeviceError` without the device."""
+    """The kind of the machine that runs programs for a target here: the processor, `x86_64 znver4`, or the device of
+    kernels, `cuda NVIDIA H100, 132 units`. Times of machines of one kind are comparable. Raises `DeviceError` if there
+    is no device."""
     machine = Target.parse(target)
     if not machine.has_kernels:
         return f"{host_triple().split('-', 1)[0]} {process_cpu()}"
@@ -159,7 +158,7 @@ def machine_kind(target: str = "llvm") -> str:
 
 
 def _check_fields(entry: Workload | Record) -> None:
-    """Raises `CompileError` for values of other types than declared: files come from anywhere."""
+    """Raises `CompileError` for values of other types than declared: files are untrusted."""
     for field in fields(entry):
         value: object = getattr(entry, field.name)
         match str(field.type):
@@ -178,12 +177,11 @@ def _check_fields(entry: Workload | Record) -> None:
 
 
 def _all(fits: Callable[[object], bool], value: object) -> bool:
-    """Whether a value is a tuple of such parts."""
     return isinstance(value, tuple) and all(map(fits, cast("tuple[object, ...]", value)))
 
 
 def is_text(value: object) -> bool:
-    """Whether a value is text that files and the database can hold: half of a surrogate pair is none."""
+    """Whether a value is text that files and the database can store: unpaired surrogates are excluded."""
     try:
         return isinstance(value, str) and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:

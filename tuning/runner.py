@@ -1,10 +1,9 @@
-"""What a runner does with a candidate: measures it beside the incumbent, the fastest schedule so far.
+"""The measurement of a candidate by a runner, relative to the incumbent, the fastest schedule so far.
 
-The incumbent is measured again first: where the machine has become slower or faster since its time was recorded, times
-are corrected by the ratio, the drift. So runners of one kind that are not equally fast now give times of one scale.
-Before a candidate counts as faster than the incumbent both are measured again, in turn, and the slowest of its
-corrected times counts: once where it is clearly faster, up to three times otherwise. The best of many equal times would
-be luck.
+The incumbent is measured again first; if the machine has become slower or faster since its time was recorded, times are
+corrected by the ratio, the drift. Runners of one kind whose speeds differ at the moment thus return times on one scale.
+Before a candidate replaces the incumbent, both are measured again, alternately, and the slowest of its corrected times
+counts: once if it is clearly faster, up to three times otherwise. The best of many noisy times would be luck.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from weft.tuning.records import time_that_counts
 Measure: TypeAlias = Callable[[Built, Built, ArgumentSpec, Repeats, Limits], Measured | Failure]
 
 _HOPELESS: Final = 2.0
-"""A candidate that is so many times slower than the incumbent is given up after the first calls."""
+"""A candidate slower than the incumbent by this factor is rejected after the first calls."""
 _NOISE: Final = 0.05
-"""Differences of the incumbent's time that are no drift."""
+"""Relative differences of the incumbent's time that are not drift."""
 _CLEAR: Final = 0.95
-"""A candidate that takes less than this part of the incumbent's time is faster beyond doubt."""
+"""A candidate below this fraction of the incumbent's time is faster beyond doubt."""
 _PAIRS: Final = 3
-"""Times that both are measured again, where there is doubt."""
+"""The number of repeated pairs of measurements in case of doubt."""
 _FRESH: Final = 10.0
-"""Seconds for which a runner of a fleet takes its drift to be what it was."""
+"""Seconds for which a runner of a fleet reuses its drift."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """What building and measuring a candidate may take."""
+    """Limits of the build and the measurement of a candidate."""
 
     build: Limits = field(default_factory=lambda: Limits(seconds=30.0))
     run: Limits = field(default_factory=lambda: Limits(seconds=10.0))
@@ -44,34 +43,34 @@ class WorkerLimits:
 
 @dataclass(frozen=True)
 class Scale:
-    """What candidates of a workload are measured by."""
+    """The references for measurements of candidates of a workload."""
 
     reference: Built
-    """The program with its default schedule, which says what is computed."""
+    """The program with its default schedule, which defines the results."""
     incumbent: Built | None
     best: float
-    """The recorded seconds of the incumbent; 0 where there is none yet."""
+    """The recorded seconds of the incumbent; 0 if there is none yet."""
     arguments: ArgumentSpec
     limits: WorkerLimits
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of repeats, or why there are none; and how much slower than recorded the machine was."""
+    """Seconds of repeats, or the failure; and the slow-down of the machine since the recorded time."""
 
     found: tuple[float, ...] | Failure
     drift: float = 1.0
     difference: str = ""
-    """From the result of the reference: a bug, and there are no times."""
+    """From the result of the reference: a bug; there are no times."""
 
     @property
     def seconds(self) -> float | None:
-        """The time that counts; None where there is none."""
+        """The time for comparisons; None if there is none."""
         return time_that_counts(self.found) / self.drift if isinstance(self.found, tuple) and self.found else None
 
 
 def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Measurement:
-    """Measure a candidate; without a `drift` that of this process, which is measured again every ten seconds."""
+    """Measure a candidate. `drift` defaults to that of this process, which is measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
     found = _run(measure, candidate, scale, drift)
     for _ in range(_PAIRS):
@@ -85,7 +84,7 @@ def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | Non
 
 
 def measure_default(measure: Measure, scale: Scale) -> Measurement:
-    """Measure the reference twice, for what runs first in a process is slower."""
+    """Measure the reference twice, because the first run in a process is slower."""
     outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
     for outcome in outcomes:
         if outcome.seconds is None:
@@ -94,13 +93,12 @@ def measure_default(measure: Measure, scale: Scale) -> Measurement:
 
 
 def measure_drift(measure: Measure, scale: Scale) -> float:
-    """How much slower than recorded the incumbent is now, but for noise."""
+    """The slow-down of the incumbent since its time was recorded; 1 within noise."""
     ratio = _ratio(measure, scale)
     return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
 
 
 def _ratio(measure: Measure, scale: Scale) -> float:
-    """The time of the incumbent now over the recorded one."""
     if scale.incumbent is None or not scale.best:
         return 1.0
     now = _run(measure, scale.incumbent, replace(scale, best=0.0), 1.0).seconds
@@ -108,7 +106,7 @@ def _ratio(measure: Measure, scale: Scale) -> float:
 
 
 _drifts: dict[bytes, tuple[float, float]] = {}
-"""When a drift was measured, and what it was, of the last incumbent."""
+"""The time of measurement and the drift, for the last incumbent."""
 
 
 def _recent_drift(measure: Measure, scale: Scale) -> float:

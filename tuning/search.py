@@ -1,10 +1,11 @@
-"""Evolutionary search: candidates in batches, from the decisions of the fastest so far.
+"""Evolutionary search: batches of candidates derived from the decisions of the fastest so far.
 
-A batch holds, in this order of preference: the defaults of the space and the best of other machines (once), neighbours
-of fast candidates (one decision changed), crossings of two (each decision from either), and some that are drawn, so
-that no part of the space is out of reach. What was tried, or schedules the program as another candidate did, is left
-out. With a cost model, more candidates are made than a batch holds, and those are proposed that it says are fast; the
-others wait for later batches. The search knows nothing of building and measuring: it proposes, and is told seconds.
+A batch contains, in this order of preference: the defaults of the space and the best of other machines (once),
+neighbours of fast candidates (one decision changed), crossings of two (each decision from either), and random ones, so
+that all of the space is reachable. Candidates already tried, or that schedule the program as another one did, are
+skipped. With a cost model, more candidates are made than a batch contains, and those predicted to be fast are proposed;
+the others wait for later batches. The search is independent of building and measuring: it proposes candidates and
+receives seconds.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from weft.tuning.records import Decision
 from weft.tuning.space import Candidate, Refused, Space
 
 _ELITE: Final = 16
-"""Parents are among so many of the fastest."""
+"""Parents are among this number of the fastest."""
 _CHILDREN: Final = 32
-"""Attempts to find a new candidate among children, before it is drawn: draws prefer what is left of a space."""
+"""Attempts to find a new candidate among children before it is drawn: draws prefer untried parts of a space."""
 _TRIES: Final = 512
-"""Attempts to find a new candidate, before the search gives up."""
+"""Attempts to find a new candidate before the search gives up."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How a search draws."""
+    """Parameters of a search."""
 
     batch: int = 8
     """Candidates that are built together, then measured."""
     epsilon: float = 0.1
-    """The part of a batch that is drawn; all of the first one is."""
+    """The fraction of a batch that is random; the first batch is entirely random."""
     crossover: float = 0.2
-    """The part of the children that have two parents."""
+    """The fraction of children that have two parents."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a cost model says of the schedules of one program."""
+    """The cost model of the schedules of one program."""
 
     model: CostModel
     default: tuple[float, ...]
@@ -49,17 +50,17 @@ class Ranking:
     default_seconds: float
 
     def predict(self, candidates: Sequence[Candidate]) -> list[float]:
-        """The smaller, the faster."""
+        """Predicted costs, smaller for faster candidates."""
         return self.model.predict([candidate.features for candidate in candidates], self.default)
 
     def tell(self, candidate: Candidate, seconds: float) -> None:
-        """Let the model learn from what was measured."""
+        """Train the model with a measurement."""
         self.model.learn([Sample(candidate.features, self.default, seconds / self.default_seconds)])
 
 
 @dataclass
 class SearchCounts:
-    """What became of the attempts of a search."""
+    """The outcomes of the attempts of a search."""
 
     proposed: int = 0
     refused: int = 0
@@ -67,7 +68,7 @@ class SearchCounts:
 
 
 class EvolutionarySearch:
-    """Proposes candidates of a space. The same seed and the same times give the same candidates."""
+    """Proposes candidates of a space. Deterministic in the seed and the times."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class EvolutionarySearch:
         first: Sequence[tuple[Decision | None, ...]] = (),
         ranking: Ranking | None = None,
     ) -> None:
-        """`first` are decisions to begin with, of other searches. Without a `ranking` candidates are proposed as they
+        """`first` are decisions of other searches to begin with. Without a `ranking` candidates are proposed as they
         are made."""
         self._ranking = ranking
         self._waiting: list[Candidate] = []
@@ -94,7 +95,6 @@ class EvolutionarySearch:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there is nothing more to propose."""
         return not self._planned and not self._waiting and self._makes_no_more
 
     @property
@@ -102,12 +102,12 @@ class EvolutionarySearch:
         return self._gave_up or self._space.is_exhausted
 
     def adopt(self, candidate: Candidate) -> None:
-        """Take the defaults of the space for proposed, before anything is."""
+        """Mark the defaults of the space as proposed, before any proposal."""
         self._has_begun = True
         self._seen.add(candidate.digest)
 
     def propose(self, most: int) -> list[Candidate]:
-        """New candidates, a batch at most; none where the space is exhausted."""
+        """At most `most` new candidates of the next batch; empty if the space is exhausted."""
         if not self._planned:
             self._planned = self._plan(self._options.batch)
         batch, self._planned = self._planned[:most], self._planned[most:]
@@ -115,13 +115,12 @@ class EvolutionarySearch:
         return batch
 
     def prepare(self) -> None:
-        """Make the candidates among which the next batch is chosen, while this one is built. Their parents are those
-        that were told before."""
+        """Make the pool of the next batch while this one is built. Parents are candidates with known times."""
         if not self._planned:
             self._make_choice(self._options.batch)
 
     def _plan(self, count: int) -> list[Candidate]:
-        """A whole batch, whatever of it is proposed: a search with more trials goes on as one with fewer began."""
+        """A whole batch, even if less is proposed, so that a search with more trials continues one with fewer."""
         batch: list[Candidate] = []
         while len(batch) < count and not self._makes_no_more and (not self._has_begun or self._first):
             batch += self._made()
@@ -129,19 +128,18 @@ class EvolutionarySearch:
         return [*batch, *self._chosen(count - len(batch))]
 
     def _make_choice(self, count: int) -> None:
-        """Have as many candidates wait as `count` of them are to be chosen from."""
+        """Fill the pool from which `count` candidates are chosen."""
         choice = 1 if self._ranking is None else self._ranking.model.choice
         while len(self._waiting) < count * choice and not self._makes_no_more:
             self._waiting += self._made()
 
     def _made(self) -> list[Candidate]:
-        """One more candidate, or none where there is no more."""
         candidate = self._next()
         self._gave_up = self._gave_up or candidate is None
         return [] if candidate is None else [candidate]
 
     def _chosen(self, count: int) -> list[Candidate]:
-        """Those that wait which are said to be fast, and some that are drawn; the others go on waiting."""
+        """The candidates of the pool predicted to be fast, and some random ones; the others stay in the pool."""
         pool = self._waiting
         if self._ranking is not None and len(pool) > count:
             predicted = self._ranking.predict(pool)
@@ -155,7 +153,7 @@ class EvolutionarySearch:
         return [pool[at] for at in places]
 
     def tell(self, candidate: Candidate, seconds: float | None) -> None:
-        """The time of a candidate; None for one that failed, which has no children."""
+        """Receive the time of a candidate; None if it failed, so that it has no children."""
         if seconds is not None:
             insort(self._ranked, (seconds, len(self._ranked), candidate), key=lambda entry: entry[:2])
             if self._ranking is not None:
@@ -202,6 +200,6 @@ class EvolutionarySearch:
         return self._space.run(self._random, seen=self._seen)
 
     def _parent(self) -> Candidate:
-        """One of the fastest, the better of two that are drawn."""
+        """One of the fastest, the better of two random ones."""
         most = min(len(self._ranked), _ELITE)
         return self._ranked[min(self._random.randrange(most), self._random.randrange(most))][2]

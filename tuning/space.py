@@ -1,4 +1,4 @@
-"""Search spaces: functions of a schedule that sample, run with decisions that a search wants."""
+"""Search spaces: sampling functions of a schedule, run with the decisions of a search."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from weft.tuning.decision_tree import DecisionPath, DecisionTree
 from weft.tuning.records import Decision
 
 _NEIGHBOURS: Final = 8
-"""Attempts to find a neighbour that is new."""
+"""Attempts to find a new neighbour."""
 
 Program: TypeAlias = Callable[[Schedule], object]
-"""Schedules a program by steps that sample among others. It may return another schedule that was made from its own
+"""Schedules a program by steps, some of which sample. It may return another schedule derived from its argument
 (`SteeredSchedule.replayed`)."""
 
 
@@ -40,7 +40,7 @@ class Candidate:
     digest: bytes
     """The structural hash of the scheduled program."""
     choices: tuple[Decision, ...] = ()
-    """What the program decided, in order: also in steps that it undid, which no trace has."""
+    """The decisions of the program in order, including those of undone steps, which the trace does not contain."""
     features: tuple[float, ...] = ()
     """Of the scheduled program, for a cost model (`features_of`)."""
 
@@ -53,7 +53,7 @@ class Refused:
 
 
 class Space:
-    """The schedules that a program finds for a module, of which none is tried twice."""
+    """The schedules that a program finds for a module; none is tried twice."""
 
     def __init__(
         self,
@@ -62,22 +62,21 @@ class Space:
         name: str,
         features: Callable[[ModuleOp], tuple[float, ...]] = lambda _: (),
     ) -> None:
-        """`features` are those of a scheduled program; they may refuse it by a `ScheduleError`."""
+        """`features` are those of a scheduled program; a `ScheduleError` refuses it."""
         self.name = name
         self._features = features
         self._assessed: dict[bytes, tuple[float, ...] | ScheduleError] = {}
-        """Features of scheduled programs by their structural hash, or why they were refused."""
+        """Features of scheduled programs by their structural hash, or the refusal."""
         self._module = module
         self._program = program
         self._tree = DecisionTree()
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether all schedules were tried."""
         return self._tree.is_complete
 
     def check(self) -> None:
-        """Run the program once, without consequences. Raises what it raises, but refusals."""
+        """Run the program once and discard the result. Raises the errors of the program except refusals."""
         with suppress(ScheduleError):
             self._program(SteeredSchedule(self._module, Random(0), DecisionTree().path(), (), None, True))
 
@@ -90,12 +89,11 @@ class Space:
         takes_defaults: bool = False,
         seen: Container[bytes] = (),
     ) -> Candidate | Refused | None:
-        """The schedule with the decisions that are `wanted`, one for each sampling step that the program takes; others,
-        and those that are not legal there, are drawn, or with `takes_defaults` those that the program gives. Of the
-        step number `change` a neighbour of what is wanted.
+        """The schedule with the `wanted` decisions, one per sampling step. Missing and illegal decisions are drawn, or
+        with `takes_defaults` those of the program. Step number `change` takes a neighbour of its wanted decision.
 
-        None for decisions that were tried before, and where the digest of the scheduled program is in `seen`. Raises
-        `CompileError` and what the program raises.
+        None for decisions that were tried before, or if the digest of the scheduled program is in `seen`. Raises
+        `CompileError` and the errors of the program.
         """
         if change is None and wanted and self._tree.has_tried(wanted):
             return None
@@ -126,7 +124,6 @@ class Space:
         )
 
     def _assess(self, module: ModuleOp, digest: bytes) -> tuple[float, ...] | ScheduleError:
-        """The features of a scheduled program, or why it is refused."""
         if digest not in self._assessed:
             try:
                 self._assessed[digest] = self._features(module)
@@ -136,8 +133,8 @@ class Space:
 
 
 def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | None:
-    """A legal neighbour of a decision: of tiles, some of one factor moved to another; else another option. None where
-    there is none."""
+    """A legal neighbour of a decision: for tiles, a divisor of one factor moved to another; else another option. None
+    if there is none."""
     if isinstance(sampler, SamplePerfectTile) and isinstance(decision, tuple) and 0 not in decision:
         factors = list(decision)
         moves = [
@@ -158,7 +155,7 @@ def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | 
 
 
 class SteeredSchedule(Schedule):
-    """A schedule whose sampling steps decide as a search wants."""
+    """A schedule whose sampling steps follow the decisions of a search."""
 
     is_of_search = True
 
@@ -179,8 +176,8 @@ class SteeredSchedule(Schedule):
         self._takes_defaults = takes_defaults
 
     def replayed(self, module: ModuleOp, trace: sched.FuncOp) -> SteeredSchedule:
-        """A schedule of a module that has taken the steps of a trace, with their decisions, and decides further ones as
-        this one would."""
+        """A schedule of a module after the steps of a trace, with their decisions, whose further steps decide as in
+        this one."""
         schedule = self._again(module, takes_defaults=self._takes_defaults)
         schedule._steered.is_replaying = True
         schedule.replay(trace)
@@ -189,8 +186,8 @@ class SteeredSchedule(Schedule):
 
 
 class _Tried(BaseException):
-    """Ends the program of a space when all schedules that it may still come to were tried. No `Exception`, which the
-    program could take for one of its own."""
+    """Ends the program of a space when all schedules still reachable were tried. Not an `Exception`, which the program
+    might catch."""
 
 
 class _SteeredReplay(Replay):
@@ -222,7 +219,7 @@ class _SteeredReplay(Replay):
         return decision
 
     def _neighbour(self, sampler: Sampler, decision: Decision) -> Decision | None:
-        """A neighbour of a decision that leads to something new with the decisions that follow, where one is found."""
+        """A neighbour of a decision that, with the following decisions, is untried if one is found."""
         later = self._wanted[len(self._path.decisions) + 1 :]
         found = mutated(sampler, decision, self.random)
         for _ in range(_NEIGHBOURS):
@@ -233,12 +230,11 @@ class _SteeredReplay(Replay):
 
 
 def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
-    """The same sampler with another decision."""
     return replace(sampler, decision=decision)
 
 
 def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
-    """A decision if the sampler could have drawn it."""
+    """The decision, if the sampler could have drawn it."""
     try:
         return with_decision(sampler, decision).draw(Random(0))
     except (ScheduleError, TypeError):  # of another kind of step

@@ -1,13 +1,13 @@
-"""Which task of a program the next batch goes to: the one whose batch is expected to shorten the program most.
+"""The choice of the task that gets the next batch: the one whose batch is expected to save most time of the program.
 
 The rate of a task is the gradient of Ansor (Zheng et al., OSDI 2020, section 6.2) for the objective "seconds of the
 program", the sum of weight w times seconds g over its tasks. After t batches it is
 
     w * (a * (g(t - d) - g(t)) / d + (1 - a) * g(t) / t)    a = 0.2, d = min(3, t)
 
-seconds a batch: what the last d batches gained, and an optimistic guess, by which a task that takes no time after t
-more batches would be tuned. Ansor bounds the guess by the speed of similar tasks; which tasks are similar is not known
-here, and the bound is left out.
+in seconds per batch: the gain of the last d batches, and an optimistic guess, according to which the task would take no
+time after t more batches. Ansor bounds the guess by the speed of similar tasks; similarity is not known here, so there
+is no bound.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from typing import Final
 
 _OBSERVED: Final = 0.2
-"""The part of a rate that was observed (alpha of the paper)."""
+"""Weight of the observed gain (alpha of the paper)."""
 _BACK: Final = 3
 """Batches over which a gain is observed."""
 
 
 def expected_gain(weight: int, best: Sequence[float], begun: float) -> tuple[float, float]:
-    """The seconds that another batch of a task is expected to save, then its weighted seconds. These order tasks that
-    had no batch: each has one before any has two.
+    """The seconds that another batch of a task is expected to save, then its weighted seconds, which order tasks
+    without a batch: each task gets one before any gets two.
 
-    `best` is the best time before the first batch and after each that ended; `begun` counts those under way too.
+    `best` is the best time before the first batch and after each finished one; `begun` also counts batches in progress.
     """
     now = best[-1]
     if not begun:

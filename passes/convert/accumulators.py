@@ -1,4 +1,4 @@
-"""Reductions into temporaries that are then copied accumulate where the copy goes."""
+"""Accumulation of reductions directly in the destination of a subsequent copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.passes.index_ops import index_before, set_access
 
 
 def accumulate_in_place(function: FuncOp) -> None:
-    """Let reductions accumulate where their results are copied to.
+    """Let reductions accumulate in the buffers that their results are copied to.
 
     ```mlir
     tir.for ... { tir.block "sum" ... { tir.init { %sum[%vi] = 0 }  %sum[%vi] = %sum[%vi] + ... } }
@@ -26,8 +26,8 @@ def accumulate_in_place(function: FuncOp) -> None:
     // becomes
     tir.for ... { tir.block "y" ... { tir.init { %y[%vi] = 0 }  %y[%vi] = %y[%vi] + ... } }
     ```
-    The copy is all that reads the temporary besides the reduction, it copies each element to one of its own, nothing
-    from the reduction up to it touches what it writes, and the reduction reads nothing that may overlap that.
+    The temporary has no other readers than the reduction and the copy; the copy is injective; no op from the reduction
+    up to the copy accesses the destination; and no buffer that the reduction reads may overlap it.
     """
     for copy in child_blocks(function):
         accesses = _copied(copy)
@@ -40,7 +40,7 @@ def accumulate_in_place(function: FuncOp) -> None:
 
 
 def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
-    """The load and the store of a block that copies each element of a temporary to one of its own."""
+    """The load and the store of a block that copies each element of a temporary to a different element."""
     ops = [op for op in block.body.block.ops if not isinstance(op, affine.ApplyOp)]
     if not is_plain(block) or len(ops) != 2 or IterKind.REDUCE in block.kinds:
         return None
@@ -56,7 +56,7 @@ def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
 
 
 def _reduction_into(buffer: SSAValue, copy: BlockOp, function: FuncOp) -> BlockOp | None:
-    """The reduction that computes each element of a temporary, which only it and `copy` use."""
+    """The reduction that computes each element of a temporary, which has no other users than it and `copy`."""
     users = [use.operation for use in buffer.uses]
     blocks = {block for block in child_blocks(function) if any(block.is_ancestor(user) for user in users)} - {copy}
     if len(blocks) != 1 or not all(isinstance(user, memref.LoadOp | memref.StoreOp) for user in users):
@@ -73,7 +73,7 @@ def _reduction_into(buffer: SSAValue, copy: BlockOp, function: FuncOp) -> BlockO
 
 
 def _is_free(target: SSAValue, reduction: BlockOp, copy: BlockOp, function: FuncOp) -> bool:
-    """Whether nothing from a reduction up to a copy touches what the copy writes."""
+    """Whether no op from a reduction up to a copy accesses the destination of the copy."""
     if any(read is target or may_overlap(read, target) for read in buffers_loaded(reduction)):
         return False
     op: Operation | None = child_towards(function, reduction).next_op

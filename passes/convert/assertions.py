@@ -1,4 +1,4 @@
-"""Assertions of upstream programs about sizes, as facts that calls check.
+"""Assertions of upstream programs about sizes, as assumptions that calls check.
 
 %n = memref.dim %A, %c0 : memref<?xf32>
 %t = arith.cmpi eq, %n, %m : index           ->       %n = memref.dim %A, %c0 : memref<?xf32>
@@ -50,7 +50,7 @@ def is_known_at_calls(value: SSAValue) -> bool:
 
 
 def state_assertions(function: FuncOp) -> None:
-    """Turn the assertions at the top of a function that calls can check into facts, in place; others stay."""
+    """Turn the assertions at the top of a function that calls can check into assumptions, in place; others stay."""
     block = function.body.block
     assertions = [op for op in block.ops if isinstance(op, cf.AssertOp)]
     if not assertions:
@@ -86,7 +86,7 @@ def _predicate(comparison: Operation) -> str:
 
 
 def _comparisons(condition: SSAValue) -> list[Operation] | None:
-    """The comparisons of which a condition is the conjunction; None if calls cannot check one of them."""
+    """The comparisons whose conjunction a condition is; None if calls cannot check one of them."""
     op = condition.owner
     if not isinstance(op, Operation):
         return None
@@ -98,7 +98,7 @@ def _comparisons(condition: SSAValue) -> list[Operation] | None:
 
 
 def _computed_by(value: SSAValue) -> Iterator[Operation]:
-    """The ops that compute a value which is known at calls, each after those that it needs."""
+    """The ops that compute a value which is known at calls, in topological order."""
     if isinstance(value.owner, Operation):
         for operand in value.owner.operands:
             yield from _computed_by(operand)

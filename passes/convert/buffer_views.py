@@ -1,4 +1,4 @@
-"""Accesses through views of buffers (`memref.subview`, `cast`, ...) as accesses of the buffers themselves.
+"""Accesses through views of buffers (`memref.subview`, `cast`, ...) as accesses to the buffers themselves.
 
 %v = memref.subview %A[%i, 0] [4, 8] [1, 2] : memref<16x16xf32> to memref<4x8xf32, strided<[16, 2], offset: ?>>
 memref.load %v[%x, %y]        // accesses %A[%i + %x, %y * 2]
@@ -35,8 +35,9 @@ def base_of(buffer: SSAValue) -> SSAValue:
 def element_of_base(
     buffer: SSAValue, indices: Sequence[Index], anchor: Operation
 ) -> tuple[SSAValue, tuple[Index, ...]]:
-    """The buffer of which `buffer` is a view, and the indices there of the element at `indices`; what is no index
-    expression is computed before `anchor`. Raises `CompileError` for views whose elements have no indices there."""
+    """The buffer that `buffer` is a view of, and the indices there of the element at `indices`; index computations that
+    are no `Index` are inserted before `anchor`. Raises `CompileError` for views whose elements have no indices
+    there."""
     index = tuple(indices)
     while isinstance(view := buffer.owner, VIEWS):
         if isinstance(view, memref.ReinterpretCastOp):
@@ -79,7 +80,6 @@ def _of_source(view: Operation, index: tuple[Index, ...], anchor: Operation) -> 
 
 
 def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: Operation) -> tuple[Index, ...]:
-    """The indices in the buffer under a view that is given by an offset and strides in its memory."""
     base = base_of(view.source)
     type_ = base.type
     if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
@@ -90,7 +90,7 @@ def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: O
 
 
 def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: Operation) -> Index:
-    """The row-major place of an element in a box."""
+    """The row-major position of an element in a box."""
     place = Index({})
     for at, extent in zip(index, shape, strict=True):
         place = product_before(place, Index.of(extent), anchor) + at
@@ -98,7 +98,7 @@ def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: 
 
 
 def delinearized(place: Index, shape: Sequence[int | SSAValue], anchor: Operation) -> list[Index]:
-    """The indices of the element of a box at a row-major place."""
+    """The indices of the element of a box at a row-major position."""
     found: list[Index] = []
     for at in reversed(range(len(shape))):
         extent = shape[at]

@@ -1,20 +1,20 @@
-"""Where the tensors of a function lie: which operations write in place, and which need a buffer of their own.
+"""Analysis of the memory of the tensors of a function: in-place writes, and ops that need new buffers.
 
-The question is that of MLIR's One-Shot Bufferize (https://mlir.llvm.org/docs/Bufferization; Vasilache et al.,
+The problem is that of MLIR's One-Shot Bufferize (https://mlir.llvm.org/docs/Bufferization; Vasilache et al.,
 "Composable and Modular Code Generation in MLIR", 2022): an operation may write into the buffer of its destination
-unless that changes a value which is read later. It is answered once for each destination, in the order of the program.
+unless that changes a value which is read later. It is decided once for each destination, in program order.
 
 A write by operation O to memory S is a conflict if S is not writable, or if some tensor in S
 
-- is defined where it dominates O, with content (it is no `tensor.empty`),
-- is read by an operation that may run after O before the tensor is defined anew: one that follows O, or the operation
-  around O, in the block of the definition; or one anywhere in a loop around O that the definition stands outside of,
-- and this read includes what O writes, which that of the destination of `tensor.insert_slice` does not if O writes
-  the slice that is filled.
+- is defined at a point that dominates O, with content (it is not a `tensor.empty`),
+- is read by an operation that may run after O before the tensor is redefined: one that follows O, or the operation
+  around O, in the block of the definition; or any in a loop around O that does not contain the definition,
+- and this read includes elements that O writes; the read of the destination of a `tensor.insert_slice` does not if O
+  writes the inserted slice.
 
-An operand of O itself is such a read too, but where O is pointwise and reads the element that it writes. Views
-(slices, reshapes, casts) lie in the memory of their source and count as reads of it, if they are read themselves.
-Operations in parallel loops write no memory that other iterations see.
+An operand of O itself is such a read too, unless O is pointwise and reads the element that it writes. Views (slices,
+reshapes, casts) share the memory of their source, and are reads of it if they are read themselves. Operations in
+parallel loops write no memory that other iterations access.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from weft.support.errors import CompileError
 
 
 class BufferizationAnalysis:
-    """Decides where the tensors of one function lie. Changes nothing.
+    """Assigns memory to the tensors of one function, without changing it.
 
     Raises `CompileError` at the first operation on tensors that has no rule.
     """
@@ -83,7 +83,7 @@ class BufferizationAnalysis:
         """The memory that an operation writes in place so far."""
         self._carrier = self.placement.carrier
         self._external: dict[SSAValue, Storage] = {}
-        """Buffers of the program that tensors lie in."""
+        """Buffers of the program that contain tensors."""
 
     def run(self) -> Placement:
         function = self._function
@@ -111,7 +111,6 @@ class BufferizationAnalysis:
         return storage
 
     def _fresh(self, op: Operation) -> None:
-        """The results lie in new memory."""
         for result in op.results:
             if is_tensor(result):
                 self._allocate(result, block_of(op))
@@ -120,7 +119,7 @@ class BufferizationAnalysis:
         return self.placement.places[value]
 
     def _write(self, op: Operation, index: int, value: SSAValue, home: Block, *, reads: bool) -> None:
-        """Let `value`, what `op` makes of its operand `index`, lie in the place of that operand or in new memory."""
+        """Place `value`, the update by `op` of its operand `index`, in the memory of that operand or in new memory."""
         operand = op.operands[index]
         place = self.place(operand)
         if self._may_write(op, index, place):
@@ -148,7 +147,7 @@ class BufferizationAnalysis:
         )
 
     def _is_private(self, op: Operation, place: TensorPlace) -> bool:
-        """Whether no other iteration of a parallel loop around `op` sees the memory at `place`."""
+        """Whether no other iteration of a parallel loop around `op` accesses the memory at `place`."""
         home = place.storage.home.parent_op()
         for around in ancestors(op):
             if home is None or around is home or around.is_ancestor(home):
@@ -189,7 +188,7 @@ class BufferizationAnalysis:
         return self._structures[op]
 
     def _runs_again(self, value: SSAValue, op: Operation) -> bool:
-        """Whether `op` may run several times while `value` is what it was."""
+        """Whether `op` may run several times within one definition of `value`."""
         block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
         around = op
         while around.parent is not block:
@@ -202,7 +201,7 @@ class BufferizationAnalysis:
         return False
 
     def _runs_after(self, value: SSAValue, user: Operation, op: Operation) -> bool:
-        """Whether `user` may run after `op` while `value` is what it was."""
+        """Whether `user` may run after `op` within one definition of `value`."""
         block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
         while True:
             writer, reader = block.find_ancestor_op_in_block(op), block.find_ancestor_op_in_block(user)
@@ -222,7 +221,7 @@ class BufferizationAnalysis:
             block = inner
 
     def _reads(self, use: Use) -> bool:
-        """Whether an operand is read: its content, or that of a view of it."""
+        """Whether the content of an operand, or of a view of it, is read."""
         op = use.operation
         if op.name in NO_READS:
             return False
@@ -233,7 +232,7 @@ class BufferizationAnalysis:
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
     def _leaves_out(self, use: Use, op: Operation, place: TensorPlace) -> bool:
-        """Whether the read is that of a slice's destination, and `op` writes, at `place`, in this slice only."""
+        """Whether the use is the destination of an inserted slice, and `op` writes, at `place`, only in this slice."""
         insert = use.operation
         inserted = self._inserted(insert) if insert.name in INSERTS and use.index == 1 else None
         if inserted is None or place.views[: len(inserted.views)] != inserted.views:
@@ -242,7 +241,7 @@ class BufferizationAnalysis:
         return not any(map(varies, inserted.views)) or not self._runs_again(insert.operands[1], op)
 
     def _inserted(self, op: Operation) -> TensorPlace | None:
-        """The place that an insertion of a slice writes when it is in place."""
+        """The place that an insertion of a slice writes if it is in place."""
         destination = self.placement.places.get(op.operands[1])
         if destination is None:
             return None
@@ -250,11 +249,11 @@ class BufferizationAnalysis:
         return TensorPlace(destination.storage, (*destination.views, part))
 
     def _is_filled_already(self, op: Operation) -> bool:
-        """Whether the source of an insertion lies where it is inserted."""
+        """Whether the source of an insertion is already in the inserted slice."""
         return self.place(op.operands[0]) == self._inserted(op)
 
     def _is_undefined(self, value: SSAValue) -> bool:
-        """Whether the content of a tensor says nothing."""
+        """Whether the content of a tensor is undefined."""
         owner = value.owner
         if not isinstance(owner, Operation):
             return False
@@ -353,7 +352,7 @@ class BufferizationAnalysis:
             self.placement.in_place.add((op, 0))
 
     def _is_whole(self, op: Operation) -> bool:
-        """Whether an insertion fills all of its destination."""
+        """Whether an insertion overwrites its whole destination."""
         if op.name != "tensor.insert_slice":
             return False
         offsets, sizes, strides = offsets_sizes_strides(op)
@@ -370,14 +369,14 @@ class BufferizationAnalysis:
     # Structure
 
     def _enter(self, op: Operation, first: int, initial: Sequence[SSAValue], arguments: Sequence[SSAValue]) -> None:
-        """Let the tensors that a loop carries lie in their initial values' memory, or in new one."""
+        """Place the tensors that a loop carries in the memory of their initial values, or in new memory."""
         for at, (value, argument) in enumerate(zip(initial, arguments, strict=True)):
             self._check_type(argument, op)
             if is_tensor(value):
                 self._write(op, first + at, argument, block_of(op), reads=True)
 
     def _move(self, terminator: Operation, sources: Sequence[SSAValue], targets: Sequence[SSAValue]) -> None:
-        """Copies of `sources` to where `targets` lie, in front of a terminator."""
+        """Record copies of `sources` to the memory of `targets`, before a terminator."""
         pairs = [
             (source, target)
             for source, target in zip(sources, targets, strict=True)
@@ -435,7 +434,7 @@ class BufferizationAnalysis:
         self._leave(op, after.args)
 
     def branches(self, op: Operation) -> None:
-        """Each region runs once or not at all, and yields the results."""
+        """Each region runs at most once, and yields the results."""
         self._regions(op)
         if not any(map(is_tensor, op.results)):
             return
@@ -464,14 +463,14 @@ class BufferizationAnalysis:
             self._move(terminator, terminator.operands, op.results)
 
     def _lead(self, value: SSAValue, result: SSAValue, home: Block) -> None:
-        """Where the memory of `value` is allocated in the block `home`, use that of `result` in its place."""
+        """Allocate `value` directly in the memory of `result`, if it would be allocated in the block `home`."""
         place = self.place(value)
         storage = place.storage
         if storage.home is home and storage.is_allocated and storage.destination is None and not place.views:
             storage.destination = result
 
     def _outside(self, value: SSAValue, op: Operation) -> SSAValue | None:
-        """The tensor defined outside of `op` in whose place `value` lies; None when there is none."""
+        """The tensor defined outside `op` whose memory `value` has; None if there is none."""
         while is_inside(value, op):
             carrier = self._carrier.get(value)
             if carrier is None or self.place(carrier) != self.place(value) or carrier.type != value.type:
@@ -480,10 +479,10 @@ class BufferizationAnalysis:
         return value
 
     def forall(self, op: Operation) -> None:
-        """Iterations that run at once and give a slice each to the results.
+        """Parallel iterations that write one slice each of the results.
 
-        A result lies in the place of its initial value if each iteration reads no other slice than the one it writes.
-        Otherwise iterations read the initial value, and write other memory.
+        A result has the memory of its initial value if each iteration only reads the slice that it writes. Otherwise
+        iterations read the initial value, and write other memory.
         """
         first = len(op.operands) - len(op.results)
         body = op.regions[0].block
@@ -548,7 +547,7 @@ class BufferizationAnalysis:
                 self.placement.extents[result] = self._extents_of_call(op, callee, at)
 
     def returns(self, op: Operation) -> None:
-        """A result is computed in the parameter that it is returned in, where it is the whole of new memory."""
+        """Compute a result directly in the parameter that returns it, if it is a whole new allocation."""
         home = block_of(op)
         for at, value in enumerate(op.operands):
             if not is_tensor(value):
@@ -562,7 +561,7 @@ class BufferizationAnalysis:
     # Borders
 
     def to_tensor(self, op: Operation) -> None:
-        """A tensor that alone accesses a buffer lies in it, another one is a copy."""
+        """A tensor with exclusive access to a buffer is stored in it; others are copies."""
         source, result = op.operands[0], op.results[0]
         if "restrict" not in op.properties:
             self._allocate(result, block_of(op))
@@ -575,7 +574,7 @@ class BufferizationAnalysis:
         self._put(result, TensorPlace(storage))
 
     def to_buffer(self, op: Operation) -> None:
-        """The buffer of a tensor, which from there on is not written; a copy where the program may write it."""
+        """The buffer of a tensor, which is not written from here on; a copy if the program may write it."""
         place = self.place(op.operands[0])
         storage = place.storage
         layout = cast("MemRefType[Attribute]", op.results[0].type).layout
@@ -588,7 +587,7 @@ class BufferizationAnalysis:
             storage.escapes = True
 
     def materialize(self, op: Operation) -> None:
-        """The source is computed in the destination, where this is a parameter of which nothing else is known."""
+        """Compute the source directly in the destination, if this is a parameter without other uses."""
         source, target = op.operands
         if op.results:
             self._write(op, 1, op.results[0], block_of(op), reads=False)
@@ -606,7 +605,7 @@ class BufferizationAnalysis:
     # Shapes
 
     def _extents_outside(self, op: Operation, value: SSAValue) -> tuple[Extent, ...]:
-        """The shape of a tensor by what is known in front of `op`."""
+        """The shape of a tensor in terms of values defined before `op`."""
         extents = self._shapes.extents(value)
         for extent in extents:
             base = extent[0] if isinstance(extent, tuple) else extent
@@ -623,7 +622,7 @@ class BufferizationAnalysis:
             raise CompileError.at(op, f"bufferize-tensors: {message}")
 
     def _extents_of_call(self, op: Operation, callee: func.FuncOp, at: int) -> tuple[Extent, ...]:
-        """The shape of the result of a call, by the shapes of its arguments."""
+        """The shape of the result of a call in terms of the shapes of its arguments."""
         returned = terminator_of(callee.body.block).operands[at]
         shape = shape_of_tensor(op.results[at])
         if DYNAMIC_INDEX not in shape:
@@ -648,12 +647,11 @@ class BufferizationAnalysis:
 
 
 def _inserts_of(terminator: Operation) -> list[Operation]:
-    """The insertions of slices at the end of an `scf.forall`."""
     return [op for op in operations_in(terminator) if op.name == "tensor.parallel_insert_slice"]
 
 
 def _is_of_slice(use: Use, insert: Operation, part: Slice) -> bool:
-    """Whether a use of what the iterations of an `scf.forall` share accesses the slice `part` alone."""
+    """Whether a use of the shared argument of an `scf.forall` only accesses the slice `part`."""
     op = use.operation
     if op.name == "tensor.extract_slice":
         return Slice(*offsets_sizes_strides(op), shape_of_tensor(op.results[0])) == part

@@ -1,4 +1,4 @@
-"""bufferize-tensors: functions over tensors become functions over buffers."""
+"""bufferize-tensors: convert functions over tensors to functions over buffers."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ class BufferizeTensorsPass(ModulePass):
       linalg.matmul ins(%A, %B : ...) outs(%C : memref<4x4xf32>)
       return
     ```
-    Each tensor argument becomes a dense buffer, each tensor result a further parameter at the end. An argument is
-    written only if it carries `bufferization.writable = true`; callers pass buffers of results that overlap no other.
-    The output holds upstream operations alone: `linalg` on buffers, `memref.alloc` where a value needs memory of its
-    own, `linalg.copy` where one that is read later would be overwritten (`bufferization_analysis.py` has the rule),
-    `memref.global` for constants.
+    Each tensor argument becomes a dense buffer, each tensor result a trailing parameter. An argument is written only if
+    it has `bufferization.writable = true`; callers pass buffers for results that overlap no other. The output consists
+    of upstream operations: `linalg` on buffers, `memref.alloc` for values that need separate memory, `linalg.copy` to
+    save values that are read later from being overwritten (`bufferization_analysis.py` has the rule), `memref.global`
+    for constants.
 
-    Options: `promises` names what the functions promise beside that their parameters do not overlap
-    (`dialects/promises.py`); `strict` makes it an error that the module has no function over tensors;
-    `deallocation` frees what is allocated, at the end of the block where it is. weft's own lowering places and frees
-    buffers itself, and so needs no deallocations.
+    Options: `promises` names assumptions of the functions in addition to non-overlapping parameters
+    (`dialects/promises.py`); `strict` makes it an error if the module has no function over tensors; `deallocation`
+    frees allocations at the end of their block. weft's own lowering places and frees buffers itself, without
+    deallocations.
 
-    Raises `CompileError` for operations on tensors that have no form on buffers; the module is then as it was.
+    Raises `CompileError` for operations on tensors that have no form on buffers, with the module unchanged.
 
     Requires: functions over tensors of `linalg`, `tensor`, `scf`, `arith` and calls.
 
-    Leaves: functions over buffers, of upstream dialects alone.
+    Leaves: functions over buffers, of upstream dialects only.
     """
 
     name = "bufferize-tensors"
     promises: tuple[str, ...] = ()
-    """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
+    """Assumptions in addition to those of the program: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
-    """Whether it is an error, not a remark, that the module has no function over tensors."""
+    """Whether a module without functions over tensors is an error instead of a remark."""
     deallocation: bool = False
-    """Whether what is allocated is freed, at the end of the block where it is."""
+    """Whether allocations are freed at the end of their block."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         named = parse_promises(self.promises)
@@ -80,7 +80,7 @@ class BufferizeTensorsPass(ModulePass):
 
 
 def tensor_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions of `module` with tensors, but those that hold operations of weft's own levels."""
+    """The functions of `module` with tensors, except those with operations of weft's own levels."""
     return [
         function
         for function in module.ops
@@ -105,14 +105,14 @@ def bufferize_functions(
     deallocation: bool = False,
     asserts: bool = False,
 ) -> None:
-    """Give `functions` of one module buffers in the place of tensors, in place, all or (`CompileError`) none.
+    """Replace tensors by buffers in `functions` of one module, in place, in all or (`CompileError`) in none.
 
-    With `asserts`, `cf.assert` states the extents of results and the padding that callers must give.
+    With `asserts`, `cf.assert` states the extents of results and the padding that callers must pass.
 
-    Behind it no value of theirs is a tensor. Each function computes what it did, for arguments of which a result's
-    buffer overlaps no other; it writes no argument that it may not. All operations of linalg are on buffers and have
-    no results, copies are `linalg.copy`, and memory is allocated by `memref.alloc` of identity layout. `tir.promises`
-    names `promises` and, where all buffers of the signature were tensors, `noalias`.
+    Afterwards the functions have no tensors. Each function computes the same, for arguments whose result buffers
+    overlap no other; it writes no read-only argument. All operations of linalg are on buffers and have no results,
+    copies are `linalg.copy`, and memory is allocated by `memref.alloc` of identity layout. `tir.promises` contains
+    `promises` and, if all buffers of the signature were tensors, `noalias`.
     """
     known = {function.sym_name.data: function for function in functions}
     placements = [BufferizationAnalysis(function, known).run() for function in functions]

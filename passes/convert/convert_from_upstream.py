@@ -1,4 +1,4 @@
-"""convert-from-upstream: functions of upstream dialects to weft's levels, each by the pass that takes it."""
+"""convert-from-upstream: convert functions of upstream dialects to weft's levels by the applicable passes."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _LANES: Final = frozenset(("gpu", "vector"))
 
 @dataclass(frozen=True)
 class ConvertFromUpstreamPass(ModulePass):
-    """Convert every function of upstream dialects by the pass that takes it: `convert-stablehlo-to-te`,
-    `convert-upstream-to-low` where it holds vectors or launches kernels, `bufferize-tensors` and
-    `convert-linalg-to-tir` where it holds tensors or linalg, `raise-affine-to-tir` for loops over buffers.
+    """Convert every function of upstream dialects by the applicable passes: `convert-stablehlo-to-te`;
+    `convert-upstream-to-low` for vectors and kernel launches; `bufferize-tensors` and `convert-linalg-to-tir` for
+    tensors and linalg; `raise-affine-to-tir` for loops over buffers.
 
-    Requires: functions that hold no operation of weft's levels; others stay as they are.
+    Requires: functions without operations of weft's levels; others are unchanged.
 
     Leaves: functions of tensor expressions, of block loops, and low functions. `weft.build`, `weft.schedule_of` and
     `weft run` begin with this pass.
 
-    Raises `CompileError` where the passes do.
+    Raises the `CompileError`s of these passes.
     """
 
     name = "convert-from-upstream"
 
     promises: tuple[str, ...] = ()
-    """What callers promise and compilers may do: `noalias`, `contract`, `reassoc`."""
+    """Assumptions of compilers about callers: `noalias`, `contract`, `reassoc`."""
     strict: bool = False
-    """What would get a remark is an error."""
+    """Whether remarks are errors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_from_upstream(ctx, op, self.promises, strict=self.strict):
@@ -49,7 +49,7 @@ class ConvertFromUpstreamPass(ModulePass):
 def convert_from_upstream(
     ctx: Context, module: ModuleOp, promises: tuple[str, ...] = (), *, strict: bool = False
 ) -> bool:
-    """Convert the functions of upstream dialects, in place; returns whether there were some."""
+    """Convert the functions of upstream dialects, in place; return whether there were any."""
     kinds = {
         function: dialects
         for function in module.ops
@@ -58,7 +58,7 @@ def convert_from_upstream(
     if not kinds:
         return False
     drop_returned_parameters(module, kinds)
-    # What is imported costs time that modules of weft's own levels do not pay.
+    # Imports are deferred, so that modules of weft's own levels do not pay for them.
     if any(STABLEHLO & dialects for dialects in kinds.values()):
         from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo  # start-up: 224 ms
 
@@ -68,7 +68,7 @@ def convert_from_upstream(
 
         with_lanes = [function for function, dialects in kinds.items() if _LANES & dialects]
         convert_upstream_to_low(module, promises, with_lanes, strict=strict)
-    # Before linalg, for copies and elementwise operations become linalg.
+    # Before linalg, because copies and elementwise operations become linalg.
     from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions  # start-up: 63 ms
 
     mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]

@@ -1,4 +1,4 @@
-"""convert-linalg-to-tir: ops of linalg become blocks of tir, one each, in a nest of loops."""
+"""convert-linalg-to-tir: convert each op of linalg to a block of tir in a loop nest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from weft.support.names import new_name
 
 @dataclass(frozen=True)
 class ConvertLinalgToTirPass(ModulePass):
-    """Turn each operation of linalg into a block in a nest of loops; functions over tensors are bufferized first.
+    """Convert each operation of linalg to a block in a loop nest; functions over tensors are bufferized first.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%C : memref<8x8xf32>)
@@ -73,29 +73,29 @@ class ConvertLinalgToTirPass(ModulePass):
         tir.init { memref.store %zero, %C[%vm, %vn] : memref<8x8xf32> }
         ...
     ```
-    Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer,
-    where nothing touches the buffer in between and no input may overlap it: where the function promises `noalias`, or
-    one of the two is allocated in it. Values that share a buffer get buffers of their own
-    (`live_range_splitting.py`). Extents are those of the operands; that dynamic ones of parameters agree becomes a
-    condition of calls (`tir.assume_shape`), for the operations at the top of the function.
+    Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer if
+    no op in between accesses the buffer and no input may overlap it: the function has the assumption `noalias`, or
+    allocates one of the two. Values that share a buffer get separate buffers (`live_range_splitting.py`). Extents are
+    those of the operands; equality of dynamic extents of parameters becomes a condition of calls (`tir.assume_shape`),
+    for the operations at the top of the function.
 
     Requires: functions with operations of linalg on row-major or strided memrefs, or on tensors. An operation that is
-    left as it is gets a remark.
+    not converted gets a remark.
 
-    Leaves: functions of block loops over buffers that promise what `promises` names, besides what they state already;
-    those over tensors promise `noalias`. What else they hold, of `affine`, `scf` and `memref`, is raised as
-    `raise-affine-to-tir` does.
+    Leaves: functions of block loops over buffers with the assumptions `promises`, in addition to those that they have;
+    former functions over tensors have `noalias`. Their other operations, of `affine`, `scf` and `memref`, are raised as
+    by `raise-affine-to-tir`.
 
-    Raises `CompileError` for operations on types on which they are not defined, and for operands that do not fit each
+    Raises `CompileError` for operations on types for which they are not defined, and for operands that do not fit each
     other.
     """
 
     name = "convert-linalg-to-tir"
 
     promises: tuple[str, ...] = ()
-    """What callers promise and compilers may do: `noalias`, `contract`, `reassoc`."""
+    """Assumptions of compilers about callers: `noalias`, `contract`, `reassoc`."""
     strict: bool = False
-    """What would get a remark is an error."""
+    """Whether remarks are errors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
@@ -124,8 +124,8 @@ class ConvertLinalgToTirPass(ModulePass):
             self._leave(op, "the module has no linalg that it takes")
 
     def _left_with_foreign_ops(self, module: ModuleOp) -> list[FuncOp]:
-        """The functions over tensors that stay as they are because of ops of unknown dialects, and those that calls
-        connect with them."""
+        """The functions over tensors that are not converted because of ops of unknown dialects, and those connected to
+        them by calls."""
         over_tensors = tensor_functions(module)
         foreign = {function: found for function in over_tensors if (found := foreign_op(function)) is not None}
         for found in foreign.values():
@@ -143,7 +143,7 @@ _PARTS: Final = ("linalg.yield", "linalg.index")
 
 
 def _is_to_raise(op: Operation) -> bool:
-    """Whether an op at the top of a function is none of tir, or a statement outside of blocks."""
+    """Whether an op at the top of a function is not of tir, or is a statement outside blocks."""
     return (
         (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
         or touches_memory(op)
@@ -152,7 +152,7 @@ def _is_to_raise(op: Operation) -> bool:
 
 
 def _why_not_taken(op: Operation) -> str:
-    """Why a structured op stays as it is; empty where it does not."""
+    """The reason why a structured op is not converted; empty if it is."""
     if op.results:
         return "stays as it is: it is on tensors, in a function of another level"
     for operand in op.operands:
@@ -162,7 +162,7 @@ def _why_not_taken(op: Operation) -> str:
 
 
 def _shape(value: SSAValue) -> Sequence[int]:
-    """The extents of a buffer, those that a cast hides too."""
+    """The extents of a buffer, including those that a cast hides."""
     shape = value.type.get_shape() if isinstance(value.type, MemRefType) else ()
     if not isinstance(value.owner, CastOp):
         return shape
@@ -172,19 +172,16 @@ def _shape(value: SSAValue) -> Sequence[int]:
 
 @dataclass
 class _LinalgConversion:
-    """The conversion of one function."""
-
     function: FuncOp
     _labels: set[str] = field(default_factory=set[str])
     _dims: _Dims = field(init=False)
     _starts: dict[SSAValue, tuple[Operation, BlockOp]] = field(
         default_factory=dict[SSAValue, tuple[Operation, BlockOp]]
     )
-    """Buffers of which all elements were set to a scalar: the nest that does it, and its block."""
+    """Buffers filled with a scalar -> the filling nest, and its block."""
     _writes: list[WholeWrite] = field(default_factory=list[WholeWrite])
 
     def run(self) -> bool:
-        """Whether there was something to convert."""
         ops = [op for op in operations_in(self.function) if is_structured(op) and not _why_not_taken(op)]
         structures = [(op, structure_of(op)) for op in ops]
         if not ops:
@@ -209,7 +206,7 @@ class _LinalgConversion:
             Rewriter.erase_op(op)
             return
         if op.parent is not self.function.body.block:
-            # The iterators of its block are those of the loops around it too: raising sees to that.
+            # Its block also gets the iterators of the loops around it, by raising.
             _replace_by_loops(op, structure, extents)
             return
         label = new_name(op.name.removeprefix("linalg."), self._labels)
@@ -240,7 +237,7 @@ class _LinalgConversion:
             self._starts[structure.outputs[0]] = nest, block
 
     def _starts_of(self, op: Operation, structure: Structure) -> dict[SSAValue, tuple[Operation, BlockOp]]:
-        """What sets the outputs of a reduction before it, where that may become its init; nothing otherwise."""
+        """The fills of the outputs of a reduction, if they may become its init; else empty."""
         maps = structure.maps[len(structure.inputs) :]
         starts = {output: self._starts[output] for output in structure.outputs if output in self._starts}
         if len(starts) != len(structure.outputs) or not all(map(_is_projection, maps)):
@@ -261,7 +258,7 @@ class _LinalgConversion:
         return any(self._overlaps(value, buffer) for inner in operations_in(op) for value in _touched(inner))
 
     def _overlaps(self, value: SSAValue | None, buffer: SSAValue) -> bool:
-        """Whether memory may be that of `buffer`; that of None may be any."""
+        """Whether a value, or unknown memory (None), may overlap `buffer`."""
         if value is None:
             return True
         if not isinstance(value.type, MemRefType):
@@ -270,7 +267,7 @@ class _LinalgConversion:
 
 
 def _touched(op: Operation) -> Iterator[SSAValue | None]:
-    """The buffers that an op touches; None for one that may touch any."""
+    """The buffers that an op accesses; None for unknown memory."""
     effects = effects_of(op)
     if effects.is_opaque or effects.reads_all:
         yield None
@@ -321,7 +318,6 @@ def _move_region(body: Block, loops: Sequence[SSAValue], op: Operation, structur
 
 
 def _replace_by_loops(op: Operation, structure: Structure, extents: Sequence[int | SSAValue]) -> None:
-    """Replace a structured op by loops of scf."""
     bodies = [Block(arg_types=[IndexType()]) for _ in extents]
     innermost = bodies[-1] if bodies else Block()
     _move_region(innermost, [body.args[0] for body in bodies], op, structure)
@@ -341,7 +337,7 @@ def _replace_by_loops(op: Operation, structure: Structure, extents: Sequence[int
 
 
 def _is_start(block: BlockOp, structure: Structure) -> bool:
-    """Whether a block sets every element of its only output to a scalar."""
+    """Whether a block fills its only output with a scalar."""
     *computing, store = block.body.block.ops
     return (
         len(structure.outputs) == 1
@@ -355,13 +351,13 @@ def _is_start(block: BlockOp, structure: Structure) -> bool:
 
 
 def _is_projection(map_: AffineMap) -> bool:
-    """Whether the subscripts are different loops."""
+    """Whether the subscripts are distinct loops."""
     loops = _loops_in(map_)
     return len(loops) == len(map_.results) == len(set(loops))
 
 
 def _loops_in(map_: AffineMap) -> list[int]:
-    """The loops that are subscripts themselves."""
+    """The loops that are subscripts by themselves."""
     return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
 
 
@@ -369,7 +365,7 @@ def _loops_in(map_: AffineMap) -> list[int]:
 
 
 def _check(op: Operation, structure: Structure) -> None:
-    """Static extents of a loop agree; the verifier sees to that where all extents are static."""
+    """Check that static extents of a loop agree; the verifier does so if all extents are static."""
     known: dict[int, int] = {}
     for _, _, loop, extent in _plain_subscripts(structure):
         before = known.get(loop, DYNAMIC_INDEX)
@@ -384,18 +380,18 @@ _Dim = tuple[SSAValue, int]
 
 
 class _Dims:
-    """The dynamic extents of a function. Those of parameters that agree are one value, or number, at its top."""
+    """The dynamic extents of a function. Equal extents of parameters share one value, or number, at its top."""
 
     def __init__(self, function: FuncOp) -> None:
         self._function = function
         self._top = scf.YieldOp()
         insert_at_start(function.body.block, self._top)
         self._same: dict[_Dim, _Dim | int] = {}
-        """Leads from an extent of a parameter to one that it equals."""
+        """Maps an extent of a parameter to an equal one."""
         self._values: dict[_Dim | int, SSAValue] = {}
 
     def unite(self, structure: Structure) -> None:
-        """The operands of an op that always runs have one extent along a loop."""
+        """Unite the extents of the operands of an op along each loop; the op must always run."""
         found: dict[int, _Dim | int] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and not self._is_parameter(operand):
@@ -408,7 +404,7 @@ class _Dims:
                 self._same[other] = found[loop] = dim
 
     def place(self) -> None:
-        """State what agrees, and let `memref.dim` of parameters be what agrees."""
+        """State equal extents, and replace `memref.dim` of parameters by the shared value."""
         for dim in [op for op in operations_in(self._function) if isinstance(op, DimOp)]:
             at = constant_integer(dim.index)
             if at is not None and self._is_parameter(dim.source) and at in dynamic_extents(dim.source.type):
@@ -418,7 +414,6 @@ class _Dims:
             insert_before(self._top, [AssumeShapeOp(buffer, self.sizes(buffer))])
 
     def sizes(self, buffer: SSAValue) -> Sequence[SSAValue]:
-        """The dynamic extents of a parameter, or of what the function allocates."""
         if isinstance(buffer.owner, AllocOp | AllocaOp):
             return list(buffer.owner.dynamic_sizes)
         return [self._value(self._first((buffer, at))) for at in dynamic_extents(buffer.type)]
@@ -440,7 +435,7 @@ class _Dims:
         return self._values[dim]
 
     def extents(self, op: Operation, structure: Structure) -> list[int | SSAValue]:
-        """The extents of the loops of an op, static where an operand tells."""
+        """The extents of the loops of an op, static if an operand has a static extent."""
         found: dict[int, int | SSAValue] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and loop not in found:
@@ -460,7 +455,7 @@ class _Dims:
 
 
 def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int, int]]:
-    """Operand, dimension, loop and extent, where the subscript of a dimension is a loop itself."""
+    """Operand, dimension, loop and extent for each dimension whose subscript is a loop."""
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):

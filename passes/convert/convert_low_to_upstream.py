@@ -1,4 +1,4 @@
-"""convert-low-to-upstream: low functions in the dialects of upstream MLIR alone."""
+"""convert-low-to-upstream: convert low functions to upstream MLIR dialects only."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConvertLowToUpstreamPass(ModulePass):
-    """Write low functions with `builtin`, `func`, `scf`, `memref`, `vector`, `arith`, `math` and, kernels, `gpu` alone.
+    """Write low functions with `builtin`, `func`, `scf`, `memref`, `vector`, `arith` and `math`, and kernels with
+    `gpu`.
 
     ```mlir
     func.func @f(%A: memref<32xf32>) attributes {low.params = [#low.param<"A", memref<4x8xf32>, readwrite, []>], ...} {
@@ -72,21 +73,21 @@ class ConvertLowToUpstreamPass(ModulePass):
       %flat = memref.collapse_shape %A [[0, 1]] : memref<4x8xf32> into memref<32xf32>
       scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }
     ```
-    A function has the parameters that its callers know, with their shapes and strides; `memref.dim` and
-    `memref.extract_strided_metadata` give its symbols. Where the module calls it, its flat form stays as `@f_flat`.
-    What xDSL has no type for (comparisons and casts of vectors) prints in the generic form, which MLIR reads. Kernels
+    A function has the parameters of its external signature, with their shapes and strides; `memref.dim` and
+    `memref.extract_strided_metadata` compute its symbols. If the module calls it, its flat form remains as `@f_flat`.
+    Types that xDSL lacks (comparisons and casts of vectors) are printed in the generic form, which MLIR reads. Kernels
     become functions of the `gpu` dialect in a `gpu.module`, and their shared buffers its variables in memory space 3;
-    other memory spaces are dropped. The host passes buffers as they are: they must be in memory that the device sees.
-    Nothing is promised that upstream would not promise: no `noalias`, no contraction; what weft
-    checks at calls (`low.assume`) is left to the caller. Divisions by zero are defined still.
+    other memory spaces are dropped. The host passes buffers unchanged, so that they must be in memory that the device
+    can access. Assumptions that upstream does not make are dropped: `noalias`, contraction; call preconditions
+    (`low.assume`) are left to the caller. Divisions by zero are still defined.
 
-    Raises `CompileError` for what upstream cannot say: pointers for functions outside of the module
-    (`low.access_ptr`), LLVM IR and C sources that come with the module, tiles of tensor cores, calls of functions that
-    are declared alone with buffers of several axes (the kernels of a graph that are built apart).
+    Raises `CompileError` if there is no upstream form: pointers for functions outside the module (`low.access_ptr`),
+    LLVM IR and C sources in the module, tiles of tensor cores, calls of declared functions with buffers of several
+    dimensions (the kernels of a graph that are built separately).
 
     Requires: low functions (`lower-tir-to-low`).
 
-    Leaves: functions of upstream dialects only, with the signatures that callers know.
+    Leaves: functions of upstream dialects only, with their external signatures.
     """
 
     name = "convert-low-to-upstream"
@@ -142,7 +143,7 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def _convert_body(function: FuncOp) -> None:
-    """Operations of `low` and types of buffers; the signature stays flat."""
+    """Convert operations of `low` and types of buffers; the signature stays flat."""
     is_kernel = kernel_of(function) is not None
     for op in operations_in(function):
         _convert_spaces(op, is_kernel=is_kernel)
@@ -150,7 +151,7 @@ def _convert_body(function: FuncOp) -> None:
         if rewrite is not None:
             rewrite(op)
         if isinstance(op, memref.AllocaOp | memref.AllocOp):
-            # xDSL prints it among the other attributes, where MLIR after 22 refuses it. Accesses do not rely on it.
+            # xDSL prints it among the other attributes, which MLIR after 22 rejects. Accesses do not rely on it.
             op.properties.pop("alignment", None)
     _hoist_allocations(function)
 
@@ -163,7 +164,7 @@ def _convert_spaces(op: Operation, *, is_kernel: bool) -> None:
 
 
 def _upstream_type(type_: Attribute, *, is_kernel: bool = False) -> Attribute:
-    """The type without weft's memory space; the threads of a block share memory in kernels."""
+    """The type without weft's memory space, except that shared memory of kernels is kept."""
     if isinstance(type_, MemRefType) and isinstance(type_.memory_space, StringAttr):
         space = WORKGROUP if is_kernel and type_.memory_space == SHARED else NoneAttr()
         return MemRefType(type_.element_type, type_.shape, type_.layout, space)
@@ -209,7 +210,7 @@ def _scatter(op: Operation) -> None:
 
 
 _LINE: Final = 64
-"""Bytes of a line of the caches, of which one prefetch brings one."""
+"""Bytes of a cache line, which one prefetch fetches."""
 
 
 def _prefetch(op: Operation) -> None:
@@ -241,8 +242,8 @@ _REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
 
 
 def _hoist_allocations(function: FuncOp) -> None:
-    """Allocations on the stack stand at the start of the function, or of the parallel loop that they are in: elsewhere
-    upstream allocates one an iteration."""
+    """Move stack allocations to the start of the function, or of the parallel loop that contains them: elsewhere
+    upstream allocates once per iteration."""
     for op in operations_in(function):
         if isinstance(op, memref.AllocaOp) and not op.operands:
             block = op.parent_block()
@@ -258,7 +259,7 @@ def _hoist_allocations(function: FuncOp) -> None:
 
 
 def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
-    """Give a function the parameters that its callers know: the function itself, or one that calls it."""
+    """Give a function its external signature: the function itself, or a wrapper that calls it."""
     params, symbols = params_of(function), symbols_of(function)
     inputs = [_upstream_type(value_type(param.type)) for param in params]
     forget_elements(function)
@@ -290,7 +291,7 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
 
 
 def _require_flat(function: FuncOp) -> None:
-    """Raise `CompileError` unless a function from elsewhere takes its buffers as `low` passes them."""
+    """Raise `CompileError` unless the external signature of a declared function is the flat one of `low`."""
     shaped = [_upstream_type(value_type(param.type)) for param in params_of(function)]
     if shaped != [_upstream_type(given) for given in function.function_type.inputs]:
         raise CompileError.at(
@@ -301,14 +302,14 @@ def _require_flat(function: FuncOp) -> None:
 
 
 def _hint(label: StringAttr) -> str | None:
-    """A label as the name of a value, where it can be one."""
+    """A label as a name hint, if it is valid."""
     return label.data if SSAValue.is_valid_name(label.data) else None
 
 
 def _flat_arguments(
     block: Block, params: Sequence[ParamAttr], symbols: Sequence[str], flat_types: Sequence[Attribute]
 ) -> list[SSAValue]:
-    """What the flat form of a function takes, computed from the parameters that its callers know."""
+    """The arguments of the flat form of a function, computed from its external parameters."""
     writer = _SignatureWriter(block)
     known: dict[str, SSAValue] = {}
     for argument, param in zip(block.args, params, strict=True):
@@ -323,7 +324,7 @@ def _flat_arguments(
 
 
 class _SignatureWriter:
-    """Adds what a function computes from its parameters."""
+    """Emits computations on the parameters of a function."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -337,7 +338,7 @@ class _SignatureWriter:
         return self._add(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def dynamic_sizes(self, argument: SSAValue) -> list[SSAValue]:
-        """The extents of a buffer that vary, and after those the strides."""
+        """The dynamic extents of a buffer, followed by the dynamic strides."""
         extents = [self._add(memref.DimOp(argument, self._index(at))) for at in dynamic_extents(argument.type)]
         return [*extents, *(self._stride(argument, at) for at in dynamic_strides(argument.type))]
 
@@ -353,7 +354,6 @@ class _SignatureWriter:
         return self._metadata_of(buffer)[2 + rank + dimension]
 
     def flat(self, buffer: SSAValue, flat_type: Attribute) -> SSAValue:
-        """All elements of a buffer in one dimension."""
         type_, result = cast("MemRefType[Attribute]", buffer.type), cast("MemRefType[Attribute]", flat_type)
         if type_ == result:
             return buffer

@@ -1,4 +1,4 @@
-"""`convert-stablehlo-to-te`: functions of stablehlo ops, as JAX prints them, become functions of tensor expressions."""
+"""`convert-stablehlo-to-te`: convert functions of stablehlo ops, as printed by JAX, to tensor expressions."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
 
 def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
-    """Replace the functions of `module` that hold ops of stablehlo or chlo by functions of tensor expressions.
+    """Replace the functions of `module` with ops of stablehlo or chlo by functions of tensor expressions.
 
-    What a function calls becomes part of it; private functions that nobody calls any more are erased. A function with
-    an op or a form that is not supported stays as it is, and a remark tells which; with `strict` that is a
-    `CompileError`, and so is a module without such functions.
+    Calls are inlined; private functions without remaining calls are erased. A function with an unsupported op or form
+    is unchanged, with a remark that names it; with `strict` that is a `CompileError`, and so is a module without such
+    functions.
 
     ```mlir
     func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
@@ -112,7 +112,7 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
         conversion = StablehloConversion(functions)
         try:
             new = conversion.convert(function)
-            # Ends, because each round has a variable less.
+            # Terminates, because each round has one variable less.
             while new is None:
                 conversion = StablehloConversion(functions, conversion.same)
                 new = conversion.convert(function)
@@ -123,7 +123,7 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
             continue
         new_functions.append((function, new))
         inlined |= conversion.inlined
-    for function, new in new_functions:  # not before: other functions may call it
+    for function, new in new_functions:  # afterwards, because other functions may call it
         Rewriter.replace_op(function, new)
     remaining = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data not in inlined]
     called = {name for function in remaining for name in _reached(function, functions)}
@@ -137,7 +137,7 @@ def _is_stablehlo(op: Operation) -> bool:
 
 
 def callee_of(op: Operation) -> str | None:
-    """The function of the module that an op calls, or that defines it; None for others."""
+    """The function of the module that an op calls, or that defines it; None for other ops."""
     match op:
         case CallOp():
             return op.callee.string_value()
@@ -152,7 +152,6 @@ def _callees(function: FuncOp) -> Iterator[str]:
 
 
 def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """The functions that one calls, directly or through others."""
     found: set[str] = set()
     pending = [*_callees(function)]
     while pending:
@@ -164,7 +163,7 @@ def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
 
 
 def stablehlo_functions(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
-    """The functions that hold ops of stablehlo or call one that does, but for private ones that these call."""
+    """The functions that contain or reach ops of stablehlo, except private ones that these call."""
     holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
     if not holding:
         return []
@@ -188,23 +187,23 @@ class _OneVariable(Exception):
 
 
 _WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.SelectAndScatterOp)
-"""Ops that combine elements, of small integers on bytes: sums and products keep their low bits."""
+"""Ops that combine elements; small integers use bytes, since sums and products keep their low bits."""
 CUSTOM_CALLS: Final = ("Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window")
-"""The targets of custom calls that have a meaning here."""
+"""The supported targets of custom calls."""
 _REFUSED: Final[Mapping[str, str]] = {
     "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
     "stablehlo.set_dimension_size": "tensors whose types have bounds are not supported",
 }
-"""Op -> why there is no tensor expression for it."""
+"""Op -> the reason why it has no tensor expression."""
 
 
 class StablehloConversion:
-    """Evaluates the ops of one function, and of those that it calls, to tensors."""
+    """Evaluates the ops of one function, and of its callees, to tensors."""
 
     def __init__(
         self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = (), *, composes: bool = False
     ) -> None:
-        """`same` are dynamic extents of parameters that ops want to be equal. If the conversion `composes`, an
+        """`same` are dynamic extents of parameters that ops require to be equal. If the conversion `composes`, an
         elementwise op whose only reader is another one is part of it, else each op is a separate computation."""
         self._composes = composes
         self._functions = functions
@@ -219,11 +218,11 @@ class StablehloConversion:
         self.at: Operation | None = None
         """The op that is being converted."""
         self.inlined: set[str] = set()
-        """The functions that became part of this one."""
+        """The inlined functions."""
 
     def convert(self, function: FuncOp) -> FuncOp | None:
-        """A function of tensor expressions that computes what `function` does; None if extents in `same`, found on
-        the way, must have one variable. Raises CompileError."""
+        """A function of tensor expressions equivalent to `function`; None if extents were added to `same`, which must
+        have one variable. Raises CompileError."""
         try:
             return self._convert_function(function)
         except _OneVariable:
@@ -263,7 +262,7 @@ class StablehloConversion:
     def evaluate(
         self, ops: Sequence[Operation], known: Mapping[SSAValue, Value], wanted: Sequence[SSAValue]
     ) -> list[Value]:
-        """The values of `wanted`, which `ops` compute from known ones. Raises CompileError."""
+        """The values of `wanted`, computed by `ops` from known ones. Raises CompileError."""
         self._values.update(known)
         for op in ops:
             self._convert(op)
@@ -300,7 +299,6 @@ class StablehloConversion:
     # Ops
 
     def _block(self, block: Block) -> list[Value]:
-        """Convert the ops of a block; the values that it returns."""
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 return [self._values[operand] for operand in op.operands]
@@ -384,12 +382,11 @@ class StablehloConversion:
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
 
     def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
-        """The results of an op on integers that are only stored, by the op on bytes."""
+        """The results of an op on integers narrower than a byte, computed on bytes."""
         found = self._real_results(op, [cast_value(value, WIDE.get(value.dtype, value.dtype)) for value in values])
         return [cast_value(value, result_dtype(op, position)) for position, value in enumerate(found)]
 
     def _call(self, op: Operation, name: str) -> None:
-        """The callee becomes part of the function."""
         callee = self._functions.get(name)
         self.at = op
         if callee is None:
@@ -406,7 +403,7 @@ class StablehloConversion:
         self.inlined.add(name)
 
     def _place(self, op: Operation, tensors: Sequence[Tensor]) -> None:
-        """Give the computations behind tensors that have none the source location of `op`."""
+        """Set the source location of `op` on the computations of tensors that have none."""
         place = location_of(op)
         pending = [tensor.op for tensor in tensors]
         while pending:
@@ -444,7 +441,7 @@ class StablehloConversion:
         return compute(shape, element, label(op))
 
     def _floor_division(self, op: Operation) -> Value | None:
-        """The quotient of sizes, rounded down, that a choice between truncated quotients is; None for other ops."""
+        """The floor division of sizes that a choice between truncated quotients implements; None for other ops."""
         pair = stablehlo.floor_division(op)
         sizes = [] if pair is None else [sizes_of(self._values[operand]) for operand in pair]
         dividend, divisor = sizes if len(sizes) == 2 else (None, None)
@@ -455,7 +452,7 @@ class StablehloConversion:
         return Sizes(quotients, dividend.shape, dividend.dtype)
 
     def _of_sizes(self, op: Operation, values: Sequence[Value]) -> Value | None:
-        """The result of an op on extents, None for an op on data."""
+        """The result of an op on extents; None for an op on data."""
         if not any(isinstance(value, Sizes) for value in values):
             return None
         sizes = [found for value in values if (found := sizes_of(value)) is not None]
@@ -483,7 +480,7 @@ class StablehloConversion:
         return Sizes(tuple(combined), sizes[0].shape, sizes[0].dtype)
 
     def _compared(self, direction: str, left: Extent, right: Extent) -> bool | None:
-        """The result of a comparison of extents, None if it depends on them."""
+        """The result of a comparison of extents; None if it depends on them."""
         x, y = integer_of(left), integer_of(right)
         if x is not None and y is not None:
             return _COMPARISONS[direction](x, y)
@@ -496,8 +493,8 @@ class StablehloConversion:
         return None
 
     def _is_positive(self, extent: Extent, least: int = 1) -> bool:
-        """Whether an extent is at least 1 or 0: a sum without negative terms, where extents of parameters are at least
-        1 if the function asserts it."""
+        """Whether an extent is known to be at least `least` (1 or 0): it has no negative terms. Extents of parameters
+        are at least 1 if the function asserts it."""
         match extent:
             case int() | Const():
                 return cast("int", integer_of(extent)) >= least
@@ -519,12 +516,12 @@ class StablehloConversion:
                 return False
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
-        """Give two dimensions of operands one extent, the left one or a number, and let calls check it. If both are
-        extents of parameters, the conversion starts again with one variable."""
+        """Give two dimensions of operands one extent, the left one or a number, checked by calls. If both are extents
+        of parameters, the conversion restarts with one variable."""
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]
         if is_same(*extents) or None not in numbers:
-            return  # if they are two numbers, the op tells
+            return  # if they are two numbers, the op reports it
         dims = [next((dim for dim, var in self._sizes.items() if var is extent), None) for extent in extents]
         if dims[0] is not None and dims[1] is not None:
             self.same.append((dims[0], dims[1]))
@@ -536,7 +533,7 @@ class StablehloConversion:
         values[at] = View(value, shape, tuple(range(len(shape))))
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
-        """What a region over scalars returns for its arguments."""
+        """The results of a region over scalars for given arguments."""
         known: dict[SSAValue, Expr] = dict(zip(block.args, arguments, strict=True))
 
         def value_of(operand: SSAValue) -> Expr:
@@ -563,7 +560,7 @@ class StablehloConversion:
     # Control
 
     def _branches(self, op: stablehlo.CaseOp | stablehlo.IfOp, index: Value) -> list[Value]:
-        """All branches are computed, none of which has effects, and an element takes the one that is chosen."""
+        """Compute all branches, which have no effects, and select per element."""
         results = [self._block(region.block) for region in op.regions]
         chooser = tensor_of(index, "index")
         is_if = isinstance(op, stablehlo.IfOp)
@@ -589,8 +586,8 @@ class StablehloConversion:
         return found
 
     def _custom_call(self, op: stablehlo.CustomCallOp, values: Sequence[Value]) -> list[Value]:
-        """Shape assertions become assumptions, which calls check; annotations of shardings say nothing here. Windows
-        are combined by the function that is called."""
+        """Shape assertions become assumptions, which calls check; sharding annotations are ignored. Windows are
+        combined by the called function."""
         target = op.call_target_name.data
         if target == "stablehlo.dynamic_reduce_window":
             (name,) = (called.string_value() for called in op.called_computations or ())
@@ -618,7 +615,7 @@ def is_operator(op: Operation) -> bool:
 
 
 def _has_elementwise_reader(op: Operation) -> bool:
-    """Whether one elementwise op alone reads the result of an op, in the same block."""
+    """Whether the only reader of an op is an elementwise op in the same block."""
     uses = list(op.results[0].uses)
     reader = uses[0].operation if len(uses) == 1 else None
     is_elementwise = isinstance(reader, ElementwiseOp) or (reader is not None and is_operator(reader))
@@ -626,7 +623,6 @@ def _has_elementwise_reader(op: Operation) -> bool:
 
 
 def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
-    """An element of the result, of elements of the operands."""
     name = _elementwise_name(op)
     if isinstance(op, CompareOp | BroadcastCompareOp):
         kind = None if op.compare_type is None else op.compare_type.data
@@ -652,7 +648,7 @@ def _elementwise_name(op: Operation) -> str:
 
 
 def _converted_splat(value: Splat, dtype: str) -> Splat | None:
-    """A whole number as an element of another type that holds it; None for other numbers and types."""
+    """A small whole number converted to another type; None for other numbers."""
     number = value.number
     if not math.isfinite(number) or number != int(number) or abs(number) >= 1 << 7:
         return None
@@ -662,7 +658,7 @@ def _converted_splat(value: Splat, dtype: str) -> Splat | None:
 
 
 def _name_of(argument: BlockArgument) -> str | None:
-    """The name of a parameter: that of its location, where `jax.export` writes it, or that of the value."""
+    """The name of a parameter: that of its location, which `jax.export` writes, or that of the value."""
     location = argument.location
     if isinstance(location, NameLoc) and location.desc.data.isidentifier() and location.desc.data.isascii():
         return location.desc.data
@@ -670,7 +666,6 @@ def _name_of(argument: BlockArgument) -> str | None:
 
 
 def _check(op: Operation, position: int, value: Value) -> None:
-    """The value of a result has its declared type."""
     declared = result_shape(op, position)
     dtype = complex_type(op.results[position].type) or result_dtype(op, position)
     found = [integer_of(extent) for extent in value.shape]
@@ -704,7 +699,7 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
-    """The result of an op on known numbers, as in conditions of extents: of a sign, of logic, and of a choice."""
+    """The result of an op on known numbers, as in conditions of extents: a sign, logic, or a selection."""
     if op.name == "stablehlo.sign" and isinstance(values[0], Splat) and is_integer(values[0].dtype):
         number = int(values[0].number)
         return Splat((number > 0) - (number < 0), values[0].shape, values[0].dtype)
@@ -744,8 +739,8 @@ def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _D
 
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:
-    """A variable for each dynamic extent of a parameter, one for those that are the same, or that shape assertions say
-    are equal.
+    """A variable for each dynamic extent of a parameter, shared by equal ones: those in `same`, and those that shape
+    assertions equate.
 
     JAX states at the start of a function that extents of one symbolic name are equal.
     """
@@ -774,14 +769,14 @@ def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_D
 
 @dataclass(frozen=True)
 class ConvertStablehloToTePass(ModulePass):
-    """Turn functions of stablehlo and chlo, as JAX prints them, into functions of tensor expressions.
+    """Convert functions of stablehlo and chlo, as printed by JAX, to functions of tensor expressions.
 
-    Each op becomes one computation of the tensor expressions of `te.ops` or of their kind; callees become part of their
-    caller, and private functions that nobody calls any more are erased. Assertions of JAX on symbolic dimensions become
-    conditions of calls. `lower-te-to-tir` takes the functions on to loops. See `convert_stablehlo`.
+    Each op becomes a computation as in `te.ops`; callees are inlined, and private functions without remaining calls are
+    erased. Assertions of JAX on symbolic dimensions become conditions of calls. `lower-te-to-tir` lowers the functions
+    to loops. See `convert_stablehlo`.
 
-    Requires: functions of tensors of bool, signed integers and floats, that hold and call nothing else. A function with
-    an op or form that is not supported is left as it is, and gets a remark.
+    Requires: functions of tensors of bool, signed integers and floats, without other ops and calls. A function with an
+    unsupported op or form is unchanged, and gets a remark.
 
     Leaves: functions of tensor expressions of the same types and names.
     """
@@ -790,7 +785,7 @@ class ConvertStablehloToTePass(ModulePass):
     fast_math = (FastMathFlag.REASSOC,)  # of products and reductions, whose order the specification leaves open
 
     strict: bool = False
-    """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
+    """Whether it is an error, not a remark, if the pass finds nothing, or does not convert an operation."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convert_stablehlo(op, strict=self.strict)

@@ -1,4 +1,4 @@
-"""convert-tir-to-linalg: blocks that are structured operations become `linalg.generic`."""
+"""convert-tir-to-linalg: convert blocks that are structured operations to `linalg.generic`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from weft.support.errors import remark
 
 @dataclass(frozen=True)
 class ConvertTirToLinalgPass(ModulePass):
-    """Convert nests of loops around one block to linalg on memrefs: the block's domain, reads and writes, whatever the
-    loops are.
+    """Convert nests of loops around one block to linalg on memrefs, from the block's domain, reads and writes; the
+    loops do not matter.
 
     ```mlir
     func.func @f(%A: memref<8x4xf32>, %B: memref<8xf32>) {
@@ -65,14 +65,14 @@ class ConvertTirToLinalgPass(ModulePass):
     ```
     Requires: functions of block loops over buffers of static shape.
 
-    Leaves: linalg for blocks that read and write at affine functions of their iterators, whose extents the shapes of
-    their buffers tell. Other nests stay, with a remark, or, with `strict`, a `CompileError`.
+    Leaves: linalg for blocks that read and write at affine functions of their iterators, with extents that equal
+    dimensions of their buffers. Other nests stay, with a remark, or, with `strict`, a `CompileError`.
     """
 
     name = "convert-tir-to-linalg"
 
     strict: bool = False
-    """Whether it is an error, not a remark, that the pass finds nothing, or leaves a nest as it is."""
+    """Whether it is an error, not a remark, if the pass finds nothing, or does not convert a nest."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = list(tir_functions(op))
@@ -99,13 +99,11 @@ class ConvertTirToLinalgPass(ModulePass):
 
 
 class _Left(Exception):
-    """Why a nest stays as it is."""
+    """The reason why a nest is not converted."""
 
 
 @dataclass
 class _Structured:
-    """A nest as operations of linalg."""
-
     outer: Operation
     block: BlockOp = field(init=False)
 
@@ -125,7 +123,6 @@ class _Structured:
         self.block = op
 
     def ops(self) -> list[Operation]:
-        """The operations in the place of the nest."""
         block, init = self.block, self.block.init
         body = [op for op in block.body.block.ops if not isinstance(op, AccessRegionOp) and op is not init]
         store = body[-1] if body else None
@@ -154,7 +151,6 @@ class _Structured:
         return new
 
     def _map(self, indices: Sequence[SSAValue]) -> AffineMap:
-        """Indices as a map of the iterators."""
         exprs, operands = exprs_of([Index.of(index) for index in indices])
         places: dict[SSAValue, int] = {variable: at for at, variable in enumerate(self.block.iter_vars)}
         if any(operand not in places for operand in operands):
@@ -163,7 +159,7 @@ class _Structured:
         return AffineMap(len(places), 0, tuple(expr.replace_dims_and_symbols(dims, []) for expr in exprs))
 
     def _check_extents(self, accesses: Sequence[tuple[SSAValue, AffineMap]]) -> None:
-        """Each extent is that of a dimension of a buffer that its iterator alone indexes."""
+        """Check that each extent is that of a buffer dimension that only its iterator indexes."""
         label = self.block.label
         for at, extent in enumerate(self.block.extents):
             shapes = [

@@ -1,4 +1,4 @@
-"""convert-upstream-to-low: functions of upstream's scf, memref, vector, arith and math at the low level."""
+"""convert-upstream-to-low: convert functions of upstream's scf, memref, vector, arith and math to the low level."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConvertUpstreamToLowPass(ModulePass):
-    """Bring functions of `scf`, `memref`, `vector`, `arith`, `math` and `gpu` to the low level as they stand.
+    """Convert functions of `scf`, `memref`, `vector`, `arith`, `math` and `gpu` directly to the low level.
 
     ```mlir
     func.func @f(%A: memref<4x8xf32>, %n: index) {
@@ -98,26 +98,26 @@ class ConvertUpstreamToLowPass(ModulePass):
         %at = arith.muli %i, %c8 : index
         %v = vector.load %A[%at] : memref<32xf32>, vector<8xf32>
     ```
-    The way back of `convert-low-to-upstream`, and the way in for programs that are vectorized already: nothing is
-    raised, so nothing can be scheduled (`raise-affine-to-tir` makes blocks). Buffers become one-dimensional; views of
-    them (`subview`, `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order.
-    A function promises what `promises` names (`tir.promises`), nothing by default.
+    The inverse of `convert-low-to-upstream`, and the entry for programs that are already vectorized: nothing is raised,
+    so nothing can be scheduled (`raise-affine-to-tir` makes blocks). Buffers become one-dimensional; their views
+    (`subview`, `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order. A
+    function has the assumptions that `promises` names (`tir.promises`), by default none.
 
-    Functions that hold ops of other levels or of unknown dialects stay as they are, with a remark, or, with `strict`, a
-    `CompileError`. Raises `CompileError` for views that calls take and that do not start at the first element, for
-    vectors along a dimension with gaps, and for what depends on the offset of a parameter.
+    Functions with ops of other levels or of unknown dialects are unchanged, with a remark, or, with `strict`, a
+    `CompileError`. Raises `CompileError` for views passed to calls that do not start at the first element, for vectors
+    along a strided dimension, and for dependences on the offset of a parameter.
 
     Requires: functions of one block over buffers and vectors of one dimension, without `affine` and `linalg`.
 
-    Leaves: low functions; kernels, where the module has a `gpu.module`.
+    Leaves: low functions, and kernels if the module has a `gpu.module`.
     """
 
     name = "convert-upstream-to-low"
 
     promises: tuple[str, ...] = ()
-    """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
+    """Assumptions in addition to those of the program: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
-    """Whether it is an error, not a remark, that the pass finds nothing, or leaves a function as it is."""
+    """Whether it is an error, not a remark, if the pass finds nothing, or does not convert a function."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_upstream_to_low(op, self.promises, strict=self.strict):
@@ -127,8 +127,8 @@ class ConvertUpstreamToLowPass(ModulePass):
 def convert_upstream_to_low(
     module: ModuleOp, promises: tuple[str, ...] = (), functions: Sequence[FuncOp] | None = None, *, strict: bool = False
 ) -> bool:
-    """Convert functions of a module in place, as the pass does: those over buffers, or, where `functions` is given,
-    these and those that call them or are called by them. Returns whether there were some, or kernels."""
+    """Convert functions of a module in place, like the pass: those over buffers, or the given `functions` and those
+    connected to them by calls. Returns whether there were any, or kernels."""
     promised = parse_promises(promises)
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:
@@ -137,7 +137,7 @@ def convert_upstream_to_low(
     found = _Candidates(module, {f.sym_name.data: f for f in candidates}, kernel_modules(module))
     if not found.functions and not found.kernels:
         return False
-    # Ends, because each round has fewer candidates.
+    # Terminates, because each round has fewer candidates.
     while problems := found.problems():
         for name, (op, reason) in problems.items():
             remark(op, f"{ConvertUpstreamToLowPass.name}: @{name} stays as it is: {reason}", strict=strict)
@@ -180,14 +180,13 @@ _LEVEL: Final = ("memref.", "scf.", "vector.")
 
 @dataclass
 class _Candidates:
-    """What may be converted in a module, by name."""
+    """The functions and kernels of a module to convert, by name."""
 
     module: ModuleOp
     functions: dict[str, FuncOp]
     kernels: dict[str, gpu.ModuleOp]
 
     def problems(self) -> dict[str, tuple[Operation, str]]:
-        """What keeps some of them from being converted: an op, and the reason."""
         found = {name: self._problem(function) for name, function in self.functions.items()}
         found |= {name: self._problem_of_kernels(kernels) for name, kernels in self.kernels.items()}
         return {name: problem for name, problem in found.items() if problem is not None}
@@ -259,7 +258,6 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
 
 
 def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) -> dict[str, FuncOp]:
-    """The kernels as functions of the module, by the names that launches give them: `kernels.k`."""
     taken = set(named_ops(module))
     found: dict[str, FuncOp] = {}
     for name, kernels in kernel_modules.items():
@@ -292,7 +290,8 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def _drop_spaces(function: FuncOp) -> None:
-    """Buffers lie in the one memory of the host or the device, but for those that kernels allocate."""
+    """Drop memory spaces, except those of allocations in kernels: other buffers are in the single memory of the host or
+    the device."""
     for op in operations_in(function):
         for value in values_of(op):
             type_ = value.type
@@ -303,7 +302,7 @@ def _drop_spaces(function: FuncOp) -> None:
 
 
 def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
-    """How each function accesses each of its parameters, those that its callees do too."""
+    """The access of each function to each of its parameters, including that of its callees."""
     by_name = {function.sym_name.data: function for function in functions}
     found: dict[FuncOp, list[AccessMode | None]] = {f: [None] * len(f.args) for f in functions}
 
@@ -320,7 +319,7 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
         modes = {of_use(use.operation, use.index) for use in buffer.uses}
         return None if modes <= {None} else joined(modes)
 
-    # Ends, because accesses only join: none, one, both.
+    # Terminates, because accesses only join: none, one, both.
     changed = True
     while changed:
         changed = False
@@ -335,7 +334,7 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
 
 
 _View: TypeAlias = "StridedView[SSAValue, Index]"
-"""Elements of a flat buffer; their offset counts from the start of memory that upstream counts from."""
+"""Elements of a flat buffer; their offset is relative to upstream's start of the memory."""
 
 _START: Final = Index({})
 
@@ -347,15 +346,13 @@ def _whole(
     strides: Sequence[int | SSAValue] | None = None,
     offset: Index = _START,
 ) -> _View:
-    """All elements of a flat buffer, row by row unless it has other strides."""
+    """All elements of a flat buffer, row-major unless it has other strides."""
     shape = tuple(map(Index.of, extents))
     steps = index_arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
     return StridedView(buffer, offset, shape, steps)
 
 
 class _Converter:
-    """Converts one function, its operations in order."""
-
     def __init__(
         self, function: FuncOp, signatures: Mapping[str, FlatSignature], kernels: Mapping[str, FuncOp]
     ) -> None:
@@ -365,8 +362,8 @@ class _Converter:
         self.signatures = signatures
         self.views: dict[SSAValue, _View] = {}
         self.origins: dict[SSAValue, Index] = {}
-        """The offset that upstream gives the first element of a parameter, where it varies: a value that only
-        `offsets` holds, for nothing may depend on it."""
+        """The dynamic offset that upstream gives the first element of a parameter: a placeholder argument of `offsets`,
+        which must remain unused."""
         self.offsets = Block()
         self.shared: dict[str, SSAValue] = {}
         """Variables of the module of a kernel, by name."""
@@ -378,7 +375,7 @@ class _Converter:
             self._take_parameter(block.args[position], *signature.sizes_of(position, symbols))
         for op in operations_in(self.function):
             if op.parent is None:
-                continue  # went with a loop
+                continue  # erased together with a loop
             handler = _HANDLERS.get(type(op))
             if handler is not None:
                 handler(self, op)
@@ -401,7 +398,7 @@ class _Converter:
         self.views[new] = _whole(new, shape, first, strides, offset)
 
     def _erase_views(self) -> None:
-        """Views and what computes them are gone, but where something else depends on the offset of a parameter."""
+        """Erase views and their computations. Raises `CompileError` for other uses of the offset of a parameter."""
         for op in reversed(operations_in(self.function)):
             if (type(op) in _VIEWS or is_pure(op)) and all(result.first_use is None for result in op.results):
                 Rewriter.erase_op(op)
@@ -416,7 +413,6 @@ class _Converter:
         return self.views[buffer]
 
     def place(self, view: _View, indices: Iterable[SSAValue], op: Operation) -> Index:
-        """The index of an element in the flat buffer."""
         return index_arithmetic(op).place(map(Index.of, indices), view.strides, self.start(view)).simplified(range_of)
 
     def start(self, view: _View) -> Index:
@@ -425,7 +421,7 @@ class _Converter:
     # Views
 
     def part(self, op: Operation) -> None:
-        """A view of a view; a cast may know less of the extents."""
+        """A view of a view; a cast may have fewer static extents."""
         self.views[op.results[0]] = self.view(op.operands[0], op).part(op, index_arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
@@ -460,7 +456,7 @@ class _Converter:
         else:
             count = [] if size >= 0 else [index_before(index_arithmetic(op).product(map(Index.of, shape)), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
-            if isinstance(op, memref.AllocaOp):  # larger than a stack frame should be
+            if isinstance(op, memref.AllocaOp):  # too large for a stack frame
                 add_at_end(cast("Block", op.parent), memref.DeallocOp.get(new))
         self.views[new] = _whole(new, shape, op)
         OpRewriter(op).replace(new)
@@ -468,7 +464,7 @@ class _Converter:
     def _on_stack(
         self, op: Operation, flat: MemRefType, space: StringAttr, alignment: IntegerAttr | None = None
     ) -> SSAValue:
-        """A buffer of a function or, at its start, of a kernel."""
+        """A buffer on the stack of a function or, at its start, of a kernel."""
         anchor = op
         if self.is_kernel:
             if flat.get_shape()[0] == DYNAMIC_INDEX:
@@ -484,7 +480,7 @@ class _Converter:
     def get_global(self, op: Operation) -> None:
         value = op.results[0]
         flat, shape = flat_type(buffer_type(value)), buffer_type(value).get_shape()
-        if self.is_kernel:  # the threads of a block share it
+        if self.is_kernel:  # shared by the threads of a block
             name = cast("memref.GetGlobalOp", op).name_.string_value()
             if name not in self.shared:
                 self.shared[name] = self._on_stack(op, flat, SHARED)
@@ -495,7 +491,6 @@ class _Converter:
         self.views[new] = _whole(new, shape, op)
 
     def copy(self, op: Operation) -> None:
-        """A loop nest over all elements."""
         source, target = (self.view(operand, op) for operand in op.operands)
         zero, one = constant_before(0, op), constant_before(1, op)
         anchor, variables = op, list[SSAValue]()
@@ -527,7 +522,7 @@ class _Converter:
         return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
 
     def _given(self, name: str, callee: FlatSignature, arguments: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-        """What a flat function takes: buffers, which start at their first element, and extents and strides."""
+        """The arguments of a flat function: buffers, which start at their first element, then extents and strides."""
         flat, given = list(arguments), dict[str, SSAValue]()
         for position in callee.memrefs:
             view = self.view(flat[position], op)
@@ -545,7 +540,7 @@ class _Converter:
     # Accesses
 
     def access(self, op: Operation) -> None:
-        """A load or store, of one element or of lanes along the last dimension."""
+        """A load or store of one element, or of lanes along the last dimension."""
         at = _BUFFER_AT[type(op)]
         view = self.view(op.operands[at], op)
         rank = len(view.shape)
@@ -572,7 +567,7 @@ class _Converter:
         rewriter.erase()
 
     def atomic(self, op: Operation) -> None:
-        """In kernels at once; elsewhere a load, the combination and a store, where no other thread runs."""
+        """Atomic in kernels; elsewhere a load, the combination and a store, since no other thread runs."""
         atomic = cast("memref.AtomicRMWOp", op)
         kind = upstream_memref.ATOMIC_KINDS[atomic.kind.value.data]
         if self.is_kernel:
@@ -623,7 +618,7 @@ class _Converter:
     def _places(
         self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
     ) -> SSAValue:
-        """The index of each lane in the flat buffer: `lanes` count along the last dimension."""
+        """The index of each lane in the flat buffer: `lanes` are offsets along the last dimension."""
         count = lanes_of(lanes.type)
         places = VectorType(IndexType(), [count])
         if lanes.type != places:
@@ -639,7 +634,7 @@ class _Converter:
         return lanes
 
     def transfer(self, op: Operation) -> None:
-        """A load or store of lanes along one dimension; lanes outside of the buffer are masked."""
+        """A load or store of lanes along one dimension; out-of-bounds lanes are masked."""
         transfer = cast("vector.TransferReadOp | vector.TransferWriteOp", op)
         view, rewriter = self.view(transfer.source, op), OpRewriter(op)
         type_ = cast("VectorType[Attribute]", (op.results[0] if op.results else op.operands[0]).type)
@@ -677,7 +672,7 @@ class _Converter:
     # Loops
 
     def parallel(self, op: Operation) -> None:
-        """The first dimension in parallel, the others in order; with reductions all in order."""
+        """Run the first dimension in parallel and the others in order; with reductions all in order."""
         loop = cast("scf.ParallelOp", op)
         spread = not loop.initVals and not any(isinstance(parent, ParallelForOp) for parent in ancestors(op))
         carried: Sequence[SSAValue] = loop.initVals
@@ -708,7 +703,7 @@ class _Converter:
 def _inline_body(
     loop: scf.ParallelOp, anchor: Operation, variables: Sequence[SSAValue], carried: Sequence[SSAValue]
 ) -> None:
-    """The body of `loop` before `anchor`, which yields what the reductions make of the values `carried`."""
+    """Inline the body of `loop` before `anchor`, which yields the reductions of the values `carried`."""
     reduce = cast("scf.ReduceOp", loop.body.block.last_op)
     Rewriter.inline_block(loop.body.block, InsertPoint.before(anchor), variables)
     totals: list[SSAValue] = []
@@ -723,7 +718,6 @@ def _inline_body(
 
 
 def _trips(lower: SSAValue, upper: SSAValue, step: SSAValue, anchor: Operation) -> SSAValue:
-    """The iterations from `lower` to `upper`, computed before `anchor`."""
     distance = Index.of(upper) - Index.of(lower)
     by = constant_integer(step)
     if by is not None and by > 0:
@@ -744,7 +738,7 @@ _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
     **dict.fromkeys((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, vector.MaskedStoreOp), 0),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), 1),
 }
-"""Ops that access a buffer at an index for each of its dimensions, and the operand that is the buffer."""
+"""Ops that access a buffer at an index per dimension -> the position of the buffer operand."""
 
 _VIEWS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {
     **dict.fromkeys((*VIEWS, memref.AssumeAlignmentOp), _Converter.part),

@@ -1,4 +1,4 @@
-"""How `bufferize-tensors` rewrites a function, by what its analysis decided."""
+"""Rewriting of a function by `bufferize-tensors`, according to its analysis."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
 
 
 def _is_number(type_: Attribute) -> bool:
-    """Whether xDSL's `linalg.copy` and `linalg.fill` take elements of a type, which indices are not."""
+    """Whether xDSL's `linalg.copy` and `linalg.fill` accept elements of a type; they do not accept indices."""
     return isinstance(type_, AnyFloat | IntegerType)
 
 
@@ -87,16 +87,15 @@ Rule: TypeAlias = "Callable[[FunctionBufferization, Operation], None]"
 
 
 class FunctionBufferization:
-    """Rewrites one function by what its analysis decided.
+    """Rewrites one function according to its analysis.
 
-    New operations stand in front of those that they replace, which are erased when all are done: until then they tell
-    what uses what.
+    New operations are inserted before the replaced ones, which are erased at the end: until then they define the uses.
     """
 
     def __init__(
         self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule], *, asserts: bool
     ) -> None:
-        """`rules` rewrite the operations of their names. With `asserts`, sizes that callers must give are asserted."""
+        """`rules` rewrite the operations of their names. With `asserts`, sizes that callers must pass are asserted."""
         self._asserts = asserts
         self.function = function
         self.placement = placement
@@ -104,14 +103,14 @@ class FunctionBufferization:
         self.buffers: dict[SSAValue, SSAValue] = {}
         """The buffer of each tensor so far."""
         self.results: dict[int, SSAValue] = {}
-        """The parameter of each tensor that the function returns."""
+        """The parameter of each returned tensor."""
         self._at: Operation = cast("Operation", function.body.block.first_op)
         self._replaced: list[Operation] = []
         self._arguments: list[BlockArgument] = []
         """Block arguments that are replaced by buffers."""
         self._allocations: list[memref.AllocOp] = []
         self._escaped: set[SSAValue] = set()
-        """Allocations of which the program has a name."""
+        """Allocations that the program refers to."""
         self._globals: dict[tuple[Attribute, Attribute], str] = {}
 
     def run(self, *, deallocation: bool) -> None:
@@ -168,7 +167,7 @@ class FunctionBufferization:
     # Building
 
     def add(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Insert an operation; its result, which `hint` names."""
+        """Insert an operation; return its result, with the name hint `hint`."""
         self.insert(op)
         op.results[0].name_hint = hint
         return op.results[0]
@@ -185,14 +184,13 @@ class FunctionBufferization:
         return self.index(number) if number != DYNAMIC_INDEX else self.add(memref.DimOp(buffer, self.index(dimension)))
 
     def extents(self, buffer: SSAValue) -> list[int | SSAValue]:
-        """The shape of a buffer."""
         return [self._extent(buffer, d) for d in range(_memref(buffer).get_num_dims())]
 
     def _extent(self, buffer: SSAValue, dimension: int) -> int | SSAValue:
         return extent_of(buffer, dimension, self.product, self.dim)
 
     def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
-        """Assert a comparison of extents or indices that callers give, for operations that every call runs."""
+        """Assert a comparison of extents or indices that callers pass, for operations that always run."""
         values = [folded(side) for side in (left, right)]
         if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
             return
@@ -201,7 +199,7 @@ class FunctionBufferization:
             self.insert(cf.AssertOp(holds, StringAttr(message)))
 
     def require_inside(self, buffer: SSAValue, indices: Sequence[int | SSAValue], what: str) -> None:
-        """Assert that indices are inside of the extents of a buffer."""
+        """Assert that indices are in bounds of a buffer."""
         for dimension, index in enumerate(indices if self._asserts else ()):
             self.require("sge", index, 0, f"{what}: index {dimension} is negative")
             self.require("slt", index, self._extent(buffer, dimension), f"{what}: index {dimension} is too large")
@@ -228,7 +226,7 @@ class FunctionBufferization:
             self.pointwise([source], target, block)
 
     def pointwise(self, inputs: Sequence[SSAValue], output: SSAValue, block: Block) -> None:
-        """Compute each element of `output` by `block`, of the elements of `inputs` at the same place."""
+        """Compute each element of `output` by `block`, from the elements of `inputs` at the same index."""
         rank = len(_memref(output).get_shape())
         maps = [AffineMapAttr(AffineMap.identity(rank))] * (len(inputs) + 1)
         iterators = [IteratorTypeAttr.parallel()] * rank
@@ -274,7 +272,7 @@ class FunctionBufferization:
         return self.add(alloc, source.name_hint)
 
     def destination(self, op: Operation, index: int, value: SSAValue) -> None:
-        """Give `value`, what `op` makes of its operand `index`, the buffer that it is written to."""
+        """Give `value`, the update by `op` of its operand `index`, its buffer."""
         source = self.buffers[op.operands[index]]
         if (op, index) in self.placement.in_place:
             self.buffers[value] = source
@@ -284,7 +282,7 @@ class FunctionBufferization:
             self.copy(source, buffer)
 
     def on_buffers(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
-        """The operation with these operands, its regions and attributes, and no results that are tensors."""
+        """The operation with these operands, its regions and attributes, and only its non-tensor results."""
         regions = [op.detach_region(region) for region in list(op.regions)]
         kept = [result for result in op.results if not is_tensor(result)]
         new = type(op).create(
@@ -298,7 +296,7 @@ class FunctionBufferization:
         return new
 
     def replace(self, op: Operation, new: Operation) -> None:
-        """Insert `new` for `op`; the results that are no tensors go over to it."""
+        """Insert `new` for `op`; it takes over the non-tensor results."""
         self.insert(new)
         kept = [result for result in op.results if not is_tensor(result)]
         for old, result in zip(kept, new.results, strict=True):
@@ -332,7 +330,6 @@ class FunctionBufferization:
         self._at = op
 
     def done(self, op: Operation) -> None:
-        """`op` is replaced."""
         self._replaced.append(op)
 
     def _linalg(self, op: Operation) -> None:
@@ -405,7 +402,7 @@ class FunctionBufferization:
     # Views
 
     def slice_of(self, op: Operation, source: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The part of a buffer that an operation on slices names; `shape` is that of its type."""
+        """The slice of a buffer that an operation accesses; `shape` is that of its type."""
         offsets, sizes, strides = mixed_lists(op)
         if self._asserts:
             self._require_part(op, source, offsets, sizes, strides)
@@ -467,7 +464,7 @@ class FunctionBufferization:
         self.done(op)
 
     def reshape(self, op: Operation) -> None:
-        """A view of a dense buffer; of another one, a copy."""
+        """A view of a dense buffer; a copy of other buffers."""
         result, source = op.results[0], self.buffers[op.operands[0]]
         sizes = self.shape_of_reshape(op)
         if op.name == "tensor.expand_shape" and self._asserts:
@@ -484,7 +481,6 @@ class FunctionBufferization:
         self.done(op)
 
     def shape_of_reshape(self, op: Operation) -> list[int | SSAValue]:
-        """The shape of the result of a reshape."""
         shape, source = shape_of_tensor(op.results[0]), self.buffers[op.operands[0]]
         if op.name == "tensor.expand_shape":
             given = mixed_extents(static_numbers(op, "static_output_shape"), op.operands[1:])
@@ -528,7 +524,7 @@ class FunctionBufferization:
         return reduce(lambda left, right: self.add(arith.MuliOp(left, right)), values)
 
     def reshaped(self, op: Operation, buffer: SSAValue, shape: Sequence[int | SSAValue]) -> SSAValue:
-        """A dense buffer in another shape, one of the two of the reshape `op`."""
+        """A dense buffer in another shape, one of the two shapes of the reshape `op`."""
         known = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in shape]
         type_ = MemRefType(_element(buffer.type), known)
         properties = dict(op.properties)
@@ -548,7 +544,7 @@ class FunctionBufferization:
     # Structure
 
     def moves(self, op: Operation) -> None:
-        """The copies at the end of a region. What others of them overwrite is copied twice."""
+        """Copy at the end of a region. Sources that other copies overwrite are staged."""
         moves = self.placement.moves.get(op, [])
         sources: list[SSAValue] = []
         for move in moves:
@@ -565,7 +561,7 @@ class FunctionBufferization:
             self.copy(source, target)
 
     def terminator(self, op: Operation) -> None:
-        """What passes on tensors copies them, where they are not in place."""
+        """Copy the operands of a terminator that are not in place."""
         if not any(value in self.placement.places for value in op.operands):
             return
         self.moves(op)
@@ -573,7 +569,7 @@ class FunctionBufferization:
         self.done(op)
 
     def enter(self, op: Operation, first: int, arguments: Sequence[BlockArgument]) -> None:
-        """Buffers for the tensors that a loop carries."""
+        """Assign buffers to the tensors that a loop carries."""
         for at, argument in enumerate(arguments):
             if argument in self.placement.places:
                 self.destination(op, first + at, argument)
@@ -613,7 +609,7 @@ class FunctionBufferization:
         self.leave(op, after.args)
 
     def allocate_for(self, value: SSAValue) -> SSAValue:
-        """The memory of a value whose shape the analysis found."""
+        """The memory of a value with the shape found by the analysis."""
         return self.allocate(value, lambda: [self.value_of(extent) for extent in self.placement.extents[value]])
 
     def forall(self, op: Operation) -> None:

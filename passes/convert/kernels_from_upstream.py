@@ -1,4 +1,4 @@
-"""Kernels and launches of upstream's `gpu` dialect at the low level: a part of `convert-upstream-to-low`."""
+"""Conversion of kernels and launches of upstream's `gpu` dialect to the low level (`convert-upstream-to-low`)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
 
 WARP: Final = 32
-"""Threads that shuffle among each other."""
+"""Threads that can shuffle with each other."""
 
 
 def kernel_modules(module: ModuleOp) -> dict[str, gpu.ModuleOp]:
-    """The modules of kernels, by name."""
     return {op.sym_name.data: op for op in module.ops if isinstance(op, gpu.ModuleOp)}
 
 
@@ -39,7 +38,7 @@ def kernels_in(kernels: gpu.ModuleOp) -> list[gpu.FuncOp]:
 
 
 def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operation, str] | None:
-    """What keeps the kernels of a `gpu.module` from being converted, apart from what is in them."""
+    """The reason why the kernels of a `gpu.module` cannot be converted, regardless of their bodies."""
     for op in kernels.body.block.ops:
         if isinstance(op, gpu.FuncOp):
             if threads_of(op, module) is None:
@@ -50,7 +49,7 @@ def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operatio
 
 
 def threads_of(kernel: gpu.FuncOp, module: ModuleOp) -> tuple[int, ...] | None:
-    """The threads of a block on each axis: what the kernel states, else what all launches of it give."""
+    """The threads per block on each axis: those that the kernel states, else those of all of its launches."""
     stated = kernel.attributes.get(upstream.BLOCK_SIZE, kernel.known_block_size)
     if isinstance(stated, DenseArrayBase):
         return tuple(stated.get_values())
@@ -71,7 +70,7 @@ def block_of(launch: gpu.LaunchFuncOp) -> tuple[SSAValue, ...]:
 
 
 def take_kernel(kernel: gpu.FuncOp, name: str, threads: tuple[int, ...]) -> FuncOp:
-    """The kernel as a detached function, whose operations are upstream's still."""
+    """The kernel as a detached function, still with upstream operations."""
     body = kernel.detach_region(kernel.body)
     function = FuncOp(name, FunctionType.from_lists(list(body.block.arg_types), []), body)
     function.location = kernel.location
@@ -113,7 +112,7 @@ def _barrier(op: Operation) -> None:
 
 
 def _shuffle(op: Operation) -> None:
-    """A lane that does not exist gives any value upstream, and the thread's own here."""
+    """For a lane that does not exist, upstream returns any value, but this op the thread's own."""
     shuffle = cast("upstream.ShuffleOp", op)
     width = constant_integer(shuffle.width)
     if width is None or shuffle.valid.first_use is not None:
@@ -133,4 +132,4 @@ KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = 
     gpu.BarrierOp: _barrier,
     upstream.ShuffleOp: _shuffle,
 }
-"""Rewrites of what stands in kernels only."""
+"""Rewrites of ops that only occur in kernels."""

@@ -1,4 +1,4 @@
-"""Kernels of low and their launches in upstream's `gpu` dialect: a part of `convert-low-to-upstream`."""
+"""Conversion of low kernels and their launches to upstream's `gpu` dialect (`convert-low-to-upstream`)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
 KERNELS: Final = "kernels"
-"""The name of the `gpu.module` that holds the kernels."""
+"""The name of the `gpu.module` that contains the kernels."""
 WORKGROUP: Final = IntegerAttr(3, IntegerType(64))
 """The memory space of a block's threads, as LLVM numbers it for NVIDIA and AMD."""
 
@@ -79,7 +79,7 @@ def _atomic(op: Operation) -> None:
 
 
 def _async_copy(op: Operation) -> None:
-    """A copy at once: a load and a store of so many lanes."""
+    """Copy synchronously: a load and a store of vectors."""
     copy = cast("AsyncCopyOp", op)
     rewriter = OpRewriter(op)
     element = cast("MemRefType[Attribute]", copy.source.type).element_type
@@ -89,12 +89,12 @@ def _async_copy(op: Operation) -> None:
 
 
 def _nothing(op: Operation) -> None:
-    """Copies that were made at once have arrived."""
+    """Synchronous copies need no waiting."""
     OpRewriter(op).erase()
 
 
 def _shuffle(op: Operation) -> None:
-    """All modes as the one that names a lane of the warp."""
+    """Convert all modes to the one that selects a lane of the warp."""
     shuffle = cast("ShuffleOp", op)
     writer = OpRewriter(op)
     lane = _lane(writer, op)
@@ -105,7 +105,7 @@ def _shuffle(op: Operation) -> None:
         case ShuffleMode.DOWN | ShuffleMode.UP as mode:
             kind = arith.AddiOp if mode is ShuffleMode.DOWN else arith.SubiOp
             other = writer.combine(kind, place, shuffle.offset)
-            # Unsigned: a place before the first is after the last also.
+            # Unsigned: a negative position is also greater than the last.
             inside = writer.insert(arith.CmpiOp(other, last, "ule"))
             other = writer.op(arith.SelectOp, (inside, other, place), IndexType())
         case ShuffleMode.XOR:
@@ -131,7 +131,7 @@ def _shuffle(op: Operation) -> None:
 
 
 def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
-    """The lane of this thread in its warp; threads are counted with x running fastest."""
+    """The lane of this thread in its warp; x is the fastest axis of threads."""
     kernel = kernel_of(function_of(op))
     if kernel is None:
         raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
@@ -161,7 +161,7 @@ KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = 
 
 
 def move_kernels(module: ModuleOp) -> None:
-    """Put the kernels of a module into a `gpu.module`, their shared buffers beside them."""
+    """Move the kernels of a module, and their shared buffers, into a `gpu.module`."""
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     if not kernels:
         return
@@ -176,7 +176,6 @@ def move_kernels(module: ModuleOp) -> None:
 
 
 def _shared(function: FuncOp, buffer: memref.AllocaOp) -> GlobalOp:
-    """A buffer of all threads of a block, as a variable of the module."""
     name = f"{function.sym_name.data}_{buffer.memref.name_hint or 'shared'}"
     OpRewriter(buffer).become(memref.GetGlobalOp(name, buffer.memref.type))
     return GlobalOp.get(
@@ -185,7 +184,6 @@ def _shared(function: FuncOp, buffer: memref.AllocaOp) -> GlobalOp:
 
 
 def _kernel(function: FuncOp) -> gpu.FuncOp:
-    """The function as a kernel of the `gpu` dialect."""
     kernel = kernel_of(function)
     body = function.detach_region(function.body)
     for op in [op for op in body.block.ops if isinstance(op, ReturnOp)]:

@@ -1,4 +1,4 @@
-"""Values that share a buffer, one after the other, get buffers of their own."""
+"""Live range splitting: consecutive values of one buffer get separate buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_before
 
 Sizes: TypeAlias = Callable[[SSAValue], Sequence[SSAValue]]
-"""Gives the dynamic extents of a buffer."""
+"""Returns the dynamic extents of a buffer."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class WholeWrite:
     block: BlockOp
     buffer: SSAValue
     reduces: bool
-    """Whether loads of the buffer read what the block has written itself: it has an init."""
+    """Whether loads of the buffer read earlier writes of the block itself: it has an init."""
 
     @property
     def reads_earlier(self) -> bool:
-        """Whether the block reads what the buffer held before."""
+        """Whether the block reads previous contents of the buffer."""
         return not self.reduces and bool(_loads(self.nest, self.buffer))
 
 
 def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -> None:
-    """Let each value that a function keeps in a buffer have a buffer of its own, but for the last one.
+    """Give each value that a function keeps in a buffer a separate buffer, except the last one.
 
     ```mlir
     tir.block "matmul" ... { tir.init { store %zero, %C[...] } ... store %sum, %C[%vm, %vn] }
@@ -48,10 +48,10 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
     tir.block "matmul" ... { tir.init { store %zero, %t[...] } ... store %sum, %t[%vm, %vn] }
     tir.block "relu" ... { %x = load %t[%vi, %vj] ... store %y, %C[%vi, %vj] }
     ```
-    A value begins where a block of `writes` writes all of the buffer. Updates in place save memory in programs that run
-    as they are, but no block of such a buffer is complete or a reduction, which schedules need to inline and fuse them.
-    Buffers stay as they are where anything but nests of `body` uses them, where their first contents are read, where
-    another parameter may overlap them, and parameters where an opaque operation might look at them.
+    A value begins at a block of `writes`, which writes all of the buffer. In-place updates save memory in programs
+    without schedules, but no block of such a buffer is complete or a reduction, which is required to inline and fuse
+    it. A buffer is not split if it has uses other than in nests of `body`, if its initial contents are read, if another
+    parameter may overlap it, or if it is a parameter that an opaque operation might access.
     """
     for buffer in dict.fromkeys(write.buffer for write in writes):
         by_nest = {write.nest: write for write in writes if write.buffer is buffer}
@@ -69,7 +69,7 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
 
 
 def _nests_using(body: Block, buffer: SSAValue) -> list[Operation] | None:
-    """The ops of `body` that load from a buffer or store to it, in order; None where something else uses it."""
+    """The ops of `body` that load from or store to a buffer, in order; None if it has other uses."""
     using: set[Operation] = set()
     for use in buffer.uses:
         op = use.operation
@@ -85,12 +85,12 @@ def _nests_using(body: Block, buffer: SSAValue) -> list[Operation] | None:
 def _move(
     buffer: SSAValue, nests: Sequence[Operation], name: str, next_: WholeWrite, sizes: Sequence[SSAValue]
 ) -> None:
-    """Keep the value that `nests` write in a new buffer, where `next_` reads it."""
+    """Store the value that `nests` write in a new buffer, from which `next_` reads it."""
     alloc = AllocOp(sizes, [], dense_buffer(buffer.type))
     alloc.memref.name_hint = name
     insert_before(nests[0], [alloc])
     for nest in nests:
-        # What the first of them reads was moved before.
+        # The previous contents that the first of them reads have been moved before.
         for op in operations_in(nest):
             if isinstance(op, LoadOp | StoreOp) and op.memref is buffer:
                 op.operands = [alloc.memref if operand is buffer else operand for operand in op.operands]

@@ -1,4 +1,4 @@
-"""Loop distribution: a loop over several nests becomes several loops, where their dependences allow it."""
+"""Loop distribution: split a loop over several nests into several loops, if dependences permit."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from weft.passes.schedule.loop_nests import empty_copy
 
 
 def distribute_loops(function: FuncOp) -> None:
-    """Give each block of a function a nest of its own, as far as that keeps the order of dependent instances.
+    """Give each block of a function a separate nest, if that preserves the order of dependent instances.
 
     ```mlir
     tir.for %i in 8 { tir.block "A" ...  tir.block "B" ... }
     // becomes
     tir.for %i in 8 { tir.block "A" ... }  tir.for %i in 8 { tir.block "B" ... }
     ```
-    A loop is cut between two nests in it unless something behind the cut, in one iteration, and something before it,
-    in a later one, may touch the same element. Nests keep their order.
+    A loop is split between two nests unless an access after the split, in one iteration, and an access before it, in a
+    later iteration, may touch the same element. Nests keep their order.
     """
     _distribute(function.body.block)
 
@@ -59,7 +59,7 @@ def _cut(loop: ForOp, parts: Sequence[Operation]) -> None:
 
 
 def _runs_back(loop: ForOp, later: Sequence[Access], earlier: Sequence[Access]) -> bool:
-    """Whether something of `later`, in one iteration, and of `earlier`, in a later one, may touch one element."""
+    """Whether an access of `later`, in one iteration, and one of `earlier`, in a later iteration, may conflict."""
     for first in later:
         for second in earlier:
             if not (first.is_write or second.is_write):

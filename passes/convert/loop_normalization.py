@@ -1,10 +1,10 @@
-"""Loops of `scf` and `affine` as `tir.for`: from 0, with step 1, over rectangular domains; what they carry in buffers.
+"""Normalization of loops of `scf` and `affine` to `tir.for`: from 0, with step 1, over rectangular domains.
 
-- Bounds become extents. A loop whose bounds depend on loops around it runs over the largest of its extents, and
-  conditions keep the iterations that it has. A loop of which data decides how often it runs is *dynamic*.
-- Values that iterations pass on (`iter_args`, reductions), and results of conditions in which something is stored, are
-  in temporaries, which have an element for each iteration of the loops around them.
-- Indices are index maps over loop variables. Accesses through views are accesses of what they view.
+- Bounds become extents. A loop whose bounds depend on loops around it runs over its largest extent, and conditions
+  select its iterations. A loop whose number of iterations depends on data is *dynamic*.
+- Loop-carried values (`iter_args`, reductions), and results of conditions with stores, are in temporaries with an
+  element for each iteration of the loops around them.
+- Indices are index maps over loop variables. Accesses through views become accesses to the viewed buffers.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from weft.passes.schedule.loop_nests import always_less, new_loop
 from weft.support.errors import CompileError
 
 _MOST_ELEMENTS: Final = 1 << 24
-"""Elements up to which a temporary has one for each iteration of the loops around it."""
+"""Limit of the elements of a temporary with one for each iteration of the loops around it."""
 Bound = Sequence[Index]
-"""The indices of which a bound is the greatest (lower) or the least (upper)."""
+"""The indices whose maximum (lower) or minimum (upper) a bound is."""
 
 
 def only_reads(op: Operation) -> bool:
-    """Whether an op, and what is in it, only gives values: nothing is written, and nothing else happens."""
+    """Whether an op, with its regions, has no effects except reads."""
     if not op.regions:
         return only_computes(op) or isinstance(op, scf.YieldOp | scf.ConditionOp)
     return isinstance(op, scf.IfOp | scf.WhileOp | ForOp) and all(
@@ -68,7 +68,7 @@ def only_reads(op: Operation) -> bool:
 
 
 def hoist_invariants(function: FuncOp) -> None:
-    """Move what is computed from values of the top level of a function in front of the nest that it stands in."""
+    """Move computations of top-level values of a function before the nest that contains them."""
     top = function.body.block
     for op in operations_in(function.body):
         if op.parent is top or op.parent is None or not is_pure(op) or may_trap(op):
@@ -90,21 +90,21 @@ def _block_of(value: SSAValue) -> Block | None:
 
 
 class LoopNormalization:
-    """Rewrites the loops of a function in place. Loops and blocks of tir that stand in it stay as they are, but for
-    accesses through views."""
+    """Rewrites the loops of a function in place. Existing loops and blocks of tir are unchanged, except accesses
+    through views."""
 
     def __init__(self, function: FuncOp) -> None:
         self.function = function
         self.static: set[ForOp] = set()
-        """The loops that were made, but for dynamic ones and those in them."""
+        """The new loops, except dynamic ones and those inside them."""
         self.parallel: list[ForOp] = []
-        """The outermost loops whose iterations the program says to be independent."""
+        """The outermost loops whose iterations the program declares independent."""
         self.temporaries: set[SSAValue] = set()
-        """Buffers that were made for values: nothing but loads and stores takes them."""
+        """New buffers for values, with no other uses than loads and stores."""
         self._loops: list[ForOp] = []
-        """The loops around the present place that are not dynamic."""
+        """The non-dynamic loops around the current op."""
         self._is_static = True
-        """Whether only those loops, and conditions, are around it."""
+        """Whether the current op is only in those loops and in conditions."""
 
     def run(self) -> None:
         hoist_invariants(self.function)
@@ -115,7 +115,7 @@ class LoopNormalization:
 
     def _region(self, block: Block) -> None:
         for op in list(block.ops):
-            if op.parent is block:  # not erased with one before
+            if op.parent is block:  # not erased with an earlier one
                 self._operation(op)
 
     def _operation(self, op: Operation) -> None:
@@ -197,7 +197,6 @@ class LoopNormalization:
         | memref.LoadOp
         | memref.StoreOp,
     ) -> tuple[SSAValue, list[SSAValue]]:
-        """The buffer that is accessed, no view, and the indices there."""
         dims = [Index.of(value) for value in op.indices]
         if not isinstance(op, memref.LoadOp | memref.StoreOp):
             dims = [Index.of_expr(expr, dims) for expr in over_dims(op.map.data)]
@@ -250,7 +249,7 @@ class LoopNormalization:
         self._give(op, carried)
 
     def _as_index(self, value: SSAValue, op: Operation) -> SSAValue:
-        """A bound of a loop as an index, computed at the top of the function where it is known there."""
+        """A bound of a loop as an index, computed at the top of the function if possible."""
         if isinstance(value.type, IndexType):
             return value
         is_fixed = _block_of(value) is self.function.body.block
@@ -261,7 +260,7 @@ class LoopNormalization:
         return result_before(arith.IndexCastOp(value, IndexType()), anchor)
 
     def _count_by_index(self, body: Block) -> None:
-        """Let a loop over integers count by an index, of which the integer is a cast."""
+        """Let a loop over integers use an index variable, from which the integer is cast."""
         old = body.args[0]
         new = body.insert_arg(IndexType(), 0)
         new.name_hint = old.name_hint
@@ -273,7 +272,7 @@ class LoopNormalization:
         body.erase_arg(old)
 
     def _carried(self, start: SSAValue | None, type_: Attribute, hint: str | None, op: Operation) -> _Carried:
-        """A temporary for a value of a type, that holds `start` before `op`."""
+        """A temporary for a value of a type, which contains `start` before `op`."""
         if isinstance(type_, MemRefType):
             raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
         cell = _Carried(*self.temporary(type_, hint, op), hint)
@@ -282,7 +281,7 @@ class LoopNormalization:
         return cell
 
     def _passed_through(self, start: SSAValue, result: SSAValue) -> _Carried | None:
-        """The temporary of the loop around, where a loop goes on with its value and gives it back."""
+        """The temporary of the outer loop, if an inner loop only updates its carried value."""
         load, use = start.owner, result.get_unique_use()
         if not isinstance(load, memref.LoadOp) or load.memref not in self.temporaries or start.get_unique_use() is None:
             return None
@@ -295,7 +294,7 @@ class LoopNormalization:
         return _Carried(load.memref, list(load.indices), load.res.name_hint)
 
     def _give(self, op: Operation, carried: Sequence[_Carried]) -> None:
-        """Replace the results of an op by what is in temporaries behind it, and erase it."""
+        """Replace the results of an op by loads of temporaries after it, and erase it."""
         for result, cell in zip(op.results, carried, strict=True):
             if result.first_use is not None:
                 self._use_instead(result, cell.load(op))
@@ -367,9 +366,9 @@ class LoopNormalization:
         finish: Callable[[Operation, Operation], None] | None = None,
         starts: Sequence[tuple[SSAValue, _Carried]] = (),
     ) -> None:
-        """Put loops with these bounds, outermost first, before `op`, and the ops of `body` into the innermost; the
-        first arguments of `body` become the loop variables, and those of `starts` are loaded. `finish` passes on what
-        the terminator of `body` does, before the end of an iteration."""
+        """Insert loops with these bounds, outermost first, before `op`, and move the ops of `body` into the innermost.
+        The first arguments of `body` become the loop variables, and those of `starts` are loaded. `finish` replaces the
+        terminator of `body` at the end of an iteration."""
         count, was_static = len(self._loops), self._is_static
         anchor: Operation = op
         indices: list[Index] = []
@@ -419,8 +418,8 @@ class LoopNormalization:
     def _domain(
         self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
     ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
-        """The first value of a loop, the number of its iterations, and what keeps it in its bounds: functions of its
-        value of which the first gives less than the second."""
+        """The first value of a loop, the number of its iterations, and its guards: pairs of functions of its value, the
+        first of which must return less than the second."""
         static = self._is_static and isinstance(step, int) and (step == 1 or len(lower) == 1)
         if not static or not isinstance(step, int) or not all(map(self._is_known, (*lower, *upper))):
             self._is_static = False
@@ -465,7 +464,8 @@ class LoopNormalization:
         return first, result_before(count, anchor), []
 
     def _is_known(self, index: Index) -> bool:
-        """Whether an index is of loop variables and of what is computed from parameters, at the top of the function."""
+        """Whether an index depends only on loop variables and on values computed from parameters at the top of the
+        function."""
         variables = {loop.induction_variable for loop in self._loops}
         return all(value in variables or self._is_of_parameters(value) for value in index.values())
 
@@ -570,8 +570,8 @@ class LoopNormalization:
         Rewriter.erase_op(op)
 
     def _allocate(self, op: memref.AllocOp | memref.AllocaOp) -> None:
-        """Temporaries are allocated in front of the nest that uses them, where their size is known there; without a
-        layout, for nobody else sees where their elements lie."""
+        """Allocate temporaries before the nest that uses them, if their size is known there, and without a layout,
+        since no other code depends on it."""
         top = self.function.body.block
         type_ = op.memref.type
         if op.symbol_operands:
@@ -594,7 +594,7 @@ class LoopNormalization:
     def temporary(
         self, type_: Attribute, hint: str | None, op: Operation, loops: Sequence[ForOp] | None = None
     ) -> tuple[SSAValue, list[SSAValue]]:
-        """A buffer with an element for each iteration of the loops around `op`, and the indices of the present one."""
+        """A buffer with an element for each iteration of the loops around `op`, and the indices of the current one."""
         loops = self._loops if loops is None else loops
         static = [loop.extent for loop in loops if isinstance(loop.extent, int)]
         if prod(static) > _MOST_ELEMENTS:
@@ -634,7 +634,6 @@ class _Carried:
 
 
 def insert_before_keeping(anchor: Operation, ops: Sequence[Operation]) -> None:
-    """Insert detached ops before `anchor`; they keep their locations."""
     if ops:
         Rewriter.insert_op(ops, InsertPoint.before(anchor))
 
@@ -645,7 +644,7 @@ def _bound(map_: AffineMapAttr, operands: Sequence[SSAValue]) -> list[Index]:
 
 
 def _chosen(value: SSAValue, choice: type[Operation]) -> list[Index]:
-    """The indices of which `value` is the least or greatest."""
+    """The indices whose minimum or maximum `value` is."""
     op = value.owner
     if isinstance(op, choice):
         return [index for operand in op.operands for index in _chosen(operand, choice)]

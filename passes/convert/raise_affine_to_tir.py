@@ -1,4 +1,4 @@
-"""`raise-affine-to-tir`: loops of `affine` and `scf` over buffers become block loops."""
+"""`raise-affine-to-tir`: raise loops of `affine` and `scf` over buffers to block loops."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _ACCESSES = (memref.LoadOp, memref.StoreOp, memref.CopyOp)
 
 @dataclass(frozen=True)
 class RaiseAffineToTirPass(ModulePass):
-    """Raise the functions over buffers that hold loops, conditions, loads or stores of `affine`, `scf` and `memref`:
+    """Raise the functions over buffers with loops, conditions, loads or stores of `affine`, `scf` and `memref`:
     `raise-affine-to-tir{promises=noalias,contract,reassoc}`.
 
     ```mlir
@@ -65,22 +65,22 @@ class RaiseAffineToTirPass(ModulePass):
     tir.for %i in 128 { tir.for %j in 128 { tir.for %k in 64 {
       tir.block "C" iters(%vi: spatial<128>, %vj: spatial<128>, %vk: reduce<64>) = [%i, %j, %k] { ... }
     ```
-    Each store becomes a block, called as the buffer; see `loop_normalization.py`, `statement_blocks.py`,
-    `loop_distribution.py`, `reduction_inits.py` and `accumulators.py` for the steps. `promises` are what the functions
-    promise (`dialects/promises.py`): upstream promises nothing by itself. A function that cannot be raised stays as it
-    is, with a remark; with `strict`, that is an error.
+    Each store becomes a block named after the buffer; see `loop_normalization.py`, `statement_blocks.py`,
+    `loop_distribution.py`, `reduction_inits.py` and `accumulators.py` for the steps. `promises` are assumptions of the
+    functions (`dialects/promises.py`): upstream has none. A function that cannot be raised is unchanged, with a remark;
+    with `strict`, that is an error.
 
     Requires: functions of `affine`, `scf` and `memref` over buffers.
 
-    Leaves: block loops (tir); what cannot be raised is an opaque block.
+    Leaves: block loops (tir); parts that cannot be raised are opaque blocks.
     """
 
     name = "raise-affine-to-tir"
 
     promises: tuple[str, ...] = ()
-    """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
+    """Assumptions in addition to those of the program: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
-    """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
+    """Whether it is an error, not a remark, if the pass finds nothing, or does not raise an operation."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
@@ -107,7 +107,7 @@ class RaiseAffineToTirPass(ModulePass):
 
 
 def is_raised_alone(function: Operation) -> bool:
-    """Whether the pass takes a function: one of upstream dialects alone, with something to raise."""
+    """Whether the pass applies to a function: one of upstream dialects only, with something to raise."""
     return isinstance(function, FuncOp) and bool(upstream_dialects(function)) and _is_to_raise(function)
 
 
@@ -116,7 +116,7 @@ def _is_to_raise(function: FuncOp) -> bool:
 
 
 def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
-    """The op because of which a function cannot be raised, and why; None where it can be."""
+    """The op because of which a function cannot be raised, and the reason; None if it can be."""
     name = function.sym_name.data
     if (count := len(function.body.blocks)) != 1:
         return function, f"@{name} has {count} blocks: structured loops are raised, branches are not"
@@ -130,18 +130,17 @@ def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
 
 
 def _is_left(op: Operation) -> bool:
-    """Whether an op of the dialects that are raised is none of tir."""
     return op.name.startswith((*_RAISED, "memref.", "vector.")) and not allowed_at("tir", op.name)
 
 
 def raise_function(function: FuncOp) -> bool:
-    """Give a function block loops in the place of what it has of `affine` and `scf`; nests of tir in it stay, with an
-    iterator more for each loop around them. Returns whether it changed.
+    """Convert the ops of `affine` and `scf` in a function to block loops; nests of tir stay, with one more iterator per
+    loop around them. Returns whether the function changed.
 
-    Numbers that it returns are stored to buffers that it takes behind its parameters.
+    Returned numbers are stored to trailing buffer parameters.
 
-    Raises `CompileError`, with the function half changed, for branches between blocks, for buffers as results or as
-    values that iterations pass on, for views whose elements have no indices in a buffer, and for tensors.
+    Raises `CompileError`, with the function partly changed, for branches between blocks, for buffers as results or as
+    loop-carried values, for views whose elements have no indices in a buffer, and for tensors.
     """
     if not _is_to_raise(function):
         return False
@@ -165,8 +164,8 @@ def raise_function(function: FuncOp) -> bool:
 
 
 def _may_run_at_once(loop: ForOp) -> bool:
-    """Whether the iterations of a loop that the program calls parallel are: not where they provably conflict, nor where
-    temporaries, of which upstream each iteration has its own, may not be private to it."""
+    """Whether the iterations of a loop declared parallel may run in parallel: not if they provably conflict, nor if
+    temporaries, which upstream allocates per iteration, may not be private to it."""
     found = accesses(loop)
     try:
         conflict = carried_conflict(loop, found=found)
@@ -176,7 +175,7 @@ def _may_run_at_once(loop: ForOp) -> bool:
 
 
 def _give_results_by_buffers(function: FuncOp) -> None:
-    """Store the numbers that a function returns to buffers without dimensions, which it takes behind its parameters."""
+    """Store the numbers that a function returns to trailing buffer parameters without dimensions."""
     last = function.body.block.last_op
     if not isinstance(last, ReturnOp) or not last.arguments:
         return
@@ -200,8 +199,7 @@ def _give_results_by_buffers(function: FuncOp) -> None:
 
 
 def _state_strides(function: FuncOp) -> None:
-    """Give parameters whose layout is an index map, or starts elsewhere than at the first element, the strides that
-    callers pass."""
+    """Give parameters whose layout is an index map, or has an offset, the strides that callers pass."""
     for argument in function.args:
         type_ = argument.type
         if isinstance(type_, MemRefType) and layout_problem(type_) is not None:
@@ -213,7 +211,7 @@ def _state_strides(function: FuncOp) -> None:
 
 
 def _strides(type_: MemRefType[Attribute]) -> tuple[int | None, ...] | None:
-    """The strides of a layout; None where places are no sum of multiples of the indices."""
+    """The strides of a layout; None if it is not linear in the indices."""
     if not isinstance(type_.layout, AffineMapAttr):
         return strides_of(type_)
     map_ = type_.layout.data

@@ -1,4 +1,4 @@
-"""Fills in front of reductions become their inits."""
+"""Conversion of fills before reductions to their inits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.passes.index_ops import insert_at_start
 
 
 def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
-    """Make a block that fills what a reduction then updates the `tir.init` of the reduction.
+    """Make a block that fills the accumulators of a reduction the `tir.init` of the reduction.
 
     ```mlir
     tir.for %i in 8 { tir.block "C" ... { memref.store %zero, %C[%vi] } }
@@ -28,10 +28,10 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
     // becomes
     tir.for %i in 8 { tir.for %k in 9 { tir.block "C" ... { tir.init { memref.store %zero, %C[%vi] } ... } } }
     ```
-    The fill writes the elements that the reduction updates and no others, no op accesses these in between, and the
-    buffers that the reduction reads do not overlap them. With `starts`, a block that computes each element, such as a
-    copy or a bias, becomes an init too, unless its inputs are written in between. The reduction keeps its name then,
-    and the origin of the other is its `tir.init_origin`.
+    The fill writes exactly the elements that the reduction updates, no op accesses these in between, and the buffers
+    that the reduction reads do not overlap them. With `starts`, a block that computes each element, such as a copy or a
+    bias, becomes an init too, unless its inputs are written in between. The reduction then keeps its name, and has the
+    origin of the other block as `tir.init_origin`.
     """
     for block in child_blocks(function):
         if block.parent is None or block.init is not None:
@@ -47,7 +47,7 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
 
 
 def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
-    """The fill in front of a reduction, or with `starts` what computes the elements that it updates."""
+    """The fill before a reduction, or with `starts` the block that computes the elements that it updates."""
     if IterKind.REDUCE not in block.kinds or block.guards:
         return None
     if any(extent == 0 for extent, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE):
@@ -75,14 +75,13 @@ def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
         parent = nest.parent_op()
         if not isinstance(parent, ForOp):
             return None
-        # An init in the loop runs later than a fill in front of it: nobody else may see the difference.
+        # An init in the loop runs later than a fill before it: no other op may observe the difference.
         if any(touches(op, buffer) for op in parent.body.block.ops if op is not nest):
             return None
         nest = parent
 
 
 def _only_block(op: Operation) -> BlockOp | None:
-    """The block of a perfect nest."""
     while isinstance(op, ForOp):
         inner = list(op.body.block.ops)
         if len(inner) != 1:
@@ -92,7 +91,7 @@ def _only_block(op: Operation) -> BlockOp | None:
 
 
 def touches(op: Operation, buffer: SSAValue) -> bool:
-    """Whether an op, with what is in it, may read or write a buffer."""
+    """Whether an op, including its regions, may access a buffer."""
     for inner in operations_in(op):
         if isinstance(inner, memref.LoadOp | memref.StoreOp):
             if inner.memref is buffer or may_overlap(inner.memref, buffer):
@@ -103,7 +102,7 @@ def touches(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: bool) -> bool:
-    """Whether a block stores one value, or with `starts` one for each element, to exactly the elements that a reduction
+    """Whether a block stores one value, or with `starts` one per element, to exactly the elements that a reduction
     updates."""
     ops = list(fill.body.block.ops)
     store = ops[-1] if ops else None
@@ -145,7 +144,7 @@ def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: b
 def _matched(
     fill: BlockOp, store: memref.StoreOp, block: BlockOp, update: memref.StoreOp
 ) -> dict[BlockArgument, BlockArgument] | None:
-    """The spatial iterator of the reduction that each iterator of the fill stands for."""
+    """The spatial iterator of the reduction that corresponds to each iterator of the fill."""
     mapping: dict[BlockArgument, BlockArgument] = {}
     for one, other in zip(store.indices, update.indices, strict=True):
         own, theirs = Index.of(one), Index.of(other)
@@ -172,8 +171,8 @@ def _merge(fill: BlockOp, block: BlockOp) -> None:
 
 
 def move_to_init(fill: BlockOp, block: BlockOp, variables: Mapping[SSAValue, SSAValue]) -> None:
-    """Move what a block does for an element to the end of the init of a reduction, and erase its nest. `variables` are
-    those of the reduction for each one of `fill`."""
+    """Move the body of a block to the end of the init of a reduction, and erase its nest. `variables` maps the
+    iterators of `fill` to those of the reduction."""
     init = block.init
     if init is None:
         init = InitOp(Region(Block()))

@@ -1,4 +1,4 @@
-"""Buffers that a function takes and returns: callers have them, so that nothing is returned."""
+"""Removal of results that are buffers passed as parameters, which callers have already."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from weft.passes.module_functions import calls_by_name
 
 
 def drop_returned_parameters(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
-    """Drop the results of functions of a module that are parameters, or casts of such, in place.
+    """Drop the results of functions of a module that are parameters, or casts of them, in place.
 
     ```mlir
     func.func @f(%C: memref<4xf32>) -> memref<4xf32> { ... return %C : memref<4xf32> }
     // becomes
     func.func @f(%C: memref<4xf32>) { ... return }
     ```
-    Calls in the module give the argument instead. A function to which ops other than calls refer stays as it is.
+    Calls in the module use the argument instead. A function with references other than calls is unchanged.
     """
     calls: dict[str, list[CallOp]] | None = None
     for function in functions:

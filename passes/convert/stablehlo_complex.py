@@ -1,6 +1,6 @@
 """Ops of stablehlo on complex numbers as tensor expressions of their parts; see `stablehlo_tensors.py`.
 
-An op that moves elements or is linear is applied to both parts. Products are four products of parts, transforms are
+Ops that move elements or are linear are applied to both parts. Products are four products of parts, transforms are
 those of `te.ops.dft`, elementwise ops have formulas.
 """
 
@@ -42,7 +42,7 @@ _MOVES: Final = frozenset(
         *("reduce", "reduce_window", "get_dimension_size", "dynamic_iota"),
     )
 )
-"""Ops that move elements; reductions and scatters among them if they add, or replace elements."""
+"""Ops that move elements; reductions and scatters are included if they add, or replace elements."""
 _PRODUCTS: Final = frozenset(
     f"stablehlo.{name}" for name in ("convolution", "dot", "dot_general", "dynamic_conv", "einsum")
 )
@@ -56,15 +56,14 @@ def complex_type(type_: Attribute) -> str | None:
 
 
 def is_complex(op: Operation) -> bool:
-    """Whether an op takes or returns complex numbers."""
     return any(complex_type(value.type) is not None for value in (*op.operands, *op.results))
 
 
 def complex_results(
     op: Operation, name: str, values: Sequence[Value], apply: Callable[[Sequence[Value]], Sequence[Value]]
 ) -> Sequence[Value]:
-    """The results of an op on complex numbers, whose elementwise function is `name`. `apply` gives the results of the
-    op on real operands. Raises `CompileError` for ops without a form."""
+    """The results of an op on complex numbers, with the elementwise function `name`. `apply` computes the op on real
+    operands. Raises `CompileError` for ops without a form."""
     if isinstance(op, FftOp):
         return [_transformed(op, values[0])]
     if name == "stablehlo.convert":
@@ -120,7 +119,7 @@ def _product(op: Operation, left: Value, right: Value, apply: Callable[[Sequence
 
 
 def _converted(op: Operation, value: Value) -> Value:
-    """Between types of complex numbers, or from numbers; of complex ones the real part."""
+    """Convert between complex types, from real to complex numbers, or to the real part."""
     target = result_dtype(op)
 
     def part(side: Value) -> Value:
@@ -163,7 +162,7 @@ def _elementwise(op: Operation, name: str, values: Sequence[Value]) -> Value:
 
 
 def _transformed(op: FftOp, value: Value) -> Value:
-    """Transforms of the last dimensions, one after the other. Real ones begin or end with the last dimension."""
+    """Transform the last dimensions in turn. Real transforms begin or end with the last dimension."""
     kind, lengths = op.fft_type.data, numbers(op.fft_length)
     rank, count = len(value.shape), len(lengths)
     if not 1 <= count <= min(3, rank):

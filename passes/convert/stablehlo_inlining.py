@@ -1,4 +1,4 @@
-"""Functions of stablehlo whose callees are part of them, and whose loops carry only what changes."""
+"""Inlining of calls in functions of stablehlo, and removal of loop-invariant carried values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from weft.support.errors import CompileError, did_you_mean
 
 
 def inline_calls(function: FuncOp, functions: Mapping[str, FuncOp]) -> None:
-    """Replace the calls in a function, and composites that are no operators, by the ops of their callees, in place.
+    """Inline the calls in a function, and composites that are not operators, in place.
 
-    Raises `CompileError` for a function that the module does not have, has without a body, or that calls itself.
+    Raises `CompileError` for a function that is missing, has no body, or calls itself.
     """
     _inline(function.body.block, functions, (function.sym_name.data,))
 
@@ -60,7 +60,7 @@ def _inline(block: Block, functions: Mapping[str, FuncOp], around: tuple[str, ..
 
 
 def drop_invariants(function: FuncOp) -> None:
-    """Let loops carry only values that their bodies change; the others are used from outside, in place.
+    """Drop values that loops carry unchanged; they are used from outside, in place.
 
     ```mlir
     %0:2 = stablehlo.while(%i = %c, %w = %x) : tensor<i32>, tensor<4xf32>

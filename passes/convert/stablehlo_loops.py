@@ -1,4 +1,4 @@
-"""`chlo.scan` as `stablehlo.while`, which the passes that convert StableHLO take."""
+"""Expansion of `chlo.scan` to `stablehlo.while`, which the passes that convert StableHLO accept."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`scatter` and `select_and_scatter` of stablehlo as tensor expressions; see `stablehlo_tensors.py`.
 
-An element is computed from the updates that cover it if a region is one op, or replaces the element. Other regions, and
-several operands, are statements: one update after the other.
+An element is computed from the updates that cover it if the region is one op, or replaces the element. Other regions,
+and several operands, become statements that apply one update at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weft.texpr.tensor import Tensor
 
 
 class _Scatter:
-    """Which update covers which element, and where in the window of the update the element stands."""
+    """Maps updates to the elements that they cover, and elements to their position in the window of the update."""
 
     def __init__(self, op: ScatterOp, source: Value, indices: Value, updates: Value) -> None:
         layout: KeyedAttr = op.scatter_dimension_numbers
@@ -42,7 +42,7 @@ class _Scatter:
         self._window = layout.dims("update_window_dims")
         places = [axis - (axis > self._vector) for axis in layout.dims("scatter_indices_batching_dims")]
         self._batching = dict(zip(layout.dims("input_batching_dims"), places, strict=True))
-        """Dimensions of the operand that run along with dimensions of the updates."""
+        """Batching dimensions of the operand -> those of the updates."""
         absent = (*layout.dims("inserted_window_dims"), *self._batching)
         kept = [axis for axis in range(len(source.shape)) if axis not in absent]
         self._sizes = {axis: updates.shape[at] for axis, at in zip(kept, self._window, strict=True)}
@@ -51,8 +51,8 @@ class _Scatter:
         self.over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(self.counts)]
 
     def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
-        """Whether the update at `batch` covers the element `at`, and where in its window the element stands. An update
-        whose window leaves the operand covers nothing."""
+        """Whether the update at `batch` covers the element `at`, and the position of the element in its window. An
+        update whose window is out of bounds covers nothing."""
         starts = index_vector(self._scattered, self._indices, batch, self._vector)
         starts |= {axis: batch[place] for axis, place in self._batching.items()}
         places: list[Expr] = []
@@ -71,41 +71,36 @@ class _Scatter:
 
     @property
     def window(self) -> list[Extent]:
-        """The extents of the window of an update."""
         return [self._updates.shape[axis] for axis in self._window]
 
     def starts(self, batch: Sequence[Expr]) -> dict[int, Expr]:
-        """The first index of the window of an update, for the dimensions of the operand that indices or the batch
-        have."""
+        """The first index of the window of an update, for the dimensions of the operand that are indexed or batched."""
         found = index_vector(self._scattered, self._indices, batch, self._vector)
         found |= {axis: batch[place] for axis, place in self._batching.items()}
         return {axis: start.astype("int64") for axis, start in found.items()}
 
     def fits(self, starts: Mapping[int, Expr]) -> list[Expr]:
-        """The conditions under which a window is inside of the operand."""
+        """The conditions under which a window is in bounds of the operand."""
         found: list[Expr] = []
         for axis, start in starts.items():
             found += [start >= 0, start <= simplified(self._source.shape[axis] - self._sizes.get(axis, 1))]
         return found
 
     def element_at(self, starts: Mapping[int, Expr], place: Sequence[Expr]) -> list[Expr]:
-        """The indices of the element of the operand at a place of a window."""
         offsets = dict(zip(self._sizes, place, strict=True))
         parts = [[part[axis] for part in (starts, offsets) if axis in part] for axis in range(len(self._source.shape))]
         return [reduce(lambda x, y: x + y, found, as_expr(0)) for found in parts]
 
     def update(self, batch: Sequence[Expr], places: Sequence[Expr]) -> Expr:
-        """The element of an update."""
         outer, inner = iter(batch), dict(zip(self._window, places, strict=True))
         rank = len(self._updates.shape)
         return element_of(self._updates, [inner[axis] if axis in inner else next(outer) for axis in range(rank)])
 
     def number(self, batch: Sequence[Expr]) -> Expr:
-        """The place of an update in the order of all."""
         return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
 
     def batch(self, number: Expr) -> list[Expr]:
-        """The indices of the update with a number."""
+        """The indices of the update with a row-major number."""
         found: list[Expr] = []
         for axis in reversed(range(len(self.counts))):
             found.insert(0, number % self.counts[axis] if axis else number)
@@ -114,10 +109,10 @@ class _Scatter:
 
 
 def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
-    """Each element, combined with the updates that cover it: all are looked through for each.
+    """Combine each element with the updates that cover it, by searching all updates.
 
-    Of several updates that take the place of one element the last one counts; the specification leaves the order open.
-    Updates of several operands, and those that a region of several ops combines, are made one after the other.
+    If several updates replace one element, the last one counts; the specification leaves the order open. Updates of
+    several operands, and regions of several ops, are applied one at a time.
     """
     kind = lone_kind(op.body.block)
     combiner = None if kind is None else COMBINERS[kind][values[0].dtype == "bool"]
@@ -151,7 +146,7 @@ def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
 
 
 def _in_order(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
-    """The operands after the updates, one after the other in row-major order."""
+    """Apply the updates one at a time, in row-major order."""
     count, name = len(values) // 2, label(op)
     sources = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(values[:count])]
     indices = tensor_of(values[count], f"{name}_indices")
@@ -182,8 +177,8 @@ def _names(extents: Sequence[Extent]) -> list[str]:
 
 
 def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: Region, scatter: Region) -> Value:
-    """For each element the updates of the windows that select it. Of each window, the place of the selected element is
-    found first."""
+    """Combine each element with the updates of the windows that select it. The position of the selected element of each
+    window is computed first."""
     operand, source, initial = values
     rank = len(operand.shape)
     sizes, steps = (numbers(given) or (1,) * rank for given in (op.window_dimensions, op.window_strides))
@@ -202,7 +197,7 @@ def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: 
     count = prod(sizes)
 
     def better(left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
-        # A place of `count` stands for the border. In order, later elements replace earlier ones unless `select` holds.
+        # Position `count` is the border. In order, later elements replace earlier ones unless `select` holds.
         is_left_first = left[1] < right[1]
         keeps_left = select([left[0], right[0]])[0]
         keeps_right = select([right[0], left[0]])[0]
@@ -248,7 +243,6 @@ def _selected_in_order(
     select: Region,
     scatter: Region,
 ) -> Value:
-    """`select_and_scatter` with any regions, one window after the other."""
     name = label(op)
     operand, source, initial = (
         tensor_of(value, f"{name}_{what}") for value, what in zip(values, ("operand", "source", "initial"), strict=True)
@@ -285,7 +279,7 @@ def _lone_op(block: Block) -> Any:
 
 
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
-    """The element of an operand, combined with all updates that cover it by the op `kind`."""
+    """An element of an operand, combined by the op `kind` with all updates that cover it."""
     combiner = cast("Combiner", COMBINERS[kind][source.dtype == "bool"])
     neutral = constant(neutral_of(combiner, source.dtype), source.dtype)
 

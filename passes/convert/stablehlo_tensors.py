@@ -1,7 +1,7 @@
 """Ops of stablehlo that move, multiply and combine elements, as tensor expressions.
 
-A rule takes the op and the values of its operands, and gives those of its results; those of `COMBINING_RULES` also
-take what computes their region. Rules raise CompileError for forms that are not supported.
+A rule takes the op and the values of its operands, and returns those of its results; those of `COMBINING_RULES` also
+take a function that evaluates the region. Rules raise CompileError for unsupported forms.
 
 Source: the StableHLO specification, "Ops".
 """
@@ -63,7 +63,7 @@ from weft.texpr.tensor import Tensor
 
 Rule: TypeAlias = Callable[..., Result]
 Region: TypeAlias = Callable[[Sequence[Expr]], list[Expr]]
-"""The values that a region returns for its arguments."""
+"""Returns the results of a region for given arguments."""
 
 
 def label(op: Operation) -> str:
@@ -72,13 +72,12 @@ def label(op: Operation) -> str:
 
 
 def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
-    """The declared shape of a result."""
     return tuple(cast("TensorType[Attribute]", op.results[position].type).get_shape())
 
 
 def result_dtype(op: Operation, position: int = 0) -> str:
-    """The element type of a result, of complex numbers that of their parts. Raises CompileError for one that tensors do
-    not have."""
+    """The element type of a result; for complex numbers that of their parts. Raises CompileError for types that tensors
+    do not support."""
     element = cast("TensorType[Attribute]", op.results[position].type).element_type
     if isinstance(element, ComplexType):
         element = cast("Attribute", element.element_type)
@@ -96,7 +95,6 @@ def _static_shape(op: Operation) -> tuple[int, ...]:
 
 
 def _extents(value: Value, what: str) -> tuple[Extent, ...]:
-    """The extents that an operand lists."""
     sizes = sizes_of(value)
     if sizes is None:
         raise CompileError(f"{what} is computed from data, not from extents")
@@ -223,15 +221,15 @@ def _strided(
 
 
 def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
-    """The first index of a slice of `size`, moved so that the slice lies inside of `extent`."""
+    """The first index of a slice of `size`, clamped so that the slice is in bounds of `extent`."""
     if isinstance(index, Splat) and isinstance(extent, int) and isinstance(size, int):
         return max(0, min(int(index.number), extent - size))
     return _inside(element_of(index, ()), extent, size)
 
 
 def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
-    """`index`, moved so that `size` elements from it on lie inside of `extent`; as a 64-bit integer, with which indices
-    combine to affine expressions."""
+    """`index`, clamped so that `size` elements from it are in bounds of `extent`, as a 64-bit integer, with which
+    indices combine to affine expressions."""
     last = as_expr(simplified(extent - size)).astype("int64")
     return greater(less(index.astype("int64"), last), 0)
 
@@ -276,7 +274,8 @@ def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Va
 def padded(
     source: Value, value: Value, low: Sequence[Extent], high: Sequence[Extent], interior: Sequence[int], name: str
 ) -> Value:
-    """`pad`: `interior` values between neighbours, then `low` and `high` ones around, or as many elements less."""
+    """`pad`: `interior` values between neighbours, and `low` and `high` ones around; negative numbers remove
+    elements."""
     if all(integer_of(count) == 0 for count in (*low, *high, *interior)):
         return source
     steps = [count + 1 for count in interior]
@@ -321,7 +320,7 @@ def _dynamic_gather(op: stablehlo.DynamicGatherOp, source: Value, indices: Value
 
 
 def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[Extent], name: str) -> Value:
-    """Slices of `sizes` whose starts `indices` gives, moved into the operand."""
+    """Slices of `sizes` with starts from `indices`, clamped to be in bounds of the operand."""
     offsets, collapsed = layout.dims("offset_dims"), layout.dims("collapsed_slice_dims")
     batching = dict(zip(layout.dims("operand_batching_dims"), layout.dims("start_indices_batching_dims"), strict=True))
     vector = layout.number("index_vector_dim")
@@ -351,7 +350,7 @@ def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[E
 
 
 def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
-    """The index for each of some axes of the operand, at a place of the batch."""
+    """The index for each of some axes of the operand, at a position of the batch."""
     if vector == len(indices.shape):
         return {axes[0]: element_of(indices, batch)}
     return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
@@ -361,7 +360,7 @@ def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vec
 
 
 def _sum_dtype(op: Operation) -> str:
-    """The type in which products are added: that of the result, of small integers bytes."""
+    """The type in which products are added: that of the result, or bytes for smaller integers."""
     return WIDE.get(result_dtype(op), result_dtype(op))
 
 
@@ -384,8 +383,8 @@ def _convolved(
 ) -> Value:
     """A convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
 
-    The input is padded first where elements are inserted between others or removed, the kernel mirrored where its
-    window is, and the result transposed where its dimensions are not those of the input.
+    The input is padded first if elements are inserted between others or removed, the kernel is mirrored if its window
+    is, and the result is transposed if its layout differs from that of the input.
     """
     left, right, output = op.dimension_numbers.data
     rank = len(output) - 2
@@ -432,8 +431,8 @@ def _convolved(
 
 
 def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int, name: str) -> Value:
-    """The input of a convolution of `batch_group_count` groups with the groups of images as groups of features: group g
-    of the output features is computed from group g of either."""
+    """The input of a convolution of `batch_group_count` groups, with the groups of images as groups of features: group
+    g of the output features depends on group g of both."""
     images, features = data.shape[batch], data.shape[feature]
     count = simplified(images // groups)
     shape = list(data.shape)
@@ -474,7 +473,7 @@ def reduction(combiner: Combiner) -> Callable[..., Expr]:
 
 
 def lone_kind(block: Block) -> str | None:
-    """The name of the op that a region consists of, of two arguments."""
+    """The name of the single op of a region with two arguments."""
     lone = stablehlo.lone_op(block)
     return None if lone is None or label(lone) not in COMBINERS else label(lone)
 
@@ -487,7 +486,8 @@ def _combined(
     over: Sequence[IterVar],
     region: Region,
 ) -> list[Expr]:
-    """The values combined over axes, from the initial values on, which the specification wants to be neutral."""
+    """Combine the values over axes, starting from the initial values, which the specification requires to be
+    neutral."""
     if not over:
         return region([*(element_of(value, ()) for value in initial), *values])
     dtype = values[0].dtype
@@ -530,7 +530,7 @@ def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
 
 
 def _reduced_in_order(op: ReduceOp, sources: Sequence[Value], initial: Sequence[Value], region: Region) -> Result:
-    """The elements along dimensions combined one after the other, from initial values on that calls give."""
+    """Combine the elements along dimensions one at a time, starting from non-constant initial values."""
     dims, name = numbers(op.dimensions), label(op)
     tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(sources)]
     starts = [tensor_of(value, f"{name}_initial{at}") for at, value in enumerate(initial)]
@@ -565,7 +565,6 @@ def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: 
 
 
 def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
-    """A stable sort by the comparison in the region."""
     tensors = [tensor_of(value, f"{label(op)}_operand") for value in values]
     shape = tensors[0].shape
     along = (-1 if op.dimension is None else int(op.dimension.value.data)) % len(shape)
@@ -583,7 +582,7 @@ def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
 
 @dataclass(frozen=True)
 class _Windows:
-    """The windows of tensors; each has a number for each dimension. Elements are inserted by `inner`, then around."""
+    """Windows of tensors, with a number per dimension. Elements are inserted by `inner` first, then around."""
 
     sizes: Sequence[Extent]
     strides: Sequence[int]
@@ -593,8 +592,8 @@ class _Windows:
     high: Sequence[Extent]
 
     def cumulative(self, shape: Sequence[Extent]) -> tuple[int, bool] | None:
-        """The axis along which each window holds an element and all before it, or all after it, which is the second
-        value; None for other windows."""
+        """The axis along which each window contains an element and all before it, and False; or all after it, and True.
+        None for other windows."""
         along = [axis for axis, size in enumerate(self.sizes) if not is_one(size)]
         if len(along) != 1 or any(step != 1 for step in (*self.strides, *self.inner, *self.dilation)):
             return None
@@ -622,7 +621,7 @@ def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) 
 
 
 def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Result:
-    """`stablehlo.reduce_window` whose last five operands are its windows, which JAX writes as a custom call."""
+    """`stablehlo.reduce_window` whose last five operands are its windows, which JAX exports as a custom call."""
     *values, sizes, strides, inner, dilation, padding = values
     flat = _extents(padding, "padding")
     windows = _Windows(
@@ -677,7 +676,7 @@ _CUMULATIVE: Final = {"add": ops.cumsum, "multiply": ops.cumprod, "maximum": ops
 
 
 def _cumulative(sources: Sequence[Value], kind: str | None, axis: int, is_reversed: bool, region: Region) -> Result:
-    """Elements combined with all before them along an axis, or after them, one after the other."""
+    """Combine each element with all before it along an axis, or with all after it, one at a time."""
     tensors = [tensor_of(source, f"x{at}") for at, source in enumerate(sources)]
     if kind in _CUMULATIVE and tensors[0].dtype != "bool":
         return _CUMULATIVE[kind](tensors[0], axis, reverse=is_reversed, name="reduce_window")
@@ -711,11 +710,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.slice": _slice,
     "stablehlo.transpose": _transpose,
 }
-"""Op -> what computes it of its operands."""
+"""Op -> the rule that computes it from its operands."""
 
 COMBINING_RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.sort": _sort,
 }
-"""Op -> what computes it of its operands and its region."""
+"""Op -> the rule that computes it from its operands and its region."""

@@ -1,4 +1,4 @@
-"""What a value of a stablehlo function is while its function is converted to tensor expressions."""
+"""Values of a stablehlo function during its conversion to tensor expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.texpr.tensor import constant as constant_tensor
 
 @dataclass(frozen=True)
 class Splat:
-    """A tensor whose elements are one number: its readers take the number, so that no tensor is made of it."""
+    """A tensor whose elements are one number, which readers use directly."""
 
     number: Number
     shape: tuple[Extent, ...]
@@ -31,12 +31,12 @@ class Splat:
 
 
 MOST_SIZES: Final = 16
-"""The greatest number of elements of an operand that lists sizes: two for each of eight dimensions."""
+"""Limit of the elements of an operand that lists sizes: two for each of eight dimensions."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Integers that are known from extents, in row-major order: what ops with dynamic shapes take."""
+    """Integers computed from extents, in row-major order: operands of ops with dynamic shapes."""
 
     elements: tuple[Extent, ...]
     shape: tuple[int, ...]
@@ -45,12 +45,12 @@ class Sizes:
 
 @dataclass(frozen=True)
 class View:
-    """Elements of another value at other places, a broadcast: its readers read that value."""
+    """A broadcast of another value, from which its readers read."""
 
     source: Value
     shape: tuple[Extent, ...]
     places: tuple[int | None, ...]
-    """For each dimension of `source` the one of the view that gives its index; None for index 0."""
+    """For each dimension of `source`, the dimension of the view that provides its index; None for index 0."""
 
     @property
     def dtype(self) -> str:
@@ -59,8 +59,6 @@ class View:
 
 @dataclass(frozen=True)
 class Fact:
-    """A comparison of extents."""
-
     comparison: Compare | bool
     dtype: str = "bool"
     shape: tuple[Extent, ...] = ()
@@ -98,7 +96,7 @@ Result: TypeAlias = "Value | Sequence[Value]"
 
 
 def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
-    """The value of a constant. Raises CompileError for elements of a type that tensors do not have."""
+    """The value of a constant. Raises CompileError for element types that tensors do not support."""
     type_ = cast("TensorType[Attribute]", elements.type)
     if isinstance(type_.element_type, ComplexType):
         return _complex_value(elements, name)
@@ -115,7 +113,6 @@ def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
 
 
 def _complex_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Parts:
-    """The value of a constant of complex numbers."""
     type_ = cast("TensorType[Any]", elements.type)
     part = type_.element_type.element_type
     dtype = complex_name(type_.element_type)
@@ -135,7 +132,6 @@ def complex_name(type_: ComplexType[Any]) -> str | None:
 
 
 def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
-    """The element of a value at `indices`."""
     match value:
         case Tensor():
             return value(*indices)
@@ -160,7 +156,7 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
 
 
 def tensor_of(value: Value, name: str) -> Tensor:
-    """A value as a tensor, computed where it is none."""
+    """A value as a tensor, computed if necessary."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Parts):
@@ -169,7 +165,7 @@ def tensor_of(value: Value, name: str) -> Tensor:
 
 
 def stacked(value: Parts, name: str) -> Tensor:
-    """Complex numbers as numbers with their parts along a last dimension."""
+    """Complex numbers as a real tensor with the parts along a new last dimension."""
 
     def part(*indices: Expr) -> Expr:
         sides = [element_of(side, indices[:-1]) for side in value.both]
@@ -188,7 +184,7 @@ def parts_of(tensor: Tensor, dtype: str) -> Parts:
 
 
 def sizes_of(value: Value) -> Sizes | None:
-    """A value as extents, None where it is data."""
+    """A value as extents; None if it is data."""
     if isinstance(value, Sizes):
         return value
     if value.dtype not in ("int32", "int64") or not all(isinstance(extent, int) for extent in value.shape):
@@ -204,5 +200,4 @@ def sizes_of(value: Value) -> Sizes | None:
 
 
 def integer_of(extent: Extent) -> int | None:
-    """An extent that is a number."""
     return extent if isinstance(extent, int) else int(extent.value) if isinstance(extent, Const) else None

@@ -1,11 +1,11 @@
-"""Statements of loop nests as `tir.block`s: each store with what it needs, over the loops around it.
+"""Conversion of statements of loop nests to `tir.block`s: each store with its computation, over the loops around it.
 
     tir.for %i in 8 {                                  tir.for %i in 8 {
       %a = memref.load %A[%i]                    ->      tir.block "B" iters(%vi: spatial<8>) = [%i] {
       memref.store %a, %B[%i]                              %a = memref.load %A[%vi]  memref.store %a, %B[%vi]
 
-What a statement needs is computed in its block again. Where something between may have written what was read, the
-statements there become one block; where that is not possible, the value is kept in a temporary.
+The operands of a statement are recomputed in its block. If an op in between may have written what they read, the
+statements up to there become one block, or, if that is not possible, the value is kept in a temporary.
 """
 
 from __future__ import annotations
@@ -35,15 +35,13 @@ from weft.support.names import new_name
 
 @dataclass
 class _Statement:
-    """Ops of one block that become a `tir.block` together; what is between them only computes."""
-
     members: list[Operation]
     loops: list[ForOp]
     """The loops around it, outermost first."""
 
 
 class StatementBlocks:
-    """Puts the statements of a function, whose loops are normalized, into blocks."""
+    """Moves the statements of a function, whose loops are normalized, into blocks."""
 
     def __init__(self, function: FuncOp, loops: LoopNormalization) -> None:
         self._function = function
@@ -51,12 +49,12 @@ class StatementBlocks:
         self._normalized = loops
         self._labels = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
         self._kept: dict[Operation, Operation] = {}
-        """Stores to temporaries -> the op of which they keep a result."""
+        """Stores to temporaries -> the op whose result they keep."""
 
     def run(self) -> None:
         self._sink_conditions(self._top)
-        # Ends, because no op is kept twice: nothing comes between an op and the stores that keep its results, and only
-        # these stores write what others load instead.
+        # Terminates, because no op is kept twice: nothing is between an op and the stores that keep its results, and
+        # only these stores write to the temporaries.
         while not self._find_statements():
             pass
         nests = [(block, self._loops_around(block)) for block in child_blocks(self._function)]
@@ -67,13 +65,12 @@ class StatementBlocks:
         _erase_unused(self._top)
 
     def _loops_around(self, op: Operation) -> list[ForOp]:
-        """The loops of this pass around an op, outermost first."""
         return [parent for parent in ancestors(op) if isinstance(parent, ForOp) and self._is_open(parent)][::-1]
 
     # Conditions
 
     def _sink_conditions(self, block: Block) -> None:
-        """Move conditions into the loops that they hold, and give each statement its own."""
+        """Move conditions into the loops that they contain, and give each statement its own condition."""
         for op in list(block.ops):
             if isinstance(op, ForOp) and self._is_open(op):
                 self._sink_conditions(op.body.block)
@@ -81,7 +78,7 @@ class StatementBlocks:
                 self._split_condition(op)
 
     def _split_condition(self, op: scf.IfOp) -> None:
-        """One condition for each effect in an `scf.if`, inside of the loops that are among them."""
+        """Split an `scf.if` into one condition per effect, inside the contained loops."""
         branches = [region.block for region in op.regions if region.blocks]
         effects = [[inner for inner in block.ops if not only_reads(inner)] for block in branches]
         several = sum(map(len, effects)) > 1
@@ -100,7 +97,7 @@ class StatementBlocks:
         return isinstance(op, ForOp) and self._is_open(op)
 
     def _reads_before(self, effect: Operation, effects: Sequence[Operation]) -> bool:
-        """Whether an effect in a branch needs a value that is read before something there may write it."""
+        """Whether an effect in a branch needs a value read before an op there may write it."""
         for source in _sources_within(effect, effect.parent):
             reads = [op for op in operations_in(source) if touches_memory(op)]
             behind = [other for other in effects if other is not effect and precedes(source, other)]
@@ -112,7 +109,8 @@ class StatementBlocks:
         return False
 
     def _insert_conditional(self, op: scf.IfOp, effect: Operation, holds: bool) -> None:
-        """Put one effect of a branch of `op` before it, under its condition, with what it needs of the branch."""
+        """Insert one effect of a branch of `op` before it, under its condition, with the ops of the branch that it
+        needs."""
         mapping: dict[SSAValue, SSAValue] = {}
         copies = [copy_of(source, mapping) for source in _sources_within(effect, effect.parent)]
         effect.detach()
@@ -129,11 +127,11 @@ class StatementBlocks:
     # Statements
 
     def _is_open(self, loop: ForOp) -> bool:
-        """Whether a loop is around statements, not part of one or of a nest of tir."""
+        """Whether a loop contains statements, and is not part of one or of a nest of tir."""
         return loop in self._normalized.static
 
     def _find_statements(self) -> bool:
-        """List the statements; False when one more value is kept in a temporary now: they are to be listed again."""
+        """List the statements; False if a value has been moved to a temporary, after which the list must be rebuilt."""
         self._order = {op: at for at, op in enumerate(operations_in(self._function))}
         self._statements: list[_Statement] = []
         self._collect(self._top, [])
@@ -171,7 +169,7 @@ class StatementBlocks:
                     self._statements.append(_Statement([op], loops))
 
     def _slice(self, statement: _Statement) -> list[Operation]:
-        """The ops that compute what a statement needs in the loops around it, in program order."""
+        """The ops in the loops around a statement that it depends on, in program order."""
         found: set[Operation] = set()
         pending = [value for member in statement.members for value in (*member.operands, *captured_values(member))]
         while pending:
@@ -180,7 +178,7 @@ class StatementBlocks:
             if isinstance(op, Block) or op in found or op in statement.members:
                 continue
             if op.parent is self._top and (not isinstance(op, memref.LoadOp) or self._conflicts(op, statement)):
-                continue  # known in front of the loops
+                continue  # computed before the loops
             if any(member.is_ancestor(op) for member in statement.members) or not only_reads(op):
                 continue
             found.add(op)
@@ -188,7 +186,7 @@ class StatementBlocks:
         return sorted(found, key=self._order.__getitem__)
 
     def _conflicts(self, value_op: Operation, statement: _Statement) -> list[Operation]:
-        """The ops between an op that reads, and a statement that computes it again, that may write what it reads."""
+        """The ops between a reading op and a statement that recomputes it, which may write what it reads."""
         reads = [op for op in operations_in(value_op) if touches_memory(op)]
         block = value_op.parent
         if not reads or block is None:
@@ -222,7 +220,7 @@ class StatementBlocks:
         return False
 
     def _merge(self, effect: Operation, statement: _Statement) -> int | None:
-        """Make one statement of those from `effect` up to `statement`; its place among them. None where a nest is
+        """Merge the statements from `effect` up to `statement`; returns the index of the result. None if a nest is in
         between."""
         at = self._statements.index(statement)
         start = next(
@@ -245,7 +243,7 @@ class StatementBlocks:
         return start
 
     def _keep(self, op: Operation) -> None:
-        """Let those who use the results of `op` load them from temporaries, into which they are stored behind it."""
+        """Store the results of `op` to temporaries after it, and let their users load them."""
         loops = self._loops_around(op)
         anchor, block = op.next_op, op.parent
         if anchor is None or block is None:
@@ -301,7 +299,7 @@ class StatementBlocks:
             Rewriter.erase_op(member)
 
     def _label(self, statement: _Statement) -> str:
-        """After the buffer that a statement writes last, or what it does."""
+        """Named after the buffer that a statement writes last, or its op."""
         wanted: str | None = None
         for op in reversed([op for member in statement.members for op in operations_in(member)]):
             buffer = stored_buffer(op)
@@ -312,8 +310,8 @@ class StatementBlocks:
 
 
 def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
-    """Give a block that stood in a program before, in `loops` now, an iterator for each: its instances run again in
-    every iteration. Where it has an init, that runs again too."""
+    """Give an existing block, now in `loops`, an iterator for each: its instances, including its init, run again in
+    every iteration."""
     if not loops:
         return
     kind = REDUCE if block.init is None else SPATIAL
@@ -346,7 +344,7 @@ def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
 
 
 def _share_indices(block: Block, known: dict[Index, SSAValue]) -> None:
-    """Compute each index once: updates of one element are then seen to be such."""
+    """Compute each index once, so that updates of one element are recognised."""
     known = dict(known)
     for op in list(block.ops):
         if isinstance(op, affine.ApplyOp):
@@ -360,7 +358,7 @@ def _share_indices(block: Block, known: dict[Index, SSAValue]) -> None:
 
 
 def _is_left(op: Operation) -> bool:
-    """Whether an op stays where it is: allocations, blocks and nests of tir, facts, the end of the function."""
+    """Whether an op stays in place: allocations, blocks and nests of tir, assumptions, the end of the function."""
     if isinstance(op, memref.AllocOp | BlockOp | ReturnOp | scf.YieldOp):
         return True
     if isinstance(op, ForOp):
@@ -392,12 +390,12 @@ def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
 
 
 def _conditional(condition: SSAValue, ops: Sequence[Operation], holds: bool) -> scf.IfOp:
-    """An `scf.if` around detached ops, which run where `condition` holds, or where it does not."""
+    """An `scf.if` around detached ops, which run if `condition` is `holds`."""
     return if_around(condition, ops) if holds else if_around(condition, (), ops)
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase the ops that only compute what nobody uses, in loops too, and loops that hold nothing."""
+    """Erase unused pure ops, also in loops, and empty loops."""
     for op in reversed(list(block.ops)):
         if isinstance(op, ForOp):
             _erase_unused(op.body.block)

@@ -1,4 +1,4 @@
-"""How `bufferize-tensors` writes the operations that make new tensors: they fill a buffer."""
+"""Bufferization of operations that create tensors: they fill a buffer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_ten
 
 
 def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Sequence[SSAValue]) -> SSAValue:
-    """The buffer of the result of `op`, of these dynamic extents."""
     result = op.results[0]
     for size in sizes:
         bufferization.require("sge", size, 0, f"{op.name} of a negative extent")
@@ -68,7 +67,7 @@ def _generate(bufferization: FunctionBufferization, op: Operation) -> None:
 
 
 def _by_region(bufferization: FunctionBufferization, op: Operation, buffer: SSAValue) -> None:
-    """Compute each element by the region of `op`, of its indices."""
+    """Compute each element by the region of `op`, from its indices."""
     block = op.regions[0].detach_block(0)
     _with_indices(block)
     block.insert_arg(_element(buffer), 0)
@@ -94,7 +93,7 @@ def _element(buffer: SSAValue) -> Attribute:
 
 
 def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Padding by one value is written everywhere, then the source over it."""
+    """Fill with a uniform padding value, then copy the source."""
     source, result = bufferization.buffers[op.operands[0]], op.results[0]
     amounts = iter(op.operands[1:])
     low, high = (mixed_extents(static_numbers(op, f"static_{side}"), amounts) for side in ("low", "high"))
@@ -129,7 +128,7 @@ def _keep_interior(
     low: Sequence[int | SSAValue],
     sizes: Sequence[int | SSAValue],
 ) -> None:
-    """Let the region of `tensor.pad` yield the source's elements in the interior, and what it yields now around it."""
+    """Let the region of `tensor.pad` yield the source's elements in the interior, and its former value around it."""
     starts = [bufferization.as_value(number) for number in low]
     ends = [bufferization.as_value(bufferization.sum(*pair)) for pair in zip(low, sizes, strict=True)]
     old = op.regions[0].detach_block(0)
@@ -178,7 +177,7 @@ def _concat(bufferization: FunctionBufferization, op: Operation) -> None:
 
 
 def _gather(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Each element by the place that the indices tell."""
+    """Compute each element by loads at the gathered indices."""
     source, indices = (bufferization.buffers[value] for value in op.operands)
     result = op.results[0]
     gathered = cast("DenseArrayBase[IntegerType]", op.properties["gather_dims"]).get_values()
@@ -220,4 +219,4 @@ CREATION: Final[Mapping[str, Rule]] = {
     "tensor.pad": _pad,
     "tensor.splat": _splat,
 }
-"""Operations that make tensors -> how they are written."""
+"""Operations that create tensors -> their rewrite."""

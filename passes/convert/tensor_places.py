@@ -1,4 +1,4 @@
-"""Tensors and the memory in which they lie: what bufferization decides, and what it reads off operations."""
+"""Tensors and their memory: the decisions of bufferization, and the operations' properties that they depend on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.dialects.upstream.views import mixed_lists
 Extent: TypeAlias = "int | SSAValue | tuple[SSAValue, int]"
 """A number, a value of type index, or the extent of a tensor in a dimension."""
 Mixed: TypeAlias = "tuple[int | SSAValue, ...]"
-"""Offsets, sizes or strides: numbers where they are known."""
+"""Offsets, sizes or strides, as numbers if known."""
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -34,23 +34,23 @@ def shape_of_tensor(value: SSAValue) -> tuple[int, ...]:
 
 @dataclass(eq=False)
 class Storage:
-    """Memory in which tensors lie."""
+    """Memory of tensors."""
 
     writable: bool
     home: Block
     """The block where it is allocated or passed in."""
     is_dense: bool = True
     tensors: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The tensors that lie in it, or in a part of it, in the order of their definition."""
+    """The tensors in it, or in a part of it, in the order of their definition."""
     shared: dict[Operation, tuple[Views, ...]] = field(default_factory=dict["Operation", "tuple[Views, ...]"])
-    """Parallel loops, with the parts that each iteration writes: those of different iterations are disjoint."""
+    """Parallel loops -> the parts that each iteration writes, which are disjoint between iterations."""
     is_allocated: bool = False
     """Whether the function itself allocates it."""
     escapes: bool = False
-    """Whether the program has a name for the buffer."""
+    """Whether the program refers to the buffer."""
     destination: SSAValue | int | None = None
-    """What has its buffer used in the place of an allocation: the result of an operation with regions, or the operand
-    of `func.return` of this number; or a buffer of the program."""
+    """The owner of the buffer that replaces an allocation: the result of an operation with regions, the number of an
+    operand of `func.return`, or a buffer of the program."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Views: TypeAlias = "tuple[Slice | Reshape, ...]"
 
 
 def varies(view: Slice | Reshape) -> bool:
-    """Whether a view is given by values that loops may change."""
+    """Whether a view depends on values that loops may change."""
     return isinstance(view, Slice) and any(
         isinstance(number, SSAValue) for numbers in (view.offsets, view.sizes, view.strides) for number in numbers
     )
@@ -83,7 +83,7 @@ def varies(view: Slice | Reshape) -> bool:
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """The part of a storage in which a tensor lies. Tensors at equal places share each element."""
+    """The part of a storage that contains a tensor. Tensors at equal places share each element."""
 
     storage: Storage
     views: Views = ()
@@ -95,43 +95,43 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class TensorMove:
-    """A tensor that is copied to where another one lies."""
+    """A copy of a tensor to the memory of another one."""
 
     source: SSAValue
     target: SSAValue
     is_staged: bool
-    """Whether other moves of the same operation write what this one reads: it is read before all of them."""
+    """Whether other moves of the same operation write what this one reads, so that it must be read before all of
+    them."""
     insertion: Operation | None = None
-    """What names the slice of the target that is written; None for all of it."""
+    """The operation that defines the written slice of the target; None for all of it."""
 
 
 @dataclass
 class Placement:
-    """What the analysis of a function decides."""
+    """The decisions of the analysis of a function."""
 
     places: dict[SSAValue, TensorPlace] = field(default_factory=dict["SSAValue", TensorPlace])
     allocated: dict[SSAValue, Storage] = field(default_factory=dict["SSAValue", Storage])
     """Results and block arguments -> memory that is allocated for them."""
     carrier: dict[SSAValue, SSAValue] = field(default_factory=dict["SSAValue", "SSAValue"])
-    """Tensors -> the operand of their operation, or the value that their loop carries, in whose memory they lie."""
+    """Tensors -> the operand of their operation, or the loop-carried value, whose memory they share."""
     in_place: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
     """Operations and positions of operands whose memory the operation writes."""
     filled: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
-    """Those whose content is copied into new memory first."""
+    """Operations and positions of operands whose content is copied into new memory first."""
     moves: dict[Operation, list[TensorMove]] = field(default_factory=dict["Operation", list[TensorMove]])
-    """Terminators -> what is copied in front of them."""
+    """Terminators -> the copies before them."""
     extents: dict[SSAValue, tuple[Extent, ...]] = field(default_factory=dict["SSAValue", tuple[Extent, ...]])
-    """The shapes of results whose memory is allocated before their operation can tell them."""
+    """The shapes of results whose memory is allocated before their operation."""
 
 
 def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
-    """As `mixed_lists`, with numbers in the place of constants."""
+    """`mixed_lists`, with constants folded to numbers."""
     offsets, sizes, strides = (tuple(map(folded, values)) for values in mixed_lists(op))
     return offsets, sizes, strides
 
 
 def folded(value: int | SSAValue) -> int | SSAValue:
-    """The number that a value is, or the value."""
     number = value if isinstance(value, int) else constant_integer(value)
     return value if number is None else number
 
@@ -140,19 +140,19 @@ def folded(value: int | SSAValue) -> int | SSAValue:
 
 
 def destinations(op: Operation) -> range:
-    """The positions of the operands that the results of an operation of linalg are written to: the last ones."""
+    """The positions of the operands that the results of a linalg operation overwrite: the last ones."""
     return range(len(op.operands) - len(op.results), len(op.operands))
 
 
 def reads_destination(op: Structure, index: int) -> bool:
-    """Whether an operation of linalg reads what its destination holds, or leaves a part of it as it is."""
+    """Whether a linalg operation reads the content of its destination, or keeps a part of it."""
     written = op.maps[index].results
     is_whole = all(isinstance(e, AffineDimExpr) for e in written) and len(set(written)) == len(written)
     return not is_whole or op.body.args[index].first_use is not None
 
 
 def is_pointwise(op: Structure, index: int, other: int) -> bool:
-    """Whether each instance of the body reads the element of operand `index` that it alone writes of `other`."""
+    """Whether each instance of the body reads the element of operand `index` that only it writes of `other`."""
     read, written = op.maps[index], op.maps[other]
     is_permutation = all(isinstance(e, AffineDimExpr) for e in written.results)
     return read == written and is_permutation and len(set(written.results)) == written.num_dims
@@ -172,7 +172,7 @@ def dynamic_sizes(op: Operation) -> Sequence[SSAValue]:
 
 
 def initial_of(argument: BlockArgument, loop: Operation) -> SSAValue | None:
-    """The initial value of what a loop carries."""
+    """The initial value of a loop-carried value."""
     if isinstance(loop, scf.ForOp):
         return loop.iter_args[argument.index - 1]
     if loop.name == "scf.forall" and loop.results:
@@ -192,7 +192,7 @@ def terminator_of(block: Block) -> Operation:
 
 
 def region_block(op: Operation, inner: Operation) -> Block | None:
-    """The block of `op` in which `inner` is."""
+    """The block of `op` that contains `inner`."""
     for region in op.regions:
         for block in region.blocks:
             if block.find_ancestor_op_in_block(inner) is not None:

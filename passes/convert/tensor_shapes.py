@@ -1,4 +1,4 @@
-"""The shapes of tensors, by the values that the program makes them of."""
+"""The shapes of tensors, in terms of the values that define them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from weft.passes.convert.tensor_places import (
 
 
 class TensorShapes:
-    """Of the tensors of a function, of which `placement` has decided some."""
+    """The shapes of the tensors of a function, some of which `placement` has decided."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
 
     def extents(self, value: SSAValue) -> tuple[Extent, ...]:
-        """The shape of a tensor, by the values that make it."""
+        """The shape of a tensor."""
         return tuple(self.extent(value, d) for d in range(len(shape_of_tensor(value))))
 
     def extent(self, value: SSAValue, dimension: int) -> Extent:
@@ -67,7 +67,7 @@ class TensorShapes:
         return (value, dimension)
 
     def of_index(self, value: SSAValue) -> Extent:
-        """An index, as the extent that it is."""
+        """An index as an extent."""
         owner = value.owner
         number = constant_integer(value)
         if number is not None:

@@ -1,4 +1,4 @@
-"""Which functions of a module belong to upstream dialects."""
+"""Classification of the functions of a module by upstream dialects."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
-    """The upstream dialects that the body of a function uses, `tensor` for `arith` and `math` on tensors; none for
-    functions of weft's levels, and for others that only compute and call."""
+    """The upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors; empty for
+    functions of weft's levels, and for those that only compute scalars and call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):
@@ -53,7 +53,7 @@ def foreign_op(function: FuncOp) -> Operation | None:
 
 
 def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
-    """The functions among `candidates` that are in `functions`, or are connected with one of them by calls."""
+    """The functions among `candidates` that are in `functions`, or are connected to one of them by calls."""
     called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
     found = [f for f in candidates if f in functions]
     for one in found:  # grows as callers and callees are found

@@ -1,5 +1,5 @@
-"""Operations of upstream's vector and arith dialects on values, by those that weft's low level has: a part of
-`convert-upstream-to-low`."""
+"""Conversion of operations of upstream's vector and arith dialects on values to those of the low level
+(`convert-upstream-to-low`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _index_cast(op: Operation) -> None:
-    """An unsigned cast: integers are extended to 64 bits by zeros first."""
+    """An unsigned cast: integers are zero-extended to 64 bits first."""
     rewriter = OpRewriter(op)
     (value,), result = op.operands, op.results[0].type
     element = element_of(value.type)
@@ -40,7 +40,7 @@ def _cast(rewriter: OpRewriter, kind: type[Operation], value: SSAValue, result: 
 
 
 def _poison(op: Operation) -> None:
-    """Any value will do."""
+    """Any value is valid; 0 is used."""
     rewriter, type_ = OpRewriter(op), op.results[0].type
     if isinstance(type_, VectorType):
         rewriter.replace(rewriter.constant_lanes(type_, [0]))
@@ -109,7 +109,7 @@ def _shape_cast(op: Operation) -> None:
 
 
 def _broadcast(op: Operation) -> None:
-    """Of the one lane of a vector."""
+    """Broadcast the single lane of a vector."""
     source, result = op.operands[0], op.results[0].type
     if isinstance(source.type, VectorType) and source.type != result:
         rewriter = OpRewriter(op)

@@ -1,13 +1,13 @@
-"""Values of types that weft has in memory only, as the integers that hold them.
+"""Conversion of values of types that weft only stores to integers that contain them.
 
     %a = memref.load %A[%i] : memref<4xi4>            %a = memref.load %A[%i] : memref<4xi8>   // its low bits, extended
     %s = arith.addi %a, %a : i4                 ->    %s = arith.addi %a, %a : i8              // here too
     memref.store %s, %B[%i] : memref<4xi4>            memref.store %s, %B[%i] : memref<4xi8>     // its low bits
 
-A narrow integer is held by the next wider one that is computed with, and repeats its sign there: operations on unsigned
-integers mask that out, and those that may lose it restore it. So do loads: in memory the other bits are zeros, as in
-arrays of `ml_dtypes`, or what callers left there. A small float is held by its bits, and computed with as `f32`.
-Unsigned elements lose their sign. Parameters state the elements of their arrays (`tir.element`), see
+A narrow integer is stored in the next wider integer type that weft computes with, sign-extended: operations on unsigned
+integers mask the upper bits, and operations that may change them restore them. So do loads: in memory the upper bits
+are zero, as in arrays of `ml_dtypes`, or arbitrary. A small float is represented by its bits, and computed in `f32`.
+Unsigned elements become signless. Parameters state the elements of their arrays (`tir.element`), see
 `dialects/element_types.py`.
 """
 
@@ -51,15 +51,15 @@ from weft.passes.module_functions import named_ops
 from weft.support.errors import CompileError
 
 _WIDTHS: Final = (1, 8, 16, 32, 64)
-"""Bits of the integers that are computed with."""
+"""Bits of the integers that weft computes with."""
 _NO_FLAGS: Final = arith.IntegerOverflowAttr("none")
 
 
 def hold_in_bytes(function: FuncOp) -> None:
-    """Let the values and buffers of a function, none of which is a tensor, have types that are computed with, in place;
-    it reads copies of the constants of the module that have others.
+    """Convert the values and buffers of a function without tensors to types that weft computes with, in place;
+    constants of the module with other types are copied for it.
 
-    Raises `CompileError` for operations on other types that have no form on these, with the function half changed, and
+    Raises `CompileError` for operations on other types that cannot be converted, with the function partly changed, and
     for parameters whose elements are those of no array.
     """
     values = [value for op in operations_in(function) for value in values_of(op)]
@@ -91,7 +91,7 @@ def _stated(types: tuple[Attribute, ...]) -> ArrayAttr[DictionaryAttr] | None:
 
 
 def _held(type_: Attribute) -> Attribute:
-    """The type that holds values, or has the elements that hold those, of a type."""
+    """The type that replaces a type of values or buffers."""
     element = element_of(type_)
     held = value_type(element)
     if isinstance(held, IntegerType) and 1 < (bits := held.width.data) < max(_WIDTHS):
@@ -104,7 +104,7 @@ def _held(type_: Attribute) -> Attribute:
 
 
 def is_held(type_: Attribute) -> bool:
-    """Whether values or elements of a type are held by those of another type."""
+    """Whether a type of values or elements is replaced."""
     return _held(type_) != type_
 
 
@@ -115,15 +115,15 @@ def _is_held(value: SSAValue) -> bool:
 # Operations
 
 _Rewrite: TypeAlias = Callable[[Operation], None]
-"""Changes an operation whose operands and results have the types that hold their values already."""
+"""Changes an operation whose operands and results already have their new types."""
 _MOVES: Final = ("affine.", "func.", "memref.", "scf.", "tir.")
-"""Dialects of operations that compute nothing, which a change of types leaves right."""
+"""Dialects of operations that compute nothing, so that a change of types suffices."""
 _ATOMIC: Final = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
 _KEEP: Final = frozenset(
     f"arith.{name}"
     for name in ("andi", "cmpi", "maxsi", "maxui", "minsi", "minui", "ori", "remsi", "select", "shrsi", "xori")
 )
-"""Of integers that repeat their sign, these give such integers, and the order of unsigned ones is kept."""
+"""Operations that map sign-extended integers to sign-extended integers; the unsigned order is kept."""
 _WRAP: Final = frozenset(
     ("arith.addi", "arith.ceildivsi", "arith.divsi", "arith.floordivsi", "arith.muli", "arith.shli", "arith.subi")
 ) | {"math.absi", "math.ipowi"}
@@ -138,8 +138,8 @@ _CASTS: Final = frozenset(
 
 
 def _rewrite_of(op: Operation) -> _Rewrite | None:
-    """The rewrite of an operation, by its present types; None if a change of types suffices. Raises `CompileError` if
-    the operation has no form on other types."""
+    """The rewrite of an operation, according to its current types; None if a change of types suffices. Raises
+    `CompileError` if the operation has no form on other types."""
     values = [*op.operands, *op.results]
     held = [value for value in values if _is_held(value)]
     if not held:
@@ -194,13 +194,13 @@ class _Writer(OpRewriter):
         return self.insert(arith.ConstantOp(IntegerAttr(value, cast("IntegerType", type_))))
 
     def masked(self, value: SSAValue, bits: int) -> SSAValue:
-        """The unsigned integer that the low bits of a value are."""
+        """The low bits of a value, zero-extended."""
         if _bits(value.type) == bits:
             return value
         return self.insert(arith.AndIOp(value, self.number((1 << bits) - 1, value.type)))
 
     def wrapped(self, value: SSAValue, bits: int) -> SSAValue:
-        """The signed integer that the low bits of a value are."""
+        """The low bits of a value, sign-extended."""
         if _bits(value.type) == bits or bits == 1:
             return value
         distance = self.number(_bits(value.type) - bits, value.type)
@@ -209,7 +209,6 @@ class _Writer(OpRewriter):
 
 
 def _extend(load: Operation, bits: int) -> None:
-    """Extend what a load gives."""
     users = list(load.results[0].uses)
     anchor = cast("Operation", load.next_op)
     writer = _Writer(anchor)
@@ -234,7 +233,6 @@ def _compute(op: Operation, bits: int, *, masks: bool) -> None:
 
 
 def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
-    """A cast between `source` and `target`, the types that are held."""
     writer = _Writer(op)
     value, type_ = op.operands[0], op.results[0].type
     if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") and _is_narrow(source):
@@ -247,7 +245,7 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
 
 
 def _to_few_bits(op: Operation, bits: int) -> SSAValue:
-    """The conversion of a float to an integer of fewer than 8 bits, in the type that holds it."""
+    """The conversion of a float to an integer of fewer than 8 bits, in the type that stores it."""
     constants = Constants(cast("Block", op.parent))
     x = Writer(op, constants, shape_of(FORMATS[op.operands[0].type], 0)).lanes(op.operands[0])
     held = cast("IntegerType", op.results[0].type)
@@ -268,7 +266,6 @@ def _round_to_small(op: Operation, target: Attribute) -> None:
 
 
 def _compute_in_f32(op: Operation, operands: Sequence[Attribute], result: Attribute) -> None:
-    """Compute on small floats as on `f32`, and round."""
     writer = _Writer(op)
     values = [
         writer.insert(arith.ExtFOp(_as_float(writer, value, type_), f32)) if _is_small(type_) else value
@@ -315,7 +312,7 @@ def _constant(op: Operation) -> None:
 
 
 def _constant_of_module(op: Operation) -> None:
-    """Let a function read a copy of a constant, whose elements are held."""
+    """Let a function read a copy of a constant, with converted elements."""
     get = cast("memref.GetGlobalOp", op)
     module = next(parent for parent in ancestors(op) if isinstance(parent, ModuleOp))
     symbols = named_ops(module)

@@ -1,11 +1,11 @@
-"""Where buffers with lifetimes lie in one arena: offsets by best fit, those of symbolic sizes as sums and maxima. Or in
-which of several slots, for devices that cannot address parts of their memory.
+"""Placement of buffers with lifetimes in one arena: offsets by best fit; for symbolic sizes, offsets are sums and
+maxima. For devices that cannot address parts of their memory, placement in several slots instead.
 
-Sizes are polynomials of extents (`graph_shapes`). Buffers are placed with numbers for their sizes, one after the other:
-each into the smallest gap that takes it among the buffers alive with it (best fit, Pisarchyk and Lee, Efficient Memory
-Management for Deep Neural Net Inference, 2020). The order of placement that takes the least is kept. What is symbolic
-keeps the order of the buffers in the arena: each starts where the last of those below it that are alive with it ends.
-This holds for all extents; a buffer overlaps another one's bytes only where their lifetimes are disjoint.
+Sizes are polynomials of extents (`graph_shapes`). Buffers are placed in turn with numeric sizes: each into the smallest
+sufficient gap among the buffers alive with it (best fit, Pisarchyk and Lee, Efficient Memory Management for Deep Neural
+Net Inference, 2020). Of several orders of placement, the one with the smallest arena is kept. Symbolic offsets keep the
+order of the buffers in the arena: each buffer starts at the end of the last lower one that is alive with it. This holds
+for all extents; buffers overlap only if their lifetimes are disjoint.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from weft.dialects.graph_shapes import (
 )
 
 ALIGNMENT: Final = 64
-"""Bytes to which buffers are aligned: a cache line, and the widest vector."""
+"""Alignment of buffers in bytes: a cache line, and the widest vector."""
 _TYPICAL_EXTENT: Final = 64
-"""The extent by whose value buffers of symbolic sizes are put in order."""
+"""The value of symbolic extents for the order of buffers."""
 _ROUNDED_FROM: Final = 1024
-"""Bytes an extent from which on a coefficient is rounded up, in place of the size at the call: at most 1/16 is lost."""
+"""Bytes per unit of an extent from which a coefficient is rounded up, instead of the size at the call: wastes at most
+1/16."""
 _MOST_ALTERNATIVES: Final = 4
-"""Sizes whose greatest is taken at the call, before they are replaced by one that is at least each of them."""
+"""Limit of the sizes whose maximum is taken at the call; more are replaced by an upper bound of all."""
 _MOST_PLACEMENTS: Final = 4096
-"""Placements of single buffers that are spent on better orders."""
+"""Limit of the placements of single buffers for better orders."""
 
 Greatest = tuple[KnownExtent, ...]
-"""The greatest of several polynomials."""
+"""The maximum of several polynomials."""
 
 
 @dataclass(frozen=True)
 class Lifetime:
-    """The steps at which a buffer is alive, from 1 on, `first` and `last` included, and its bytes."""
+    """The steps, from 1, at which a buffer is alive, `first` and `last` included, and its bytes."""
 
     first: int
     last: int
@@ -62,7 +63,7 @@ class ArenaLayout:
 
 
 def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> ArenaLayout:
-    """Offsets for buffers, multiples of `ALIGNMENT`. `not_negative` are the names that stand for numbers from 0 on."""
+    """Offsets for buffers, multiples of `ALIGNMENT`. `not_negative` are the names of non-negative numbers."""
     sizes = [aligned(lifetime.size, not_negative) for lifetime in lifetimes]
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(size) for size in sizes]
@@ -91,8 +92,8 @@ class SlotLayout:
 
 
 def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> SlotLayout:
-    """Slots for buffers, one buffer at a time in each, from its start on; slots are as large as the largest of theirs.
-    `not_negative` are the names that stand for numbers from 0 on."""
+    """Slots for buffers; each contains one buffer at a time, at its start, and has the size of its largest buffer.
+    `not_negative` are the names of non-negative numbers."""
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(lifetime.size) for lifetime in lifetimes]
     slots = share_slots(spans, typical)
@@ -106,7 +107,7 @@ def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) ->
 
 
 def aligned(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
-    """A size, or a little more, that is a multiple of `ALIGNMENT`."""
+    """A size rounded up to a multiple of `ALIGNMENT`, or slightly more."""
     if isinstance(size, int):
         return _rounded(size)
     if all(_is_rounded_whole(monomial, factor, not_negative) for monomial, factor in size.terms):
@@ -132,7 +133,7 @@ def _typical(size: KnownExtent) -> int:
 
 
 def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Greatest:
-    """The greatest of `sizes`, none of which is negative, without those that are never greater than another one."""
+    """The maximum of non-negative `sizes`, without those that never exceed another one."""
     numbers: list[int] = []
     kept: list[KnownExtent] = []
     for size in dict.fromkeys(sizes):
@@ -150,7 +151,7 @@ def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Gr
 
 
 def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
-    """Whether `left` is known not to be less than `right`, whatever the extents are."""
+    """Whether `left >= right` is known for all extents."""
     if is_not_negative(subtract(left, right), not_negative):
         return True
     most = _not_less(right, not_negative)
@@ -158,8 +159,8 @@ def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection
 
 
 def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
-    """A polynomial without the quotients that `aligned` makes that is nowhere less than `size`: of (4 * n + 63) // 64
-    it has n, at least the quotient for each n from 0 on."""
+    """An upper bound of `size` without the quotients of `aligned`: for (4 * n + 63) // 64 it contains n, at least the
+    quotient for each n >= 0."""
     total: KnownExtent = 0
     for monomial, factor in size.terms if isinstance(size, Expression) else (((), size),):
         atom = monomial[0] if len(monomial) == 1 else None
@@ -179,8 +180,8 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
 
 
 def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
-    """The polynomial with the greatest coefficient of each monomial: at least each of `sizes`, which have no negative
-    term."""
+    """The polynomial with the greatest coefficient of each monomial: an upper bound of `sizes`, which have no negative
+    terms."""
     total: dict[tuple[str | ExtentOperation, ...], int] = {}
     for size in sizes:
         for monomial, factor in (((), size),) if isinstance(size, int) else size.terms:
@@ -195,7 +196,7 @@ def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
 
 
 def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Offsets of buffers, given the steps from which to which each is alive, and the sizes."""
+    """Offsets of buffers, given the first and last step of each lifetime, and the sizes."""
     least = _most_at_once(spans, sizes)
     best: list[int] = []
     best_end = -1
@@ -211,7 +212,7 @@ def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> lis
             if end == least or best_end == least:
                 return best
             spent += len(order)
-            # Those that lie on top are placed first the next time.
+            # Buffers at the top are placed first in the next round.
             top = [at for at in order if ends[at] == end]
             if spent >= _MOST_PLACEMENTS or order[: len(top)] == top:
                 break
@@ -220,10 +221,10 @@ def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> lis
 
 
 def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """The slots of buffers, numbered from 0, given the steps from which to which each is alive, and the sizes.
+    """The slots of buffers, numbered from 0, given the first and last step of each lifetime, and the sizes.
 
-    Buffers are given slots one after the other: of the free ones that which grows least, and of these the one in which
-    least is left over (greedy by size, Pisarchyk and Lee, as above, where buffers are in order of their sizes).
+    Each buffer in turn gets the free slot that grows least, and of these the one that wastes least (greedy by size,
+    Pisarchyk and Lee, as above, if buffers are ordered by size).
     """
     best: list[int] = []
     least = -1
@@ -237,7 +238,7 @@ def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[
 def _least_growth(
     order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Give buffers slots in order; the slot of each, and the sizes of slots."""
+    """Assign slots in order; returns the slot of each buffer, and the sizes of slots."""
     slots = [0] * len(sizes)
     rooms: list[int] = []
     taken: list[list[tuple[int, int]]] = []
@@ -256,26 +257,26 @@ def _least_growth(
 
 
 def _is_free(others: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
-    """Whether a span shares no step with others, which share none with each other and are in order."""
+    """Whether a span is disjoint from others, which are sorted and disjoint."""
     at = bisect_left(others, span)
     return (at == 0 or others[at - 1][1] < span[0]) and (at == len(others) or span[1] < others[at][0])
 
 
 _ORDERS: Final[tuple[Callable[[tuple[int, int], int], tuple[int, ...]], ...]] = (
-    # Greatest first; of equal ones, those that live longest.
+    # Greatest first; ties by longest lifetime.
     lambda span, size: (-size, span[0] - span[1], span[0]),
     # Greatest product of size and lifetime first.
     lambda span, size: (-size * (span[1] - span[0] + 1), span[0]),
     # Longest lifetime first.
     lambda span, size: (span[0] - span[1], -size, span[0]),
-    # As the program runs.
+    # In program order.
     lambda span, size: (span[0], -size),
 )
 """Orders in which buffers are placed."""
 
 
 def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
-    """The most bytes that are alive at one step: no arena is smaller."""
+    """The largest number of bytes alive at one step, a lower bound of the arena."""
     if not spans:
         return 0
     changes = [0] * (max(last for _, last in spans) + 2)
@@ -286,8 +287,8 @@ def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int
 
 
 def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Place buffers in order, each into the smallest gap between those alive with it that takes it, the lowest of
-    equal ones; else above them."""
+    """Place buffers in order, each into the smallest, then lowest, sufficient gap among those alive with it; else above
+    them."""
     offsets = [0] * len(sizes)
     placed = _Alive(max((last for _, last in spans), default=0))
     for buffer in order:
@@ -306,8 +307,8 @@ def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Seq
 class _Alive:
     """Intervals of steps 1 .. `last`, each with a number, in an interval tree.
 
-    Step s is a node. In the binary tree of them the even ones are above the odd ones, those that 4 divides above these,
-    and so on. An interval is kept at the uppermost node that it contains.
+    Step s is a node of a binary tree, in which even steps are above odd ones, multiples of 4 above these, and so on. An
+    interval is stored at the uppermost node that it contains.
     """
 
     def __init__(self, last: int) -> None:
@@ -319,7 +320,6 @@ class _Alive:
         self._at[last >> level << level].append((first, last, number))
 
     def overlapping(self, first: int, last: int) -> list[int]:
-        """The numbers of the intervals that share a step with this one."""
         found = [number for step in range(first, last + 1) for _, _, number in self._at[step]]
         for step in {first >> level << level for level in self._levels} - {0, first}:
             found += [number for _, end, number in self._at[step] if end >= first]

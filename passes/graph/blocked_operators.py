@@ -1,4 +1,4 @@
-"""Operators of convolution nets on data in blocks of channels: (N, C / b, H, W, b) in the place of (N, C, H, W)."""
+"""Operators of convolution nets in NCHWc layout: (N, C / b, H, W, b) instead of (N, C, H, W)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
 
 @dataclass(frozen=True)
 class Form:
-    """How an operator computes in blocks."""
+    """The NCHWc form of an operator."""
 
     op: Operator
     joined: tuple[SSAValue, ...]
-    """Operands that are in blocks of the size of the result's."""
+    """Operands in blocks of the size of the result's."""
     data: SSAValue | None
     """The data of a convolution, which may be in blocks of any size."""
     work: int
@@ -38,9 +38,9 @@ class Form:
     gain: float
     """Multiply-adds that are saved."""
     build: Callable[[int, int], Operator]
-    """The operator on packed values, which has no place yet, for the channels of a block of results and of data."""
+    """The operator on packed values, not inserted yet, for given channels per block of results and of data."""
     filtered: float = 0
-    """Those among the multiply-adds that are saved only with data in blocks, by minimal filtering."""
+    """The part of `gain` that Winograd saves, which requires data in blocks."""
 
     @property
     def result(self) -> SSAValue:
@@ -48,8 +48,8 @@ class Form:
 
 
 def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
-    """Batch, channels, rows and columns of a tensor of images; None if its rank is not 4, or its channels are not
-    known."""
+    """Batch, channels, rows and columns of a tensor of images; None if its rank is not 4, or its channels are
+    unknown."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None
     batch, channels, rows, columns = extents_of(value)
@@ -59,7 +59,7 @@ def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExten
 
 
 def counted(extent: KnownExtent) -> int:
-    """The rows or columns of an image, by which costs are compared: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
+    """The rows or columns of an image for cost estimates: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
     return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
@@ -74,8 +74,8 @@ def is_convolution(op: Operation) -> bool:
 
 
 def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
-    """How an operator computes in blocks, where its results are images; None where it does not. Integers that the
-    target has dot products of are laid out for them; `winograd` states whether minimal filtering may be used."""
+    """The NCHWc form of an operator whose results are images; None if there is none. Integers are laid out for dot
+    products if the target has them; `winograd` allows Winograd convolutions."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
     if is_convolution(op):
@@ -92,7 +92,7 @@ _CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
     ("int16", "int16", "int32"): 2,
     ("uint8", "int8", "int32"): 4,
 }
-"""Elements of data, of weights, and of sums -> how many products make a dot product of them."""
+"""Elements of data, of weights, and of sums -> products per dot product."""
 
 
 def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
@@ -152,7 +152,7 @@ def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int])
 
 
 def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
-    """The transformed kernels of minimal filtering, (F / f, t + 2, t + 2, C / c, c, f)."""
+    """The transformed weights of Winograd, (F / f, t + 2, t + 2, C / c, c, f)."""
     weight = cast("ConstantOp", op.operands[1].owner)
     array = transformed_kernel(array_of_constant(weight), tile)
     given = {"inner_dims_pos": [1, 0], "inner_tiles": [inner, width], "outer_dims_perm": [0, 2, 3, 1]}
@@ -162,12 +162,12 @@ def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAVal
 
 
 _CHANNELS_OF_A_BLOCK: Final = 8
-"""Channels that make a block of data on any machine."""
+"""Channels that form a block of data on any machine."""
 
 
 def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
-    """The side of the tiles for which minimal filtering is fastest, and the multiply-adds that it saves; (0, 0) for
-    other windows, and if it saves nothing."""
+    """The side of the tiles for which Winograd is fastest, and the multiply-adds that it saves; (0, 0) for other
+    windows, and if it saves nothing."""
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
@@ -184,12 +184,12 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
 
 
 def _other(op: Operator) -> Form | None:
-    """An operator that computes blocks of channels from blocks. Operands that have elements for each channel are in
+    """The form of an operator that maps blocks of channels to blocks. Operands with an element per channel are in
     blocks too."""
     channels = [image[1] for value in (*op.operands, *op.results) if (image := image_of(value)) and image[1] > 1]
     whole = gcd(*channels)
-    # Borders and parts that are whole blocks of the largest size are so for all that divide it. With the smallest size
-    # there are several blocks, whose axis is told apart from one of a single element.
+    # Borders and parts that are whole blocks of the largest size are so for all divisors of it. With the smallest size
+    # there are several blocks, so that their axis differs from one of extent 1.
     sizes = [size for size in range(2, whole + 1) if whole % size == 0]
     packed = [packed_operator(op, 1, size) for size in sizes[:1] + sizes[-1:]]
     if not packed or packed[0] is None or None in packed:
@@ -211,5 +211,5 @@ def _is_image(value: SSAValue) -> bool:
 
 
 def bytes_of_element(value: SSAValue) -> int:
-    """Bytes of an element as it is computed with: halves are computed in single precision."""
+    """Bytes of an element during computation: halves are computed in single precision."""
     return max(bytes_of(type_of(value).element_type), 4)

@@ -25,10 +25,10 @@ from weft.dialects.graph_shapes import (
 
 
 class CanonicalNames:
-    """Calls the names in extents s0, s1, ... in the order in which they are met.
+    """Renames the names in extents to s0, s1, ... in the order of their occurrence.
 
-    An expression is called by one name as a whole where no operand binds the names in it and no other expression is
-    over them: `8 * n` is s0 for operators that compute nothing else with n.
+    An expression gets one name as a whole if no operand binds its names and no other expression uses them: `8 * n` is
+    s0 for operators without other uses of n.
     """
 
     def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:
@@ -54,7 +54,7 @@ class CanonicalNames:
         return self._new[given]
 
     def original(self, name: str) -> KnownExtent:
-        """The extent that a canonical name stands for."""
+        """The extent that a canonical name replaces."""
         return self._originals[name]
 
     def extent(self, extent: Extent) -> Extent:
@@ -67,24 +67,23 @@ class CanonicalNames:
         return substitute(extent, {name: self._name(name) for name in sorted(names_in(extent))})
 
     def type(self, type_: Attribute) -> Attribute:
-        """A tensor type with renamed extents; other types as they are."""
+        """A tensor type with renamed extents; other types unchanged."""
         if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
             return type_
         return tensor_type([self.extent(extent) for extent in shape_of(type_)], type_.element_type)
 
     def key(self, type_: Attribute) -> Hashable:
-        """What is equal for two types where `type` is, at a fraction of the cost."""
+        """A key that is equal for two types if `type` is, at a fraction of the cost."""
         if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
             return type_
         return type_.element_type, type_.get_shape(), tuple(map(self.extent, type_.encoding.data))
 
     def properties(self, properties: Mapping[str, Attribute]) -> dict[str, Attribute]:
-        """Properties with renamed extents."""
         return {name: with_extents(attribute, self.extent) for name, attribute in sorted(properties.items())}
 
 
 def extents_of(types: Iterable[Attribute], properties: Mapping[str, Attribute]) -> list[Extent]:
-    """The symbolic extents of types, and those of properties."""
+    """The symbolic extents of types and properties."""
     found = [extent for type_ in types for extent in _dynamic(type_)]
     for attribute in properties.values():
         found += extents_in(attribute)

@@ -1,7 +1,7 @@
-"""Calls that only copy: whose result is a contiguous part of an operand, or its operands one after the other.
+"""Calls that only copy: the result is a contiguous part of an operand, or a concatenation of operands.
 
-Found from the loops of the callee, whatever operator they come from: reshape, flatten, squeeze, expand_dims, a slice or
-a split along the first axis, concatenate and stack along it.
+They are recognised by the loops of the callee, whatever operator they come from: reshape, flatten, squeeze,
+expand_dims, a slice or a split along the first axis, concatenate and stack along it.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ from weft.dialects.traversal import operations_in
 
 @dataclass(frozen=True)
 class Copied:
-    """An operand of a call, and how many elements of it lie before those of the result: for an operand that is a part
-    of the result, less than 0 or 0."""
+    """An operand of a call, and the number of its elements that precede those of the result; 0 or negative if the
+    operand is a part of the result."""
 
     operand: int
     offset: KnownExtent
 
 
 class ContiguousCopies:
-    """The calls of a module that only copy. Each callee is read once."""
+    """The calls of a module that only copy. Each callee is analysed once."""
 
     def __init__(self) -> None:
         self._nests: dict[FuncOp, Sequence[_CopyNest]] = {}
 
     def functions(self) -> list[FuncOp]:
-        """The functions that only copy, of those that were read."""
+        """The analysed functions that only copy."""
         return [function for function, nests in self._nests.items() if nests]
 
     def of(self, call: CallTirOp) -> Sequence[Sequence[Copied]]:
-        """What each result of a call is a copy of: one operand, of which it is a part, or several, which it consists of
-        in this order. Nothing where that is not proved of all."""
+        """The sources of each result of a call: one operand that contains it, or the operands that it concatenates, in
+        order. Empty unless this is proved for all results."""
         callee = callee_of(call)
         if callee not in self._nests:
             self._nests[callee] = _copy_nests(callee)
@@ -80,7 +80,7 @@ class ContiguousCopies:
 def _extents_of_dimensions(
     function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
 ) -> Mapping[SSAValue, KnownExtent] | None:
-    """The extents that a function asks for, when its parameters have these shapes; None where it takes no such ones."""
+    """The extents that a function queries, for parameters of these shapes; None if it does not accept them."""
     extents: dict[SSAValue, KnownExtent] = {}
     for op in operations_in(function):
         if isinstance(op, memref.DimOp):
@@ -96,7 +96,6 @@ def _extents_of_dimensions(
 def _is_met(
     stated: AssumeShapeOp, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
 ) -> bool:
-    """Whether the shapes of a call are what its callee states of them."""
     if not isinstance(stated.buffer, BlockArgument):
         return False
     shape, values = shapes[stated.buffer.index], ExtentNames(extents)
@@ -119,7 +118,7 @@ class _CopyNest:
     def copied(
         self, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
     ) -> Sequence[Copied]:
-        """What the stored buffer becomes a copy of, when parameters have these shapes."""
+        """The sources of the stored buffer, for parameters of these shapes."""
         result = shapes[cast("BlockArgument", self.store.memref).index]
         found: list[Copied] = []
         for load, conditions in self.loads:
@@ -140,7 +139,7 @@ class _CopyNest:
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
     ) -> dict[SSAValue, KnownExtent]:
-        """The iterators of the block as extents of their own, or as the numbers that they are under conditions."""
+        """The iterators of the block as symbols, or as numbers if the conditions determine them."""
         found: dict[SSAValue, KnownExtent] = {}
         for position, (variable, extent) in enumerate(zip(self.block.iter_vars, self.block.extents, strict=True)):
             most = ExtentNames(extents).extent(extent) if isinstance(extent, SSAValue) else extent
@@ -155,13 +154,13 @@ class _CopyNest:
 
 
 _ITERATOR: Final = "%"
-"""How names of iterators begin, and no others."""
+"""Prefix of the names of iterators, which no other name has."""
 _MOST_PARTS: Final = 64
-"""Tensors that a call stacks: for more of them conditions on an iterator are not looked at."""
+"""Limit of the tensors that a call stacks: for larger extents, conditions on the iterator are ignored."""
 
 
 def _restricted(numbers: set[int], variable: SSAValue, condition: SSAValue, holds: bool) -> set[int]:
-    """The numbers of `variable` for which a condition holds, or does not, where it compares the variable with one."""
+    """The values of `variable` for which a comparison of it with a constant holds, or does not."""
     op = condition.owner
     if isinstance(op, arith.CmpiOp) and op.lhs is variable and (number := constant_integer(op.rhs)) is not None:
         kept = _RELATIONS.get(op.predicate.value.data)
@@ -175,11 +174,11 @@ _RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
     2: operator.lt,
     3: operator.le,
 }
-"""Number of the predicate of a comparison -> what it tests."""
+"""Number of the predicate of a comparison -> the comparison."""
 
 
 def without_remainders(extent: KnownExtent) -> KnownExtent:
-    """The same number in terms of quotients only, those of quotients as one: equal positions become equal."""
+    """The same number without remainders, with nested quotients merged, so that equal positions compare equal."""
     if isinstance(extent, int):
         return extent
     total: KnownExtent = 0
@@ -207,8 +206,8 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
 
 
 def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
-    """Whether parts fill a result of so many elements in their order. Each element of the result is then one of a
-    certain part, for the loads of other ones would leave their buffers there."""
+    """Whether parts fill a result of `size` elements in order. Each element of the result then belongs to one part,
+    because the loads of the others would be out of bounds."""
     end: KnownExtent = 0
     for part in parts:
         if add(part.offset, end) != 0:
@@ -218,7 +217,7 @@ def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownEx
 
 
 def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
-    """The extents of a tensor; None where one is not known."""
+    """The extents of a tensor; None if one is unknown."""
     try:
         shape = shape_of(cast("TensorType[Attribute]", value.type))
     except ShapeError:
@@ -230,7 +229,7 @@ def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
 
 
 def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
-    """A function as copies, one for each of its last parameters; none where it does anything else."""
+    """A function as copies, one per result parameter; empty if it does anything else."""
     if len(function.body.blocks) != 1 or function.function_type.outputs.data:
         return ()
     if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
@@ -260,13 +259,13 @@ def _copy_nest(block: BlockOp, operands: Sequence[SSAValue]) -> _CopyNest | None
 
 
 _HARMLESS = (AssumeShapeOp, BlockOp, ForOp, FuncOp, ReturnOp, scf.IfOp, scf.YieldOp)
-"""Ops that hold others or state facts, besides those that only compute. Of facts, those that calls check are none."""
+"""Ops that contain others or state assumptions; except those that calls check."""
 
 
 def _loads(
     value: SSAValue, conditions: tuple[_Condition, ...]
 ) -> Iterator[tuple[memref.LoadOp | None, tuple[_Condition, ...]]]:
-    """The loads of which one gives a value; None in the place of anything else that does."""
+    """The loads, one of which gives a value; None for any other source of it."""
     op = value.owner
     if isinstance(value, OpResult) and isinstance(op, scf.IfOp):
         position = value.index

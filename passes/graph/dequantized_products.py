@@ -1,11 +1,11 @@
-"""Rules that let products with dequantized constant weights, and gathers of rows, read the weights as they are stored.
+"""Rules for products with dequantized constant weights, and for gathers of rows, to read the weights as stored.
 
 %w = graph.dequantize %q, %scale {axis = 0, group_size = 32} : tensor<64x16xi4>, tensor<2x16xf32>
 %y = graph.matmul %x, %w : tensor<1x64xf32>, tensor<64x16xf32>
 // becomes
 %y = graph.dequantized_matmul %x, %q8, %s {group_size = 32} : tensor<1x64xf32>, tensor<16x32xui8>, tensor<16x2xf32>
 
-Constants of bytes that a cast makes floats are weights with the scale 1. Bytes that 4 bits hold are stored in 4 bits.
+Integer constants of a cast to floats are weights with scale 1. 8-bit weights that fit in 4 bits are stored in 4 bits.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FLOATS: Final = ("float32", "float16", "bfloat16")
 _WORD: Final = 32
 """Bits of which a group is a multiple."""
 _SIGNED_NARROW: Final = 128 - 8
-"""The least of the bytes that stand for the integers -8 to 7."""
+"""The least of the bytes that represent the integers -8 to 7."""
 _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 
 @dataclass(frozen=True)
 class _Weights:
-    """Constant weights of two axes: unsigned integers, scales and zero points that broadcast to them, or have an
-    element for each `group` elements along `axis`."""
+    """Constant weights of rank 2: unsigned integers, and scales and zero points that broadcast to them, or have an
+    element per `group` elements along `axis`."""
 
     integers: Array
     scale: Array
@@ -55,7 +55,7 @@ class _Weights:
 
     @property
     def narrowed(self) -> _Weights | None:
-        """Weights of 8 bits as ones of 4, if 16 consecutive integers contain them and their zero points; else None."""
+        """8-bit weights as 4-bit ones, if 16 consecutive integers contain them and their zero points; else None."""
         values = (self.integers, *(() if self.zero_point.dtype.kind == "f" else (self.zero_point,)))
         for first in (_SIGNED_NARROW, 0, int(self.integers.min(initial=255))):
             if self.bits == 8 and all(v.size and v.min() >= first and v.max() < first + 16 for v in values):
@@ -68,7 +68,7 @@ class _Weights:
 
 
 def _weights(value: SSAValue) -> _Weights | None:
-    """The weights that a value consists of; None for other values."""
+    """The quantized weights that a value dequantizes; None for other values."""
     view = source_of(value, "transpose")
     if view is not None:
         inner = _weights(view.operands[0])
@@ -111,7 +111,7 @@ def _weights(value: SSAValue) -> _Weights | None:
 
 
 def _cast_integers(op: Operator, bits: int) -> _Weights | None:
-    """The weights that a cast of a constant to floats consists of: their scale is 1."""
+    """The weights of a cast of a constant to floats, with scale 1."""
     import numpy as np
 
     integers, offset = known_array(op.operands[0]), _offset(op.operands[0], bits)
@@ -123,13 +123,12 @@ def _cast_integers(op: Operator, bits: int) -> _Weights | None:
 
 
 def _offset(integers: SSAValue, bits: int) -> int:
-    """The number that makes integers of a type unsigned."""
+    """The offset that makes integers of a type unsigned."""
     return 0 if is_unsigned(type_of(integers).element_type) else 1 << (bits - 1)
 
 
 def column_axis(op: Operation) -> int | None:
-    """The axis of the columns of the weights of a product of floats (..., k) with weights of two axes; None for other
-    operators."""
+    """The axis of the columns of rank-2 weights of a product of floats (..., k); None for other operators."""
     if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
         return None
     if type_of(op.operands[1]).get_num_dims() != 2 or dtype_of(op.results[0]) not in FLOATS:
@@ -141,7 +140,6 @@ def column_axis(op: Operation) -> int | None:
 
 
 def _product(op: Operation) -> Replacement:
-    """A product with dequantized weights."""
     column = column_axis(op)
     if column is None or not isinstance(op, Operator) or len(op.operands) > 3:
         return None
@@ -178,9 +176,9 @@ def _product(op: Operation) -> Replacement:
 def packed_weights(
     integers: Array, scale: Array, zero_point: Array, bits: int, axis: int | None, group: int
 ) -> tuple[Array, Array, Array | None, int] | None:
-    """The weights, scales and zero points of `dequantized_matmul`, and the size of its groups, of weights (n, k).
+    """The weights, scales and zero points of `dequantized_matmul`, and the group size, for weights (n, k).
 
-    None if groups are not multiples of 32 bits, or zero points are no integers of `bits`.
+    None if groups are not multiples of 32 bits, or zero points are not integers of `bits`.
     """
     import numpy as np
 
@@ -207,7 +205,7 @@ def packed_weights(
 
 
 def _halves_in_bytes(integers: Array) -> Array:
-    """Integers of 4 bits, two in a byte, the first in the low half."""
+    """Pairs of 4-bit integers per byte, the first in the low half."""
     return integers[:, 0::2] | integers[:, 1::2] << 4
 
 
@@ -216,7 +214,7 @@ def _type_of_zeros(zeros: Array) -> Attribute:
 
 
 def _rows(op: Operation) -> Replacement:
-    """Rows of a dequantized table: the rows of the integers are dequantized. Two integers of 4 bits share a byte."""
+    """Gather rows of integers, then dequantize, instead of a dequantized table. Two 4-bit integers share a byte."""
     import numpy as np
 
     if not isinstance(op, Operator) or arguments_of(op)["axis"] != 0:

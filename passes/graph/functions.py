@@ -1,4 +1,4 @@
-"""Which functions of a module are graph functions, and changes of type that several graph passes make."""
+"""The graph functions of a module, and type changes that several graph passes make."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions over tensors that hold ops of the graph dialect or that control flow calls, and that no
-    `graph.call_tir` calls."""
+    """The functions over tensors that contain graph ops or are called by control flow, except callees of
+    `graph.call_tir`."""
     called = tensor_callees(module)
     branches = control_callees(module)
     for op in list(module.body.block.ops):
@@ -67,7 +67,7 @@ def control_callees(module: ModuleOp) -> set[str]:
 
 
 def check_no_cycles(module: ModuleOp) -> None:
-    """Raises `CompileError` at an op by which a graph function calls itself, through others perhaps."""
+    """Raises `CompileError` at an op by which a graph function calls itself, directly or indirectly."""
     calls: dict[str, list[tuple[Operation, str]]] = {}
     for function in module.body.block.ops:
         if isinstance(function, FuncOp):
@@ -99,13 +99,11 @@ def _calls_of(op: Operation) -> Iterator[tuple[Operation, str]]:
 
 
 def holds_graph_ops(function: FuncOp) -> bool:
-    """Whether ops of the graph dialect stand in a function."""
     return any(inner.dialect_name() == DIALECT for block in function.body.blocks for inner in block.ops)
 
 
 def inline_dataflow(function: FuncOp) -> None:
-    """Move what dataflow regions hold to where they stand: order is fixed from here on. Constants of arith that are
-    tensors become those of graphs."""
+    """Inline dataflow regions, which fixes the order. Tensor constants of arith become graph constants."""
     for op in list(function.walk()):
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
             constant = ConstantOp(op.value)
@@ -121,8 +119,8 @@ def inline_dataflow(function: FuncOp) -> None:
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Inline the calls of graph functions that are no groups, in place, and erase those that are private. Raises
-    `CompileError` for functions that call themselves."""
+    """Inline the calls of graph functions except groups, in place, and erase private callees. Raises `CompileError` for
+    functions that call themselves."""
     check_no_cycles(module)
     inlined: set[FuncOp] = set()
     for op in [op for op in module.walk() if isinstance(op, CallTirOp)]:
@@ -135,7 +133,6 @@ def inline_calls(module: ModuleOp) -> None:
 
 
 def _inline(call: CallTirOp) -> set[FuncOp]:
-    """Inline a call and the calls in its callee; returns the functions."""
     callee = callee_of(call)
     if FUSED in callee.attributes or not holds_graph_ops(callee):
         return set()
@@ -165,7 +162,7 @@ def _inline(call: CallTirOp) -> set[FuncOp]:
 
 
 def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:
-    """The extents of a tensor type. Raises `CompileError` at `op` when its encoding does not fit it."""
+    """The extents of a tensor type. Raises `CompileError` at `op` if its encoding does not fit it."""
     try:
         return shape_of(type_)
     except ShapeError as error:
@@ -173,13 +170,12 @@ def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:
 
 
 def retype(value: SSAValue, type_: Attribute) -> None:
-    """Give a value another type."""
     if value.type != type_:
         Rewriter.replace_value_with_new_type(value, type_)
 
 
 def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attribute]) -> None:
-    """Change the tensor type of every value of a function, those in tuples too, and its signature."""
+    """Change the tensor type of every value of a function, also in tuples, and its signature."""
 
     def changed(type_: Attribute) -> Attribute:
         if isinstance(type_, TensorType):
@@ -229,7 +225,7 @@ def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExten
 
 
 def add_preconditions(function: FuncOp, texts: Sequence[str]) -> None:
-    """Let a graph function state more preconditions, texts of `CallPrecondition`."""
+    """Add preconditions, texts of `CallPrecondition`, to a graph function."""
     stated = [fact.text for fact in preconditions_of(function)]
     if found := list(dict.fromkeys((*stated, *texts))):
         function.attributes[PRECONDITIONS] = ArrayAttr([StringAttr(text) for text in found])

@@ -1,4 +1,4 @@
-"""`graph-bind-params`: parameters of a graph function become constants."""
+"""`graph-bind-params`: replace parameters of a graph function by constants."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, ArrayLike]) -> None:
     """Replace parameters of @function_name by constants, in place.
 
-    `values` maps parameter names (without %) to arrays of the parameter's element type and shape. A name that stands
-    for an extent of a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for an
-    unknown parameter, one that is bound already or never used, a wrong element type or shape, and for two arrays that
-    give one name different extents.
+    `values` maps parameter names (without %) to arrays of the parameter's element type and shape. A symbolic extent of
+    a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for a parameter that is
+    unknown, already bound or unused, for a wrong element type or shape, and for two arrays with different extents for
+    one name.
 
     ```mlir
     func.func @f(%x: tensor<1x?xf32, #graph.dims<m>>, %w: tensor<?x4xf32, #graph.dims<m>>) -> tensor<1x4xf32> {
@@ -70,7 +70,7 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
             extents |= {f"{name}.{at}": int(number) for at, number in enumerate(array.flat)}
         arrays.append((parameters[name], array))
     if extents:
-        # Retyping makes new arguments: find them again by position.
+        # Retyping makes new arguments: find them by position.
         positions = [argument.index for argument, _ in arrays]
         substitute_extents(function, extents)
         arrays = [(function.args[p], array) for p, (_, array) in zip(positions, arrays, strict=True)]
@@ -80,7 +80,7 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
 
 
 def _check_not_bound(function: FuncOp, name: str) -> None:
-    """A parameter that was bound before is a constant of its name."""
+    """Raises an error for a bound parameter, which is a constant of its name."""
     for op in function.body.block.ops:
         if isinstance(op, ConstantOp) and op.result.name_hint == name:
             raise CompileError.at(
@@ -89,7 +89,6 @@ def _check_not_bound(function: FuncOp, name: str) -> None:
 
 
 def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[Any], extents: dict[str, int]) -> None:
-    """The array fits the parameter; adds what it says about extents."""
     what = f"parameter '{name}' of @{function.sym_name.data}"
     type_ = argument.type
     if not isinstance(type_, TensorType):
@@ -127,7 +126,6 @@ def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> Non
 
 
 def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None:
-    """Put the ops that compute `value` in the place of a parameter."""
     first = function.body.block.ops.first
     for op in detached_ops(value):
         op.location = function.location
@@ -137,7 +135,7 @@ def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None
 
 
 def bind_values(function: FuncOp, values: Mapping[BlockArgument, SSAValue]) -> None:
-    """Replace parameters of a graph function by values of their types, whose ops have no place yet."""
+    """Replace parameters of a graph function by values of their types, whose ops are not inserted yet."""
     for parameter, value in values.items():
         _replace(function, parameter, value)
     function.update_function_type()
@@ -148,13 +146,13 @@ class GraphBindParamsPass(ModulePass):
     """Replace parameters of a graph function by constants, the arrays of an `.npz` file:
     `graph-bind-params{func=main params="weights.npz"}`.
 
-    A name that stands for an extent of a bound parameter becomes that array's extent in the whole function. Raises
-    `CompileError` for an unknown parameter, a wrong element type or shape, for two arrays that give one name different
-    extents, and for a file that cannot be read.
+    A symbolic extent of a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for
+    an unknown parameter, a wrong element type or shape, for two arrays with different extents for one name, and for a
+    file that cannot be read.
 
     Requires: a graph function with parameters of static shapes.
 
-    Leaves: the function without the parameters that were bound; constants stand in their place.
+    Leaves: the function with constants in place of the bound parameters.
     """
 
     name = "graph-bind-params"
@@ -162,14 +160,14 @@ class GraphBindParamsPass(ModulePass):
     func: str
     """Name of the graph function, without @."""
     params: str
-    """Path of an .npz file whose arrays are called as the parameters."""
+    """Path of an .npz file whose arrays have the names of the parameters."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bind_params(op, self.func, load_arrays(self.params))
 
 
 def load_arrays(path: str) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file. Raises `CompileError` when it cannot be read as one."""
+    """The arrays of an .npz file. Raises `CompileError` if it cannot be read as one."""
     import zipfile
     import zlib
 
@@ -179,7 +177,7 @@ def load_arrays(path: str) -> dict[str, NDArray[Any]]:
         with np.load(path) as archive:
             arrays = {name: archive[name] for name in archive.files}
         for name, array in arrays.items():
-            if not isinstance(array, np.ndarray):  # what a member that holds no array is read as
+            if not isinstance(array, np.ndarray):  # the value of a member that is not an array
                 raise ValueError(f"'{name}' is no array")
         return arrays
     except (OSError, ValueError, zipfile.BadZipFile, zlib.error, AttributeError, EOFError) as error:

@@ -1,4 +1,4 @@
-"""`graph-block-layouts`: convolution nets whose channels are in lanes."""
+"""`graph-block-layouts`: convolution nets in NCHWc layout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "ope
 
 
 def width_of(channels: int, lanes: int) -> int | None:
-    """How many of a number of channels make a block: whole vectors. None where no vectors divide the number."""
+    """The number of channels of a block, whole vectors that divide `channels`; None if there is none."""
     for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
         for vectors in fitted.BLOCK_VECTORS:
             if channels % (vectors * wide) == 0:
@@ -46,7 +46,7 @@ def width_of(channels: int, lanes: int) -> int | None:
 
 @dataclass
 class _Group:
-    """Images in blocks of one size: what carriers (pools, sums, activations) read and write."""
+    """Images in blocks of one size, which elementwise operators, pools and sums connect."""
 
     forms: list[Form] = field(default_factory=list[Form])
     images: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
@@ -54,7 +54,7 @@ class _Group:
 
 
 class _Layouts:
-    """Which operators of a block compute in blocks of channels."""
+    """The operators of a block that compute in blocks of channels."""
 
     def __init__(self, block: Block, target: Target, winograd: bool) -> None:
         self._target = target
@@ -76,24 +76,22 @@ class _Layouts:
                 group.width = width
 
     def choose(self) -> None:
-        """Leave the groups that gain more than converting what comes into them and leaves them takes. The fewer are
-        left, the less each of them gains."""
+        """Drop groups whose gain is at most the cost of conversions at their borders, until none is left to drop: each
+        drop reduces the gain of the others."""
         while worse := [root for root, group in self.groups.items() if self._gain(group) <= 0]:
             for root in worse:
                 self._drop(root)
 
     def width_for(self, images: Collection[SSAValue]) -> int | None:
-        """How many channels make a block of some images; None where none do."""
+        """The number of channels of a block for some images; None if there is none."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         return width_of(channels, lanes) if lanes > 1 else None
 
     def group_of(self, value: SSAValue) -> _Group | None:
-        """The group of an image, where it is in blocks."""
         return self.groups.get(self._find(value))
 
     def has_plain_use(self, value: SSAValue) -> bool:
-        """Whether something reads an image without blocks."""
         return any(use.operation not in self.forms for use in value.uses)
 
     def _find(self, value: SSAValue) -> SSAValue:
@@ -118,7 +116,7 @@ class _Layouts:
 
 
 def cost_of_reading(form: Form) -> float:
-    """The cost of a convolution in blocks whose data are not, in multiply-adds."""
+    """The cost of a blocked convolution with data not in blocks, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
     cost = 0 if image is None else plain_data(form.work, image[1])
     return cost + form.filtered if cost else 0
@@ -131,7 +129,7 @@ def conversion_of(value: SSAValue) -> float:
 
 
 def _convert(layouts: _Layouts) -> None:
-    """Let the operators of a block compute in blocks of channels: each packs its operands and unpacks its result."""
+    """Replace operators by their blocked forms; each packs its operands and unpacks its result."""
     for op, form in layouts.forms.items():
         group = layouts.group_of(form.result)
         width = 0 if group is None else group.width
@@ -148,7 +146,7 @@ def _convert(layouts: _Layouts) -> None:
 
 
 def _data_width(layouts: _Layouts, form: Form) -> int:
-    """The number of channels in a block of the data of a convolution: 1 for data that are read without blocks."""
+    """The number of channels in a block of the data of a convolution: 1 for data without blocks."""
     if form.data is None:
         return 1
     if (group := layouts.group_of(form.data)) is not None:
@@ -158,8 +156,8 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
-    """Let operators of a graph function compute in blocks of channels where that pays, or wherever they can, in place;
-    returns their number. Minimal filtering is used where it pays, unless `winograd` is False."""
+    """Convert operators of a graph function to blocks of channels if profitable, or `everywhere` possible, in place;
+    return their number. `winograd` allows Winograd convolutions."""
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
@@ -176,21 +174,19 @@ def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False,
 
 @dataclass(frozen=True)
 class GraphBlockLayoutsPass(ModulePass):
-    """Lay out the images of convolution nets in blocks of channels, (N, C / b, H, W, b), where that pays.
+    """Lay out the images of convolution nets in NCHWc, (N, C / b, H, W, b), when profitable.
 
-    A block is one to five vectors of channels. Convolutions with constant weights compute in blocks, packed weights
-    being computed at build time, and so do the operators around them whose tensor expressions read whole blocks:
-    activations, sums with images and with a term for each channel, pools, means of images, resizing, concatenation.
-    Images are packed (`graph.pack`) where others give them, and unpacked where others read them; data of a few channels
-    are read as they are. Operators that share images are laid out in blocks together if the gain of the convolutions,
-    estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
-    multiple of a vector stay as they are, and all of them on targets other than `llvm`. Windows of 3 x 3 elements of
-    floats, with strides and dilation 1, are convolved by minimal filtering (`graph.conv2d_winograd`) where the
-    multiply-adds that it saves exceed the transforms and the loads of larger kernels.
+    A block is one to five vectors of channels. Convolutions with constant weights compute in blocks, with weights
+    packed at compile time, and so do the operators around them whose tensor expressions read whole blocks: activations,
+    sums with images and with a term per channel, pools, means of images, resizing, concatenation. Other producers and
+    consumers get `graph.pack` and `graph.unpack`; data of a few channels are read as they are. Operators that share
+    images are laid out together if the gain of the convolutions, estimated from their multiply-adds, exceeds the
+    conversions. Images whose channels are not a multiple of a vector are unchanged, and so are all images on targets
+    other than `llvm`. Windows of 3 x 3 floats with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the
+    saved multiply-adds exceed the transforms and the loads of larger weights.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
-    Leaves: graph functions that compute the same; sums of convolutions may be formed in another order, and those of
-    minimal filtering round more.
+    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
@@ -222,9 +218,9 @@ class GraphBlockLayoutsPass(ModulePass):
     target: str = "llvm"
     """The target, as `weft.build` takes it."""
     everywhere: bool = False
-    """Whether images are in blocks wherever they can be, also where that does not pay."""
+    """Whether images are in blocks wherever possible, even if not profitable."""
     winograd: bool = True
-    """Whether convolutions may use minimal filtering, which rounds more."""
+    """Whether convolutions may use Winograd, which rounds more."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)

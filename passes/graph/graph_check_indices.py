@@ -1,4 +1,4 @@
-"""`graph-check-indices`: indices outside of their axes stay there, so that the accesses at them are reported."""
+"""`graph-check-indices`: keep out-of-bounds indices, so that accesses at them are reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.passes.graph.operators import OPERATOR_OF
 
 @dataclass(frozen=True)
 class GraphCheckIndicesPass(ModulePass):
-    """Mark each `graph.bound_indices` as checked: it clamps no more.
+    """Mark each `graph.bound_indices` as checked: it no longer clamps.
 
     ```mlir
     func.func @f(%i: tensor<4xi64>) -> tensor<4xi64> {
@@ -28,12 +28,12 @@ class GraphCheckIndicesPass(ModulePass):
       func.return %p : tensor<4xi64>
     }
     ```
-    The accesses at such indices depend on data alone then, and `tir-check-bounds` guards and logs them. `weft.build`
-    runs it with `checked=True`.
+    Accesses at such indices then depend on data alone, and `tir-check-bounds` guards and logs them. `weft.build` runs
+    it with `checked=True`.
 
     Requires: graph functions.
 
-    Leaves: graph functions whose operators access tensors at the indices that they were given.
+    Leaves: graph functions whose operators access tensors at the given indices.
     """
 
     name = "graph-check-indices"

@@ -1,4 +1,4 @@
-"""`graph-fold-constants`: ops of which all operands are constants become constants."""
+"""`graph-fold-constants`: evaluate ops whose operands are all constants."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL_BYTES = 1 << 16
-"""Results up to this size are folded, larger ones where they take no more than the operands."""
+"""Bytes up to which results are folded; larger ones only if they are not larger than the operands."""
 
 
 def fold_constants(function: FuncOp, limit: int = SMALL_BYTES) -> int:
-    """Evaluate the ops of a graph function whose operands are constants, in place; returns their number.
+    """Evaluate the ops of a graph function whose operands are constants, in place; return their number.
 
-    A result of more than `limit` bytes stays as it is unless its operands take as many: a broadcast of a small constant
-    is not worth its memory. Constants that nothing uses any more are erased. Raises `CompileError` where the
-    interpreter does.
+    Results of more than `limit` bytes are kept unless their operands are as large: a broadcast of a small constant
+    would waste memory. Unused constants are erased. Raises the `CompileError`s of the interpreter.
     """
     folded = 0
     for op in list(function.walk()):
@@ -75,7 +74,7 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _evaluated(op: Operator | CallTirOp) -> list[NDArray[Any]]:
-    """The results of an op on constants: it runs in a function of its own."""
+    """The results of an op on constants, evaluated in a separate function."""
     copies = {operand: operand.owner.clone() for operand in op.operands if isinstance(operand.owner, ConstantOp)}
     copy = op.clone({operand: constant.results[0] for operand, constant in copies.items()})
     body = Block([*copies.values(), copy, ReturnOp(*copy.results)])
@@ -90,7 +89,7 @@ class GraphFoldConstantsPass(ModulePass):
     """Evaluate operators, and calls of tensor functions, whose operands are constants.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
-    Leaves: constants in the place of such ops; constants without users are gone.
+    Leaves: constants in place of such ops; unused constants are erased.
 
     ```mlir
     func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -111,7 +110,7 @@ class GraphFoldConstantsPass(ModulePass):
     name = "graph-fold-constants"
 
     limit: int = SMALL_BYTES
-    """Bytes up to which a result is folded though it is larger than its operands."""
+    """Bytes up to which a result is folded even if it is larger than its operands."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in list(graph_functions(op)):

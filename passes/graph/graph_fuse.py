@@ -1,4 +1,4 @@
-"""`graph-fuse`: operators that one kernel computes become a function of their own."""
+"""`graph-fuse`: group the operators of one kernel in a function."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from weft.support.target import is_target_kind, target_kinds
 from weft.texpr.graph_operators import Operator
 
 MOST_OPERATORS: Final = 64
-"""Operators of a group: a chain of thousands would be compiled as one function."""
+"""Limit of the operators of a group: a chain of thousands would be compiled as one function."""
 _NAMED: Final = 5
-"""Operators that the name of a group lists."""
+"""Operators listed in the name of a group."""
 _MOST_BUFFERS: Final = 24
-"""Operands and results of a group for GPUs: Metal gives a kernel 31 buffers, OpenCL 128 pointers at least."""
+"""Operands and results of a group for GPUs: Metal permits 31 buffers per kernel, OpenCL at least 128 pointers."""
 
 
 def fuse(module: ModuleOp, target: str) -> int:
-    """Move operators of the graph functions of a module into private functions with the attribute `graph.fused`, each
-    called by `graph.call_tir`, in place; returns the number of groups. Raises `CompileError` for an unknown target.
+    """Group operators of the graph functions of a module, as `graph-fuse` does, in place; return the number of groups.
+    Raises `CompileError` for an unknown target.
 
-    A group has one root: every other member is used by members alone. So no path leaves a group and comes back, nothing
-    is computed twice, and a group has the results of its root. A value with users in several groups is computed on its
-    own. Equal groups share a function.
+    All uses of a member other than the last, the root, are in its group. Thus no path leaves a group and returns,
+    nothing is computed twice, and the results are those of the root. A value with users in several groups is computed
+    separately.
 
     ```mlir
     %h = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
@@ -71,9 +71,9 @@ def fuse(module: ModuleOp, target: str) -> int:
 
 
 def copy_widenings(block: Block, patterns: Patterns) -> None:
-    """Let each reader of a dequantized tensor dequantize it by itself, so that memory holds the integers.
+    """Copy a dequantization to each reader, so that memory contains the integers.
 
-    Several readers are in several groups, and would read the floats.
+    Several readers are in several groups, which would read the floats.
     """
     for op in reversed(list(block.ops)):
         users = [use.operation for result in op.results for use in result.uses]
@@ -92,7 +92,6 @@ def copy_widenings(block: Block, patterns: Patterns) -> None:
 
 
 def _blocks(block: Block) -> Iterator[Block]:
-    """A block and the dataflow regions in it."""
     yield block
     for op in list(block.ops):
         if isinstance(op, DataflowOp):
@@ -100,12 +99,11 @@ def _blocks(block: Block) -> Iterator[Block]:
 
 
 Member: TypeAlias = Operator | CallTirOp
-"""What a group may hold: operators, and calls of functions of tensor expressions."""
+"""Possible members of groups: operators, and calls of functions of tensor expressions."""
 
 
 class Patterns:
-    """The pattern of each operator and of each call of a function of tensor expressions; equal ones are analysed
-    once."""
+    """The patterns of operators and of calls of functions of tensor expressions; equal ones are analysed once."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
@@ -113,7 +111,7 @@ class Patterns:
         self._patterns: dict[Operation, OperatorPattern | None] = {}
 
     def of(self, op: Operation) -> OperatorPattern | None:
-        """None for what is no operator of known extents."""
+        """None for ops other than operators of known extents."""
         if op not in self._patterns:
             of_call = self._of_call(op) if isinstance(op, CallTirOp) else None
             self._patterns[op] = pattern_of(op) if isinstance(op, Operator) else of_call
@@ -151,30 +149,27 @@ class Patterns:
         return variable[0] if is_elementwise else None
 
     def access(self, op: Operation, operand: int) -> Access:
-        """How an operator reads one of its operands."""
+        """The access of an operator to one of its operands."""
         pattern = self.of(op)
         return Access.SHARED if pattern is None else pattern.accesses[operand]
 
 
 def _is_number(value: SSAValue) -> bool:
-    """Whether a tensor is a constant of one number."""
     return isinstance(value.owner, ConstantOp) and splat_value(value.owner) is not None
 
 
 def _bits(value: SSAValue) -> int:
-    """The bits of an element of a tensor; 0 for other values."""
     element = value.type.element_type if isinstance(value.type, TensorType) else None
     return element.bitwidth if isinstance(element, AnyFloat | IntegerType) else 0
 
 
 def _is_quantized(value: SSAValue) -> bool:
-    """Whether a tensor holds integers of 8 or 16 bits."""
     return isinstance(value.type, TensorType) and isinstance(value.type.element_type, IntegerType) and _bits(value) > 1
 
 
 def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
-    """Whether a function may stand in the place of its call: one of tensor expressions, whose assumptions on shapes
-    hold there for certain."""
+    """Whether a call can be inlined: the callee consists of tensor expressions, whose shape assumptions are known to
+    hold for the call."""
     types = (*function.function_type.inputs, *function.function_type.outputs)
     ops = [] if function.is_declaration else list(function.body.block.ops)
     is_te = any(isinstance(op, ComputeOp) for op in ops) and all(isinstance(type_, TensorType) for type_ in types)
@@ -200,11 +195,11 @@ class Group:
     """Operators that become one function. Only the last, the root, is used outside."""
 
     members: list[Member]
-    """Each behind those that it uses."""
+    """In topological order."""
     kind: OperatorKind
-    """The greatest of the members: at most one of them is a contraction."""
+    """The greatest kind of the members, at most one of which is a contraction."""
     is_injective: bool
-    """Whether a member reads its operands at other places than that of its result."""
+    """Whether a member reads operands at other indices than those of its result."""
     reduces: set[Attribute] = field(default_factory=set[Attribute])
     """The types that members reduce."""
 
@@ -216,11 +211,11 @@ class Group:
 def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> list[Group]:
     """The groups of several operators in a block.
 
-    Two sweeps from the last operator to the first. The first gives contractions and reductions what follows them
-    element by element, so that a value is rather part of the epilogue of what computes it than of what reads it; and
-    transposes and slices what makes their elements narrower. A dequantization at the end is then taken from its group
-    if its reader can compute it. The second joins groups: transposes and slices with their readers, producers with
-    reductions and contractions. So memory holds the integers of quantized tensors.
+    Two sweeps go from the last operator to the first. The first adds elementwise consumers to contractions and
+    reductions, so that a value belongs to the epilogue of its producer rather than to its consumer, and narrowing
+    consumers to transposes and slices. A dequantization at the end of a group is then split off if its reader can
+    compute it. The second sweep joins groups: transposes and slices with their readers, producers with reductions and
+    contractions. Memory thus contains the integers of quantized tensors.
     """
     fusion = _Fusion(patterns, most_buffers)
     for op in reversed(list(block.ops)):
@@ -230,17 +225,14 @@ def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> lis
 
 
 class _Fusion:
-    """The groups of a block, while they grow."""
-
     def __init__(self, patterns: Patterns, most_buffers: int | None) -> None:
         self._patterns = patterns
         self._most_buffers = most_buffers
         self._group_of: dict[Operation, Group] = {}
         self._groups: list[Group] = []
-        """Those that begin with their root, from the last root to the first."""
+        """Groups by their roots, from the last to the first."""
 
     def add(self, op: Operation) -> None:
-        """An operator, after all that use it."""
         pattern = self._patterns.of(op)
         if pattern is None or pattern.kind is OperatorKind.OPAQUE or not isinstance(op, Member):
             return
@@ -256,7 +248,7 @@ class _Fusion:
             self._group_of[op] = single
 
     def _continues(self, single: Group, group: Group) -> bool:
-        """Whether the group that alone uses an operator follows it element by element, or narrows its elements."""
+        """Whether `group`, the only user of an operator, is an elementwise epilogue of it, or narrows its elements."""
         if not single.is_injective:
             return self._fits(single, group, producers=False)
         is_narrower = _bits(group.root.results[0]) < _bits(single.root.results[0])
@@ -264,7 +256,7 @@ class _Fusion:
         return is_narrower and is_elementwise and self._fits(single, group, producers=True)
 
     def split_widenings(self) -> None:
-        """Make groups of the dequantizations at the ends of groups that their only reader can compute."""
+        """Split off the dequantizations at the ends of groups that their only reader can compute."""
         for group in list(self._groups):
             chain = self._patterns.widening(group.root.results[0]) if len(group.root.results) == 1 else []
             user = self._only_user(group.root)
@@ -280,7 +272,6 @@ class _Fusion:
                 self._group_of[op] = tail
 
     def joined(self) -> list[Group]:
-        """The groups, joined where that is allowed, in the order of their roots."""
         kept: list[Group] = []
         for group in self._groups:
             user = self._only_user(group.root)
@@ -293,7 +284,7 @@ class _Fusion:
         return [group for group in reversed(kept) if len(group.members) > 1]
 
     def _only_user(self, op: Operation) -> Group | None:
-        """The group that has all users of an operator."""
+        """The group that contains all users of an operator."""
         found: Group | None = None
         for result in op.results:
             for use in result.uses:
@@ -312,8 +303,8 @@ class _Fusion:
             self._group_of[op] = user
 
     def _fits(self, group: Group, user: Group, *, producers: bool) -> bool:
-        """Whether a group may become part of the only one that uses it. With `producers`, also in front of its
-        reductions and of operators that read at other places."""
+        """Whether a group may join its only user. With `producers`, also before reductions and before operators that
+        read at other indices."""
         if len(group.members) + len(user.members) > MOST_OPERATORS or self._has_too_many_buffers(group, user):
             return False
         uses = [self._patterns.access(use.operation, use.index) for result in group.root.results for use in result.uses]
@@ -330,7 +321,7 @@ class _Fusion:
             case ((OperatorKind.CONTRACTION | OperatorKind.REDUCTION), _):
                 return False
             case _, OperatorKind.REDUCTION:
-                # Windows that overlap dequantize an element several times.
+                # Overlapping windows dequantize an element several times.
                 most = Access.WINDOW if self._is_widening(group) else Access.REDUCED
                 return worst <= most and not group.is_injective
             case _, OperatorKind.CONTRACTION:
@@ -339,12 +330,11 @@ class _Fusion:
                 return True
 
     def _is_widening(self, group: Group) -> bool:
-        """Whether a group is a dequantization."""
         results = group.root.results
         return len(results) == 1 and len(self._patterns.widening(results[0])) >= len(group.members)
 
     def _narrows(self, group: Group) -> bool:
-        """Whether a group gathers elements and narrows them: it is computed once, to narrow memory."""
+        """Whether a group gathers elements and narrows them; it is kept, because it reduces memory traffic."""
         patterns = [(op, self._patterns.of(op)) for op in group.members]
         moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
@@ -358,7 +348,7 @@ class _Fusion:
         return len(operands) + len(user.root.results) > self._most_buffers
 
     def _follow(self, group: Group, user: Group, most: Access) -> bool:
-        """Whether all members of `user` on the way from the results of `group` to the root read them by `most`."""
+        """Whether all members of `user` between the results of `group` and the root access them by at most `most`."""
         reached: set[SSAValue] = set(group.root.results)
         for op in user.members:
             on_the_way = [at for at, operand in enumerate(op.operands) if operand in reached]
@@ -369,9 +359,9 @@ class _Fusion:
         return True
 
     def _leave_views(self, group: Group) -> None:
-        """Take reshapes out of a group at its ends: alone, they are other views of the same memory."""
+        """Remove reshapes from the ends of a group: on their own they are views of the same memory."""
         while len(group.members) > 1 and self._is_view(group.root):
-            # The view has one operand, so the member before it is the one that computes it.
+            # The view has one operand, which the previous member computes.
             group.members.pop()
         inside: set[SSAValue] = set()
         kept: list[Member] = []
@@ -392,8 +382,6 @@ _MemberKey: TypeAlias = tuple[str, tuple[int, ...], frozenset[tuple[str, Attribu
 
 
 class _GroupFunctions:
-    """The functions of groups, one for all that are equal."""
-
     def __init__(self, module: ModuleOp, patterns: Patterns) -> None:
         self._module = module
         self._patterns = patterns
@@ -401,7 +389,7 @@ class _GroupFunctions:
         self._functions: dict[object, FuncOp] = {}
 
     def replace(self, group: Group) -> bool:
-        """Call a function in the place of a group, unless it computes with extents that no operand binds."""
+        """Replace a group by a call, unless it computes with extents that no operand binds."""
         parts = _parts(group, self._patterns)
         inside = {result for op in parts for result in op.results}
         operands = list(dict.fromkeys(v for op in parts for v in op.operands if v not in inside))
@@ -460,7 +448,7 @@ def _label(op: Member) -> str:
 
 
 def _parts(group: Group, patterns: Patterns) -> list[Operation]:
-    """The members, and before them the constants that are one number, where members read them element by element."""
+    """The members, preceded by the constants of one number that members read element by element."""
     found: dict[ConstantOp, bool] = {}
     for op in group.members:
         for at, operand in enumerate(op.operands):
@@ -472,7 +460,7 @@ def _parts(group: Group, patterns: Patterns) -> list[Operation]:
 
 
 def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operation, names: CanonicalNames) -> Hashable:
-    """What makes two groups the same: operators, properties, and where their operands come from."""
+    """The identity of a group: operators, properties, and the sources of their operands."""
     places = {value: at for at, value in enumerate(operands)}
     types = tuple(names.key(value.type) for value in operands)
     members: list[_MemberKey] = []
@@ -485,7 +473,7 @@ def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operati
 
 
 def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
-    """A name for each operand: its own where that is a word, and none of an operator's."""
+    """A name for each operand: its own if it is an identifier and differs from the operators' names."""
     found: list[str] = []
     taken = set(map(_label, group.members))
     for at, value in enumerate(operands):
@@ -502,19 +490,18 @@ def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
 
 @dataclass(frozen=True)
 class GraphFusePass(ModulePass):
-    """Move operators that one kernel computes into functions of their own, with the attribute `graph.fused`.
+    """Group operators that one kernel computes in functions with the attribute `graph.fused`.
 
-    What an operator, or a function that `graph.call_tir` calls, computes is read from its tensor expression
-    (`analysis.operator_patterns`). A group is a chain of
-    injective operators, or a contraction or convolution with what follows it element by element (bias, activation,
-    residual) and with injective producers of its operands, or reductions over rows (softmax, norms) with what stands
-    before and behind them. Every member but the
-    last is used in the group alone. Constants of one number move into the group, others are operands. Reshapes at the
-    ends of a group, and operators alone, stay as they are.
+    The computation of an operator, or of a function that `graph.call_tir` calls, is analysed in its tensor expression
+    (`analysis.operator_patterns`). A group is a chain of injective operators; or a contraction or convolution with its
+    elementwise epilogue (bias, activation, residual) and with injective producers of its operands; or reductions over
+    rows (softmax, norms) with their producers and consumers. Every member except the last is only used in the group.
+    Constants of one number move into the group; others are operands. Reshapes at the ends of a group, and single
+    operators, are not grouped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
 
-    Leaves: calls of functions that hold operators; equal groups call the same.
+    Leaves: calls of functions that contain operators; equal groups call the same function.
 
     ```mlir
     func.func @f(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>) -> tensor<8x2xf32> {

@@ -1,4 +1,4 @@
-"""`graph-infer-types`: fill in the shapes that follow from others."""
+"""`graph-infer-types`: infer shapes from other shapes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from weft.texpr.graph_operators import Operator
 
 
 def infer_types(function: FuncOp) -> None:
-    """Name what is unknown in the parameters of a graph function, and give each operator the result types that its
-    operands imply. Raises `CompileError` where operands do not fit.
+    """Name the unknown extents of the parameters of a graph function, and infer the result types of its operators.
+    Raises `CompileError` for operands that do not fit.
 
     ```mlir
     func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
@@ -52,7 +52,7 @@ def infer_types(function: FuncOp) -> None:
 
 
 def name_parameters(function: FuncOp) -> None:
-    """Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal."""
+    """Give each unknown extent of a parameter a unique name, because no two of them are known to be equal."""
     tensors = [(a, a.type, shape_at(function, a.type)) for a in function.args if isinstance(a.type, TensorType)]
     taken = {name for _, _, shape in tensors for extent in shape for name in names_in(extent)}
     fresh = (name for number in count() if (name := f"d{number}") not in taken)
@@ -63,7 +63,7 @@ def name_parameters(function: FuncOp) -> None:
 
 
 def _infer_block(block: Block, bound: set[str]) -> None:
-    """`bound` are the names that are known before the block; those that its ops bind are added."""
+    """`bound` are the names known before the block; names that its ops bind are added."""
     for op in block.ops:
         match op:
             case Operator():
@@ -108,11 +108,10 @@ def _check_bound(op: Operation, name: str, bound: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class GraphInferTypesPass(ModulePass):
-    """Name what is unknown in the parameters of graph functions, and give each operator the result types that its
-    operands imply.
+    """Name the unknown extents of the parameters of graph functions, and infer the result types of their operators.
 
-    Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal. Raises
-    `CompileError` where operands do not fit.
+    Each unknown extent of a parameter gets a unique name, because no two of them are known to be equal. Raises
+    `CompileError` for operands that do not fit.
 
     Requires: graph functions.
 

@@ -1,4 +1,4 @@
-"""`graph-insert-observers`: the activations that static quantization rounds, marked by `graph.observe`."""
+"""`graph-insert-observers`: mark the activations that static quantization rounds by `graph.observe`."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Layer:
     name: str
     """The name of the weights; `weights 3` if they have none."""
     axis: int
-    """The axis of the weights that has a scale for each element."""
+    """The axis of the weights that has a scale per element."""
 
     @property
     def weights(self) -> Sequence[ConstantOp]:
-        """The weights: two of a recurrent network, one of others."""
+        """The weights: two of a recurrent network, else one."""
         count = 2 if self.op.has_trait(Recurrent) else 1
         return [owner for value in self.op.operands[1 : 1 + count] if isinstance(owner := value.owner, ConstantOp)]
 
@@ -67,7 +67,7 @@ def _new_name(name: str, taken: set[str]) -> str:
 
 
 def _axis_of_scales(op: Operation) -> int | None:
-    """The axis of the constant weights of a float product that has a scale for each element; None for other ops."""
+    """The axis of the constant weights of a float product that has a scale per element; None for other ops."""
     if isinstance(op, Operator) and op.has_trait(Recurrent):
         are_constant = all(isinstance(value.owner, ConstantOp) for value in op.operands[1:3])
         return 1 if are_constant and dtype_of(op.results[0]) == "float32" else None
@@ -103,7 +103,6 @@ def insert_observers(function: FuncOp, skip: Sequence[str] = ()) -> list[str]:
 
 
 def _value_names(function: FuncOp, taken: set[str]) -> dict[SSAValue, str]:
-    """A name for each float32 tensor of a function."""
     names: dict[SSAValue, str] = {}
     for value in _values(function):
         if _is_float(value):
@@ -137,7 +136,7 @@ def _activations(function: FuncOp, layers: Sequence[Operation]) -> list[SSAValue
 
 
 def _reached(start: set[SSAValue], values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that depend on `start`, of all values in order."""
+    """The values that depend on `start`, among all values in order."""
     found = set(start)
     for value in values:
         if isinstance(owner := value.owner, Operation) and not found.isdisjoint(owner.operands):
@@ -146,7 +145,7 @@ def _reached(start: set[SSAValue], values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
-    """The values on which `end` depends, by all ops from the last to the first."""
+    """The values that `end` depends on, given all ops in reverse order."""
     found = set(end)
     for op in ops:
         if not found.isdisjoint(op.results):
@@ -155,7 +154,7 @@ def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
 
 
 def _inside_groups(block: Block) -> set[SSAValue]:
-    """The values that kernels compute and read alone, which no memory holds."""
+    """The values that are only used within a kernel, which are not stored in memory."""
     module = block.parent_op()
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -164,7 +163,7 @@ def _inside_groups(block: Block) -> set[SSAValue]:
 
 
 def moved_from(value: SSAValue) -> SSAValue | None:
-    """The tensor whose elements an operator moves, or of which it takes the greatest; None for other operators."""
+    """The tensor whose elements an operator moves or takes the maximum of; None for other operators."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.results) != 1 or len(op.operands) != 1:
         return None
@@ -181,7 +180,6 @@ def _is_moved(value: SSAValue, observed: dict[SSAValue, None]) -> bool:
 
 
 def _observe(value: SSAValue, label: str) -> None:
-    """Let the readers of a value read an observer of it. The results of the function stay as they are."""
     owner = value.owner
     op = ObserveOp(value, label)
     op.result.name_hint = value.name_hint
@@ -197,13 +195,12 @@ def _observe(value: SSAValue, label: str) -> None:
 class GraphInsertObserversPass(ModulePass):
     """Insert `graph.observe` for the activations that static quantization rounds to 8 bits.
 
-    These are the data of layers, products and recurrent networks with constant weights, and the float32 results of
-    kernels (`graph-fuse`) that depend on a layer and that a layer depends on. Values inside of one kernel are not
-    rounded, and copies of an observed tensor in another order have no observer unless a layer reads them. Dataflow
-    regions become part of their function.
+    These are the data of layers (products and recurrent networks with constant weights), and the float32 results of
+    kernels (`graph-fuse`) that depend on a layer and that a layer depends on. Values within one kernel are not rounded,
+    and reordered copies of an observed tensor get an observer only if a layer reads them. Dataflow regions are inlined.
 
     Requires: graph functions whose types are known (`graph-infer-types`), with constants folded
-    (`graph-fold-constants`); norms folded into weights (`graph-rewrite`) before.
+    (`graph-fold-constants`) and norms folded into weights (`graph-rewrite`).
     Leaves: graph functions that compute the same. Layers in `skip` have the attribute `kept_float`.
 
     ```mlir

@@ -1,4 +1,4 @@
-"""`graph-lower-packs`: packed layouts by reshapes and transposes."""
+"""`graph-lower-packs`: lower packed layouts to reshapes and transposes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _RULES: Final = (Rule(frozenset(("pack", "unpack")), lambda op: as_views(cast("O
 class GraphLowerPacksPass(ModulePass):
     """Replace `graph.pack` and `graph.unpack` of full tiles by reshapes and at most one transpose.
 
-    Reshapes are other views of the same memory, and transposes become parts of the kernels around them. A tensor whose
-    elements keep their order, as images of one pixel do, is only reshaped.
+    Reshapes are views of the same memory, and transposes are fused into neighbouring kernels. A tensor whose elements
+    keep their order, such as images of one pixel, is only reshaped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: packs and unpacks of partial tiles, which read or write fewer elements than they have, and those of unknown

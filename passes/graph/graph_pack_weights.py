@@ -1,4 +1,4 @@
-"""`graph-pack-weights`: quantized weights in panels of columns."""
+"""`graph-pack-weights`: pack quantized weights in panels of columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "NDArray[Any]"
 
 _VECTORS: Final = 4
-"""Vectors of columns of a panel, at most: sums that hide the latency of multiply-adds."""
+"""Limit of the vectors of columns of a panel: enough sums to hide the latency of multiply-adds."""
 _WORD: Final = 4
 """Bytes of an element of packed weights."""
 
@@ -39,7 +39,7 @@ def panel_width(columns: int, target: Target) -> int:
 
 
 def in_panels(rows: Array, width: int) -> Array:
-    """A matrix (n, m) as (ceil(n / width), m, width), with zeros in the rows that fill the last panel."""
+    """A matrix (n, m) as (ceil(n / width), m, width), padded with zero rows."""
     import numpy as np
 
     filled = np.pad(rows, ((0, -len(rows) % width), (0, 0)))
@@ -47,7 +47,7 @@ def in_panels(rows: Array, width: int) -> Array:
 
 
 def _check(op: Operator, weight: SSAValue, scale: SSAValue, zero_point: SSAValue | None) -> None:
-    """Raises `CompileError` for scales and zero points that are not finite, and for zero points of more bits than the
+    """Raises `CompileError` for scales and zero points that are not finite, and for zero points wider than the
     weights."""
     import numpy as np
 
@@ -105,14 +105,14 @@ def _packed(op: Operation, target: Target) -> Replacement:
 
 @dataclass(frozen=True)
 class GraphPackWeightsPass(ModulePass):
-    """Lay out constant weights of `graph.dequantized_matmul` as panels of columns, as wide as some vectors of `target`.
+    """Pack constant weights of `graph.dequantized_matmul` in panels of columns, several vectors of `target` wide.
 
-    A vector of a panel is loaded at once, and contains 32 bits of weights of each of its columns. Kernels for any
-    number of rows read the same panels, without copies of other layouts.
+    A vector of a panel contains 32 bits of weights of each of its columns, and is loaded at once. Kernels for any
+    number of rows read the same panels, without copies in other layouts.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
-    Leaves: the same functions; weights that are not constant, or of which a column is not a number of words of 32
-    bits, stay as they are.
+    Leaves: the same functions; weights that are not constant, or whose columns are not whole 32-bit words, are
+    unchanged.
 
     ```mlir
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
@@ -136,7 +136,7 @@ class GraphPackWeightsPass(ModulePass):
     name = "graph-pack-weights"
 
     target: str = "llvm"
-    """The target, whose vectors and registers decide the width of panels."""
+    """The target, whose vectors and registers determine the width of panels."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)

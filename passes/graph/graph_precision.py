@@ -1,4 +1,4 @@
-"""`graph-precision`: products of matrices and convolutions of floats of 16 bits, with sums in float32."""
+"""`graph-precision`: matrix products and convolutions of 16-bit floats, with sums in float32."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _WIDE: Final = "float32"
 
 
 def set_precision(function: FuncOp, precision: Precision, target: Target, *, keeps_float32: bool = False) -> int:
-    """Let the products of a graph function take factors of a precision, in place; returns their number. Those that the
-    model computes in float32 (`graph-widen-floats`) may be kept."""
+    """Convert the factors of the products of a graph function to a precision, in place; return their number. Products
+    that the model computes in float32 (`graph-widen-floats`) may be kept."""
     if precision is Precision.F32:
         return 0
     narrowing = _Narrowing(precision, target)
@@ -52,7 +52,6 @@ class _Narrowing:
         self._widened: dict[SSAValue, SSAValue] = {}
 
     def apply(self, op: Operator) -> bool:
-        """Replace an operator that multiplies; returns whether that was done."""
         product = op.get_trait(Product)
         if product is None or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op, product):
             return False
@@ -74,19 +73,19 @@ class _Narrowing:
         return True
 
     def _is_faster(self, op: Operator, product: Product) -> bool:
-        """Whether an operator gains by the precision: products of matrices read fewer bytes, others are computed
-        faster by instructions for pairs only."""
+        """Whether the precision speeds up an operator: matrix products read fewer bytes, others need instructions for
+        pairs."""
         return product.of_matrices or (self._multiplies and (product.factors > 2 or _sums_pairs(op)))
 
     def _factors(self, factors: list[SSAValue]) -> list[SSAValue]:
         if not self._rounds_data:
             return [self._as_narrow(value) if isinstance(value.owner, ConstantOp) else value for value in factors]
         narrow = [self._as_narrow(value) for value in factors]
-        # Without instructions for pairs, the first factor is rounded only: rows of it would be widened again and again.
+        # Without instructions for pairs, only the first factor is rounded: its rows would be widened repeatedly.
         return narrow if self._multiplies else [self._as_wide(narrow[0]), *narrow[1:]]
 
     def _as_narrow(self, value: SSAValue) -> SSAValue:
-        """A value rounded to the precision; views and transposes of it are of the rounded value."""
+        """A value rounded to the precision; its views and transposes are views and transposes of the rounded value."""
         if type_of(value).element_type == self._type:
             return value
         if value in self._rounded:
@@ -112,7 +111,7 @@ class _Narrowing:
 
 
 def _sums_pairs(op: Operator) -> bool:
-    """Whether a convolution sums an even number of channels by constant kernels, in one group."""
+    """Whether a convolution sums an even number of channels with constant weights, in one group."""
     arguments, kernel = arguments_of(op), op.operands[1]
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
@@ -120,33 +119,32 @@ def _sums_pairs(op: Operator) -> bool:
 
 
 def is_bf16_model(function: FuncOp) -> bool:
-    """Whether a function has parameters, constants or results of bf16."""
     values = [*function.args, *(result for op in function.walk() for result in op.results)]
     return any(isinstance(value.type, TensorType) and value.type.element_type == bf16 for value in values)
 
 
 @dataclass(frozen=True)
 class GraphPrecisionPass(ModulePass):
-    """Let products of matrices, convolutions and attention take factors of fewer bits, and add in float32:
+    """Convert the factors of matrix products, convolutions and attention to fewer bits, and add in float32:
     `graph-precision{precision=bf16 target="llvm -mcpu=znver4"}`.
 
     | precision | factors |
     |---|---|
-    | `bf16` | rounded to bf16, to nearest, ties to even; weights when the program is built |
-    | `f16` | constant factors of products of matrices are stored as f16, and widened when they are loaded |
+    | `bf16` | rounded to bf16, to nearest, ties to even; weights at compile time |
+    | `f16` | constant factors of matrix products are stored as f16, and widened when loaded |
     | `f32` | unchanged |
     | none | `bf16` for functions with tensors of bf16 on CPUs with instructions for products of bf16, else unchanged |
 
-    Without a precision, products of float32 of a function that has tensors of bf16 too stay (`graph-widen-floats`).
-    All other operators keep their types: sums, softmax and norms are in float32. Casts are placed where a value is
-    computed, before its views, so that they are fused into the kernel that computes it, which stores 16 bits.
-    Convolutions and attention change if the CPU multiplies pairs of bf16; convolutions further require constant kernels
-    of one group and an even number of channels. On other CPUs the first factor of a product is rounded to bf16 and
-    widened again, and the second one is stored as bf16.
+    Without a precision, float32 products of a function that also has bf16 tensors are unchanged (`graph-widen-floats`).
+    All other operators keep their types: sums, softmax and norms are in float32. Casts are placed after the producer of
+    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Convolutions and attention
+    change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
+    number of channels. On other CPUs the first factor of a product is rounded to bf16 and widened again, and the second
+    one is stored as bf16.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
     Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target
-    cannot give.
+    does not support.
 
     ```mlir
     func.func @f(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {
@@ -169,7 +167,7 @@ class GraphPrecisionPass(ModulePass):
     target: str = "llvm"
     """The target, as `weft.build` takes it."""
     precision: str = ""
-    """`f32`, `bf16` or `f16`; that of the model if it is empty."""
+    """`f32`, `bf16` or `f16`; that of the model if empty."""
 
     @property
     def epsilon(self) -> float:

@@ -1,4 +1,4 @@
-"""`graph-quantize-observed`: observed activations and the weights of their readers as integers of 8 bits."""
+"""`graph-quantize-observed`: quantize observed activations and the weights of their readers to 8 bits."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Array: TypeAlias = NDArray[Any]
 MOST: Final = 255
 """Steps of an activation."""
 _MOST_WEIGHT: Final = 127
-"""The largest weight, of both signs."""
+"""The largest absolute weight."""
 _MOST_BIAS: Final = (1 << 30) - 1
-"""The largest bias: with it, a sum of int32 has room for as much again."""
+"""The largest absolute bias, which leaves half of the range of an int32 sum."""
 _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 
 def activation_parameters(low: float, high: float) -> tuple[Array, int]:
     """The scale (float32) and the zero point of integers from 0 to 255 that represent `low` to `high`, and 0 exactly.
 
-    Raises `CompileError` if float32 does not hold the scale.
+    Raises `CompileError` if float32 cannot represent the scale.
     """
     import numpy as np
 
@@ -51,8 +51,8 @@ def activation_parameters(low: float, high: float) -> tuple[Array, int]:
 
 
 def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
-    """Integers from -127 to 127 and one scale for each element along an axis: the greatest absolute weight is 127
-    steps. The scale of weights of 0 is 1."""
+    """Integers from -127 to 127 and one scale per element along an axis, so that the greatest absolute weight is 127
+    steps. The scale of zero weights is 1."""
     import numpy as np
 
     rest = tuple(at for at in range(weights.ndim) if at != axis)
@@ -64,7 +64,7 @@ def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
 
 
 def rounded_activation(op: ObserveOp) -> SSAValue:
-    """The quantized and dequantized operand of an observer that has a range, of ops without a place."""
+    """The quantized and dequantized operand of an observer with a range, as ops not inserted yet."""
     import numpy as np
 
     limits = op.limits
@@ -82,11 +82,11 @@ def rounded_activation(op: ObserveOp) -> SSAValue:
 
 @dataclass(frozen=True)
 class RoundedWeights:
-    """Dequantized weights in the place of a constant, of ops without a place."""
+    """Dequantized weights that replace a constant, as ops not inserted yet."""
 
     value: SSAValue
     scales: Array
-    """Of each output channel."""
+    """Per output channel."""
     exact: Array
     rounded: Array
 
@@ -107,7 +107,6 @@ def _rounded_constant(constant: ConstantOp, name: str, axis: int) -> RoundedWeig
 
 
 def _along(scales: Array, rank: int, axis: int) -> Array:
-    """Scales along an axis, in float64."""
     shape = [1] * rank
     shape[axis] = -1
     return scales.astype(float).reshape(shape)
@@ -115,15 +114,16 @@ def _along(scales: Array, rank: int, axis: int) -> Array:
 
 @dataclass(frozen=True)
 class RoundedLayer:
-    """The weights and properties of a layer of 8 bits, of ops without a place."""
+    """The weights and properties of an 8-bit layer, as ops not inserted yet."""
 
     weights: Sequence[RoundedWeights]
     properties: dict[str, FloatAttr]
 
 
 def rounded_layer(layer: Layer) -> RoundedLayer:
-    """The rounded weights of a layer. The states of a recurrent network have the range of its observed results, or
-    -1 to 1."""
+    """The rounded weights of a layer. The states of a recurrent network have the range of its observed results, or -1
+    to
+    1."""
     properties: dict[str, FloatAttr] = {}
     if "state_scale" in layer.op.SIGNATURE.parameters:
         readers = [use.operation for result in layer.op.results for use in result.uses]
@@ -166,14 +166,13 @@ def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
 
 
 def _discard(weights: Sequence[RoundedWeights]) -> None:
-    """Let ops without a place use nothing."""
+    """Drop ops that were not inserted."""
     for one in weights:
         for op in reversed(detached_ops(one.value)):
             op.drop_all_references()
 
 
 def _row(layer: Layer, weights: Sequence[RoundedWeights], kept: str) -> QuantizedLayer:
-    """The errors and the size of the weights of a layer."""
     import numpy as np
 
     exact = np.concatenate([one.exact.reshape(-1) for one in weights])
@@ -189,8 +188,8 @@ def _row(layer: Layer, weights: Sequence[RoundedWeights], kept: str) -> Quantize
 
 
 def _round_bias(op: Operator, scales: Array) -> None:
-    """Let a constant that is added to a product, its third operand or that of an addition, be integers of the scale of
-    the sums. One that is too large stays a float."""
+    """Round a constant added to a product, its third operand or that of an addition, to integers with the scale of the
+    sums. A bias that is too large stays a float."""
     import numpy as np
 
     user, at = op, 2
@@ -219,8 +218,8 @@ def _round_bias(op: Operator, scales: Array) -> None:
 
 
 def _channel_axis(op: Operator, bias: Array, is_operand: bool) -> int | None:
-    """The axis of a bias that has an element for each output channel of a product, which takes it as an operand or is
-    added to it; None for other constants."""
+    """The axis of a bias with an element per output channel of a product, which is an operand of it or added to it;
+    None for other constants."""
     axes, rank = channel_axes(op), type_of(op.results[0]).get_num_dims()
     if axes is None:
         return None
@@ -233,13 +232,13 @@ def _channel_axis(op: Operator, bias: Array, is_operand: bool) -> int | None:
 class GraphQuantizeObservedPass(ModulePass):
     """Round observed activations and the weights of the layers that read them to integers of 8 bits.
 
-    An activation has one scale and a zero point (uint8); weights have a scale for each output channel (int8, from -127
-    to 127); a bias has the scale of the sums (int32). The layers stay layers of floats, of dequantized integers, as
-    importers of quantized models make them: `graph-rewrite{rules=quantized}` makes products of integers of them.
+    An activation has one scale and a zero point (uint8); weights have a scale per output channel (int8, from -127 to
+    127); a bias has the scale of the sums (int32). Layers still compute with floats, of dequantized integers, as in
+    imported quantized models: `graph-rewrite{rules=quantized}` converts them to integer products.
 
-    Requires: observers with a range for all that are rounded (`graph-insert-observers`, and calibration).
-    Leaves: graph functions without observers. Those without a range are erased, and layers that read no rounded
-    activation, or have the attribute `kept_float`, stay as they are.
+    Requires: observers with a range for all rounded tensors (`graph-insert-observers`, and calibration).
+    Leaves: graph functions without observers. Observers without a range are erased; layers that read no rounded
+    activation, or have the attribute `kept_float`, are unchanged.
 
     ```mlir
     func.func @f(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {

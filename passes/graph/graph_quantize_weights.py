@@ -1,4 +1,4 @@
-"""`graph-quantize-weights`: constant weights of products rounded to integers of 4 or 8 bits, in groups."""
+"""`graph-quantize-weights`: round constant weights of products to integers of 4 or 8 bits, in groups."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ BITS: Final = {"int4": 4, "int8": 8}
 
 @dataclass(frozen=True)
 class Rounding:
-    """How weights are rounded. Raises `CompileError` for values that have no meaning."""
+    """The rounding of weights. Raises `CompileError` for invalid values."""
 
     weights: str = "int4"
     group: int = 32
-    """Consecutive weights of a column that share a scale; 0 are all of them."""
+    """Consecutive weights of a column that share a scale; 0 for whole columns."""
     symmetric: bool = True
-    """Whether zero is the middle of the integers; otherwise each group has a zero point."""
+    """Whether the integer range is symmetric; otherwise each group has a zero point."""
     scales: str = "float32"
     skip: tuple[str, ...] = ()
     """The names of weights that stay floats."""
@@ -66,7 +66,7 @@ class QuantizedLayer:
 
     name: str
     depth: int
-    """Products of a sum."""
+    """Products per sum."""
     columns: int
     """Output channels."""
     error: float
@@ -76,8 +76,8 @@ class QuantizedLayer:
     bytes_before: int
     bytes_after: int
     output_error: float | None = None
-    """The norm of the errors of the results on calibration data, relative to that of the results, when the data, the
-    weights and the bias of this layer alone are rounded. None if it was not measured."""
+    """The norm of the errors of the results on calibration data, relative to that of the results, if only the data, the
+    weights and the bias of this layer are rounded. None if it was not measured."""
     kept_float: str = ""
     """The reason if the layer stays in floats."""
 
@@ -99,8 +99,8 @@ def rounded(weights: Array, rounding: Rounding) -> Rounded:
     """Round weights (groups, size, n) in float64.
 
     Symmetric: the scale is the least for which -2**(bits - 1) to 2**(bits - 1) - 1 cover the group, and zero points are
-    0. Otherwise the integers 0 to 2**bits - 1 cover the group and 0, to which a weight of 0 is rounded exactly. The
-    scale of a group of zeros is 1. Raises `CompileError` for scales that their type does not hold.
+    0. Otherwise the integers 0 to 2**bits - 1 cover the group and 0, and a weight of 0 is rounded exactly. The scale of
+    a group of zeros is 1. Raises `CompileError` for scales that their type cannot represent.
     """
     import numpy as np
 
@@ -124,7 +124,6 @@ def rounded(weights: Array, rounding: Rounding) -> Rounded:
 
 
 def _in_type(numbers: Array, dtype: str) -> Array:
-    """Numbers rounded to a type, as float64."""
     constant = made_constant(numbers, cast("Attribute", TYPES[dtype]))
     import numpy as np
 
@@ -133,8 +132,7 @@ def _in_type(numbers: Array, dtype: str) -> Array:
 
 def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLayer]:
     """Round the constant weights of products of a graph function. Raises `CompileError`, which names the weights, for
-    groups that do not divide their rows and for weights that are not finite, and for names to skip that no weights
-    have."""
+    groups that do not divide their rows, for weights that are not finite, and for unknown names to skip."""
     found: dict[ConstantOp, list[tuple[Operator, int]]] = {}
     for op in function.walk():
         constant, column = _constant_weights(op)
@@ -170,7 +168,7 @@ def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
 
 
 def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding) -> tuple[SSAValue, QuantizedLayer]:
-    """The dequantized weights in the place of a constant."""
+    """The dequantized weights that replace a constant."""
     import numpy as np
 
     stored = array_of_constant(constant)
@@ -224,7 +222,6 @@ def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding)
 
 
 def _named(name: str, part: str) -> str | None:
-    """The name of a value that belongs to weights, if it can be one."""
     return f"{name}{part}" if SSAValue.is_valid_name(f"{name}{part}") else None
 
 
@@ -232,11 +229,11 @@ def _named(name: str, part: str) -> str | None:
 class GraphQuantizeWeightsPass(ModulePass):
     """Round constant weights of `graph.matmul` and `graph.dense` to integers of 4 or 8 bits, in groups of rows.
 
-    Each group of a column has a scale, and a zero point unless `symmetric`. The products stay products of floats with
-    dequantized weights: `graph-rewrite{rules=dequantized}` makes products of them that read the integers.
+    Each group of a column has a scale, and a zero point unless `symmetric`. Products still compute with floats, of
+    dequantized weights: `graph-rewrite{rules=dequantized}` converts them to products that read the integers.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
-    Leaves: graph functions; products of computed operands as they are.
+    Leaves: graph functions; products of computed operands are unchanged.
 
     ```mlir
     func.func @f(%x: tensor<1x16xf32>) -> tensor<1x1xf32> {
@@ -262,7 +259,7 @@ class GraphQuantizeWeightsPass(ModulePass):
     group: int = 32
     """Rows that share a scale: 16 to 256, or 0 for whole columns."""
     symmetric: bool = True
-    """Whether zero is in the middle of the integers; otherwise each group has a zero point."""
+    """Whether the integer range is symmetric; otherwise each group has a zero point."""
     scales: str = "float32"
     """The type of the scales: float32, float16 or bfloat16."""
     skip: tuple[str, ...] = ()

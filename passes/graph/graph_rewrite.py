@@ -1,4 +1,4 @@
-"""`graph-rewrite`: operators recognised from their parts, products with folded scales, fewer transposes."""
+"""`graph-rewrite`: recognise operators, fold scales into products, cancel transposes."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
     "bytes": (),
     "transposed_convolutions": TRANSPOSED_CONVOLUTIONS,
 }
-"""The rules by name, in the order in which an op is tried."""
+"""The rules by name, in the order in which they are tried on an op."""
 
 DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes"))
-"""Rules that gain something wherever they apply. Merged constants round differently, and gain nothing where operators
-are fused; merged products gain where the parts of their result are not copied; products of bytes gain where CPUs have
-instructions for them."""
+"""Rules that are profitable wherever they apply. Merged constants round differently without gain if operators are
+fused; merged products gain if the parts of their result are not copied; byte products gain if CPUs have instructions
+for them."""
 
 _LAST: Final = ("transposed_convolutions",)
-"""Rules for what the others, which fold into the weights of convolutions, leave."""
+"""Rules applied last, since others fold into the weights of transposed convolutions."""
 
 _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Operator", op)))
 
 
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
-    """Apply the rules of these names to a graph function, in place; returns how many replacements were made."""
+    """Apply the named rules to a graph function, in place; return the number of replacements."""
     rules = [_IDENTITIES, *(rule for name in RULES if name in names and name not in _LAST for rule in RULES[name])]
     count = rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
     last = [rule for name in _LAST if name in names for rule in RULES[name]]
@@ -67,32 +67,32 @@ def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int
 
 @dataclass(frozen=True)
 class GraphRewritePass(ModulePass):
-    """Replace operators by others that compute the same with less work.
+    """Replace operators by equivalent ones with less work.
 
-    | rules | what they do |
+    | rules | effect |
     |---|---|
     | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
     | `dequantized` | products with dequantized constants, and gathers of their rows, read the stored integers |
-    | `activations` | gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
-    | `norms` | layer norm, rms norm, softmax, log softmax, logsumexp; a norm takes the scale and shift behind it |
-    | `attention` | softmax(q k^T * scale + mask) v recognised; a constant mask may be the causal one |
-    | `casts` | no casts to float32 around an operator that computes in float32 by itself |
-    | `reshapes`, `transposes` | moved behind elementwise operators, where they cancel; products read transposed |
-    | `scales` | scales and batch norms behind a product become part of its constant weights, and one term |
+    | `activations` | recognise gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
+    | `norms` | recognise layer norm, rms norm, softmax, log softmax, logsumexp; fold scale and shift into a norm |
+    | `attention` | recognise softmax(q k^T * scale + mask) v; a constant mask may be the causal one |
+    | `casts` | drop casts to float32 around an operator that computes in float32 by itself |
+    | `reshapes`, `transposes` | move them after elementwise operators, where they cancel; products read transposed |
+    | `scales` | fold scales and batch norms of a product into its constant weights and one term |
     | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
-    | `bytes` | convolutions of bytes less a zero point take the bytes, and add a term; not by default |
-    | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
+    | `bytes` | convolutions of bytes minus a zero point read the bytes, and add a term; not by default |
+    | `transposed_convolutions` | with strides: convolutions without zeros between the elements |
 
-    `quantized` forms exact sums of integers where those of floats were rounded, so that results may be one step of a
-    quantization apart. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others
-    round otherwise: what is recognised is computed by one operator, a weight is scaled in float64 and rounded once,
-    sums are formed in another order. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value
-    with users outside of what would be replaced stays as it is, with what computes it.
+    `quantized` computes exact integer sums instead of rounded float sums, so that results may differ by one
+    quantization step. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others
+    round differently: a recognised pattern is one operator, a weight is scaled in float64 and rounded once, sums are
+    reassociated. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` no longer overflow. A match whose inner values have users
+    outside is not replaced.
 
-    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
-    and constants folded (`graph-fold-constants`); for `quantized` and `dequantized`, which `lower-graph` applies before
-    the others, not folded, since dequantized weights are floats then.
+    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`) and
+    constants folded (`graph-fold-constants`). For `quantized` and `dequantized`, which `lower-graph` applies first,
+    constants must not be folded, since that makes dequantized weights floats.
     Leaves: graph functions.
 
     ```mlir
@@ -119,7 +119,7 @@ class GraphRewritePass(ModulePass):
     fast_math = (FastMathFlag.REASSOC,)
 
     rules: tuple[str, ...] = DEFAULT_RULES
-    """Which rules apply, by their names."""
+    """The names of the rules to apply."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for name in self.rules:

@@ -1,4 +1,4 @@
-"""`graph-simplify`: identities of operators, equal ops once, ops without users gone."""
+"""`graph-simplify`: apply identities of operators, merge equal ops, erase unused ops."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
 
 Rule: TypeAlias = "Callable[[Operator], SSAValue | Operator | None]"
-"""The value that an operator equals, or an operator on other operands, or None where the rule does not apply."""
+"""Returns the value that an operator equals, or an operator on other operands, or None if it does not apply."""
 
 
 _MERGED: Final = (Operator, CallTirOp, ConstantOp, MakeTupleOp, TupleGetOp, *CONTROL)
-"""Ops that give the same for the same operands, and are not needed for anything else."""
+"""Pure ops."""
 
 
 def simplify(function: FuncOp) -> int:
-    """Apply identities to the ops of a graph function until none is left, in place; returns how many were applied.
+    """Apply identities to the ops of a graph function until none applies, in place; return their number.
 
     Every identity is exact, also for NaN, infinities and the sign of zeros.
     """
@@ -46,7 +46,7 @@ def simplify(function: FuncOp) -> int:
 
 
 def _simplify_block(block: Block, outer: Mapping[Any, Operation]) -> int:
-    """One walk in order suffices: a rule sees operands that are simplified already."""
+    """One walk in order suffices, because a rule sees simplified operands."""
     known, count = dict(outer), 0
     for op in list(block.ops):
         if isinstance(op, DataflowOp):
@@ -88,13 +88,13 @@ def _erase_unused(block: Block) -> None:
 
 
 def identity(op: Operator) -> SSAValue | Operator | None:
-    """A simpler value that `op` equals exactly, of the same type, None where no identity applies."""
+    """A simpler value of the same type that equals `op` exactly; None if no identity applies."""
     rule = IDENTITIES.get(name_of(op))
     found = None if rule is None else rule(op)
     if found is None:
         return None
     types = found.result_types if isinstance(found, Operator) else (found.type,)
-    if tuple(types) == tuple(op.result_types):  # declared types may say less than inferred ones
+    if tuple(types) == tuple(op.result_types):  # declared types may be less specific than inferred ones
         return found
     if isinstance(found, Operator):
         found.drop_all_references()
@@ -102,7 +102,7 @@ def identity(op: Operator) -> SSAValue | Operator | None:
 
 
 def _transpose(op: Operator) -> SSAValue | Operator | None:
-    """Transposes of transposes; those that keep the order."""
+    """Merge transposes of transposes; drop those that keep the order."""
     axes = axes_of(op)
     if axes == list(range(len(axes))):
         return op.operands[0]
@@ -114,7 +114,7 @@ def _transpose(op: Operator) -> SSAValue | Operator | None:
 
 
 def _view(op: Operator) -> SSAValue | Operator | None:
-    """Reshapes of reshapes; those that keep the shape."""
+    """Merge reshapes of reshapes; drop those that keep the shape."""
     source, result = op.operands[0], op.results[0]
     if source.type == result.type:
         return source
@@ -126,14 +126,13 @@ def _view(op: Operator) -> SSAValue | Operator | None:
 
 
 def _pack(op: Operator) -> SSAValue | None:
-    """A packed tensor that was unpacked, unless its last tiles were cut off."""
+    """The packed tensor of an unpack, unless its last tiles were truncated."""
     inner = source_of(op.operands[0], "unpack")
     is_same = inner is not None and packing_of(inner) == packing_of(op)
     return inner.operands[0] if inner is not None and is_same and has_full_tiles(op) else None
 
 
 def _unpack(op: Operator) -> SSAValue | None:
-    """A tensor that was packed."""
     inner = source_of(op.operands[0], "pack")
     return inner.operands[0] if inner is not None and packing_of(inner) == packing_of(op) else None
 
@@ -143,7 +142,7 @@ def _keeps_type(op: Operator) -> SSAValue | None:
 
 
 def _cast(op: Operator) -> SSAValue | Operator | None:
-    """Casts to the same type, and of values that were widened without loss."""
+    """Drop casts to the same type, and casts of losslessly widened values."""
     if op.operands[0].type == op.results[0].type:
         return op.operands[0]
     inner = source_of(op.operands[0], "cast")
@@ -156,7 +155,7 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
 
 
 def _neutral(op: Operator) -> SSAValue | None:
-    """x * 1, 1 * x, x / 1, x - 0: exact for all floats; x + 0 is not for -0, so for integers only."""
+    """x * 1, 1 * x, x / 1, x - 0: exact for all floats. x + 0 is not exact for -0, so it applies to integers only."""
     trait, operands = cast("RightNeutral", op.get_trait(RightNeutral)), tuple(op.operands)
     for value, number in (operands, operands[::-1]) if op.has_trait(Commutative) else (operands,):
         is_exact = (trait.of_floats or _is_integral(value)) and _is_positive(number)
@@ -166,7 +165,6 @@ def _neutral(op: Operator) -> SSAValue | None:
 
 
 def _is_positive(value: SSAValue) -> bool:
-    """Whether a constant is no negative zero."""
     return str(number_of(value)) != "-0.0"
 
 
@@ -175,7 +173,7 @@ def _is_integral(value: SSAValue) -> bool:
 
 
 def _idempotent(op: Operator) -> SSAValue | None:
-    """An operator of its own result."""
+    """An idempotent operator applied to its own result."""
     inner = source_of(op.operands[0], name_of(op))
     return op.operands[0] if inner is not None and inner.properties == op.properties else None
 
@@ -203,15 +201,14 @@ IDENTITIES: Final[Mapping[str, Rule]] = {
 
 @dataclass(frozen=True)
 class GraphSimplifyPass(ModulePass):
-    """Apply identities of operators, compute equal ops once, erase ops that nothing uses.
+    """Apply identities of operators, compute equal ops once, erase unused ops.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
-    Leaves: transposes and reshapes of each other joined or cancelled, packs and unpacks of each other cancelled, no
-    neutral elements, no casts there and back.
+    Leaves: adjacent transposes and reshapes merged or cancelled, packs of unpacks and unpacks of packs cancelled, no
+    neutral elements, no casts back to the original type.
 
     Identities are exact for all values: `x * 1`, `x / 1`, `x - 0`, `x + 0` of integers, `-(-x)`, `relu(relu(x))`, casts
-    of values that a cast widened.
-
+    of losslessly widened values.
     ```mlir
     func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
       %a = graph.transpose %x : tensor<2x3xf32> -> tensor<3x2xf32>

@@ -1,4 +1,4 @@
-"""`graph-widen-floats`: operators on floats of 16 bits compute in float32."""
+"""`graph-widen-floats`: compute operators on 16-bit floats in float32."""
 
 from __future__ import annotations
 
@@ -40,19 +40,18 @@ from weft.texpr.graph_operators import Operator
 
 _NARROW_NAMES: Final = tuple(element_name(type_) for type_ in (f16, bf16))
 _KEPT: Final = ("cached_attention",)
-"""Operators that return operands as they are among their results, and compute in float32 by themselves."""
+"""Operators that return operands among their results, and compute in float32 by themselves."""
 OF_FLOAT32: Final = "of_float32"
-"""Attribute of those that multiply float32 in a function with floats of 16 bits: they keep their precision."""
+"""Attribute of float32 products in a function with 16-bit floats: they keep their precision."""
 
 
 def is_narrow(value: SSAValue) -> bool:
-    """Whether a value is a tensor of floats of 16 bits."""
+    """Whether a value is a tensor of 16-bit floats."""
     return isinstance(value.type, TensorType) and isinstance(value.type.element_type, Float16Type | BFloat16Type)
 
 
 def widen_floats(function: FuncOp) -> int:
-    """Let the operators of a graph function that compute on floats of 16 bits compute in float32, in place; returns
-    their number."""
+    """Compute the operators of a graph function on 16-bit floats in float32, in place; return their number."""
     _mark_products_of_float32(function)
     widening = _Widening()
     count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
@@ -70,7 +69,7 @@ def _mark_products_of_float32(function: FuncOp) -> None:
 
 
 def erase_dead_operators(function: FuncOp) -> None:
-    """Erase the operators and constants of a graph function without uses."""
+    """Erase the unused operators and constants of a graph function."""
     for block in {op.parent_block() for op in function.walk() if isinstance(op, Operator | ConstantOp)}:
         if block is not None:
             erase_dead(block)
@@ -79,12 +78,11 @@ def erase_dead_operators(function: FuncOp) -> None:
 class _Widening:
     def __init__(self) -> None:
         self._wide: dict[SSAValue, SSAValue] = {}
-        """Values of 16 bits that are computed in float32 -> their value before it is rounded."""
+        """16-bit values computed in float32 -> the value before rounding."""
         self._casts: dict[SSAValue, SSAValue] = {}
-        """Other values of 16 bits -> the same in float32."""
+        """Other 16-bit values -> the same in float32."""
 
     def apply(self, op: Operator) -> bool:
-        """Replace an operator by one in float32; returns whether that was done."""
         if name_of(op) == "cast":
             return self._cast(op)
         narrow = [operand for operand in op.operands if is_narrow(operand)]
@@ -93,7 +91,7 @@ class _Widening:
         if not all(operand in self._wide for operand in narrow):
             pattern = pattern_of(op)
             if pattern is not None and pattern.kind is OperatorKind.INJECTIVE:
-                return False  # elements that are moved take half the memory as they are
+                return False  # moving 16-bit elements takes half the memory
         new = self._computed(op)
         if new is None:
             return False
@@ -103,7 +101,7 @@ class _Widening:
         return True
 
     def _computed(self, op: Operator) -> Operator | None:
-        """The operator in float32, before `op`; None if its results would have other types than that."""
+        """The operator in float32, inserted before `op`; None if its results would have unexpected types."""
         given: dict[str, Attribute] = {}
         for key, value in properties_of(op).items():
             is_narrow_dtype = isinstance(value, StringAttr) and value.data in _NARROW_NAMES
@@ -128,8 +126,6 @@ class _Widening:
         return new
 
     def _cast(self, op: Operator) -> bool:
-        """A cast of a value that is computed in float32 reads it before it is rounded. Casts to 16 bits and to integers
-        stay."""
         source, result = op.operands[0], op.results[0]
         if source not in self._wide or is_narrow(result) or not isinstance(type_of(result).element_type, AnyFloat):
             return False
@@ -151,8 +147,8 @@ class _Widening:
         self._wide[rounded] = new
 
     def _as_wide(self, value: SSAValue, is_folded: bool, *, rounded: bool) -> SSAValue:
-        """A value of 16 bits in float32, before it is rounded unless it shall be; of a constant that `is_folded` or is
-        small, a constant."""
+        """A 16-bit value in float32, before rounding unless it must be `rounded`. For constants that `is_folded` or
+        that are small, a constant."""
         if value in self._wide and not rounded:
             return self._wide[value]
         if value not in self._casts:
@@ -166,7 +162,7 @@ class _Widening:
 
 
 def insert_after(new: Operation, value: SSAValue) -> SSAValue:
-    """Insert an op after the definition of a value, whose name its result gets."""
+    """Insert an op after the definition of a value, with its name hint."""
     owner = value.owner
     if isinstance(owner, Operation):
         new.location = owner.location
@@ -178,7 +174,7 @@ def insert_after(new: Operation, value: SSAValue) -> SSAValue:
 
 
 def _is_convolution(op: Operator) -> bool:
-    """Whether an operator has kernels, into which rules fold scales."""
+    """Whether an operator has weights, into which rules fold scales."""
     return "data_layout" in op.SIGNATURE.parameters
 
 
@@ -206,17 +202,15 @@ def _block_of(op: Operation) -> Block:
 
 @dataclass(frozen=True)
 class GraphWidenFloatsPass(ModulePass):
-    """Compute in float32 on tensors of float16 and bfloat16, and round where a value leaves the function.
+    """Compute on tensors of float16 and bfloat16 in float32, and round the results of the function.
 
-    Operators replace their results by casts of the results in float32, and each other operator reads the value before
-    it is rounded; casts to 16 bits in the function still round. Values that no operator computes keep their type in
-    memory: the second operand of a product of matrices is read in 16 bits, and operators that only move such elements
-    (`take`, `concatenate`) stay.
-    Results are closer to the real numbers than with a rounding after each operator, and not equal to them.
+    Results of operators are casts of float32 results, whose consumers read the value before rounding; explicit casts to
+    16 bits still round. Values that no operator computes keep their type in memory: the second operand of a matrix
+    product is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) are unchanged.
+    Results are closer to the real numbers than with rounding after each operator, and differ from these.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: graph functions with the same parameters and results.
-
     ```mlir
     func.func @f(%x: tensor<8x4xf16>, %w: tensor<4x2xf16>) -> tensor<8x2xf16> {
       %h = graph.matmul %x, %w : tensor<8x4xf16>, tensor<4x2xf16> -> tensor<8x2xf16>

@@ -1,7 +1,7 @@
-"""Calls that write a result over an operand that nothing reads any more.
+"""Calls that overwrite a dead operand by a result.
 
-A function promises that its buffers do not overlap, so it cannot be given one buffer twice. Where it may work in place,
-the call is of a copy of it that has one parameter in the place of the two, which it reads and writes.
+A function promises that its buffers do not overlap, so that one buffer cannot be passed twice. A call that may work in
+place calls a copy of the function instead, with a single parameter that it reads and writes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RENAMES = (memref.CastOp, memref.ReinterpretCastOp)
 
 
 class InPlaceFunctions:
-    """The functions of a module that may write a result over an operand, and their copies that do."""
+    """The functions of a module that may write a result over an operand, and their in-place copies."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
@@ -59,7 +59,7 @@ class InPlaceFunctions:
         return self._found[key]
 
     def overwriting(self, name: str, operand: int, result: int) -> FuncOp:
-        """The copy of a function that has no parameter `result`, and writes to `operand` in its place."""
+        """The copy of a function without parameter `result`, which writes to `operand` instead."""
         key = name, operand, result
         if key not in self._copies:
             function = self._names[name]
@@ -74,7 +74,7 @@ class InPlaceFunctions:
         return self._copies[key]
 
     def erase_unused(self) -> None:
-        """Erase the private functions that only their copies are called instead of."""
+        """Erase private functions whose calls were all replaced."""
         used = {symbol for op in self._module.ops for symbol, _ in symbol_uses(op)} if self._copies else set[str]()
         for name in {name for name, _, _ in self._copies} - used:
             function = self._names[name]
@@ -83,9 +83,9 @@ class InPlaceFunctions:
 
 
 def may_overwrite(function: FuncOp, operand: int, result: int) -> bool:
-    """Whether a function of elementwise blocks writes all of `result`, and reads no element of `operand` once that of
-    `result` is written: reads are of the instance that writes, at the same indices and before it writes, or stand in
-    nests that end before."""
+    """Whether a function of elementwise blocks writes all of `result`, and reads no element of `operand` after writing
+    that of `result`: each read is in the writing instance, at the same indices and before the write, or in a nest that
+    ends before."""
     if len(function.body.blocks) != 1 or PROMISES in function.attributes:
         return False
     source, target = function.args[operand], function.args[result]
@@ -116,12 +116,12 @@ def may_overwrite(function: FuncOp, operand: int, result: int) -> bool:
 
 _SHAPES = (memref.DimOp, AssumeShapeOp)
 _KNOWN = (memref.AllocOp, memref.LoadOp, memref.StoreOp, ReturnOp, scf.YieldOp, *_SHAPES)
-"""Ops of functions that may work in place, besides those that only compute, or hold others."""
+"""Ops of functions that may work in place, in addition to pure ops and ops with regions."""
 
 
 def copied_first(function: FuncOp, operand: int, result: int) -> Operation | None:
-    """The loops that copy `operand` to `result`, if these hold no other op and precede all other accesses to `result`,
-    and are the only reads of `operand`: a scatter. In place they do nothing.
+    """The loops that copy `operand` to `result`, if they contain no other op, precede all other accesses to `result`,
+    and are the only reads of `operand`: a scatter. In place they are redundant.
 
     They are in a block whose iterators are indices of the copy and, at the same dimensions, of every access to
     `result`, so that instances of the block access different elements.
@@ -147,7 +147,7 @@ def copied_first(function: FuncOp, operand: int, result: int) -> Operation | Non
     iterators = list(block.iter_vars) if isinstance(block, BlockOp) else []
     extents |= dict(zip(iterators, block.extents, strict=True)) if isinstance(block, BlockOp) else {}
     if not _runs_over(store, extents):
-        return None  # elements that it does not write hold what callers pass in the result
+        return None  # unwritten elements keep the caller's values
     if isinstance(block, BlockOp) and (set(block.iter_kinds) - {SPATIAL} or block.init is not None):
         return None
     kept = {d: index for d, index in enumerate(store.indices) if index in iterators}
@@ -167,13 +167,13 @@ def _attributes(function: FuncOp, position: int) -> Attribute | None:
 
 
 def _writes_each_once(store: memref.StoreOp, block: BlockOp) -> bool:
-    """Whether the instances of a block store to all elements of a buffer, each to one of its own: the indices are the
-    iterators, which run over its extents."""
+    """Whether the instances of a block store to all elements of a buffer, each to a different one: the indices are the
+    iterators, which cover its extents."""
     return _runs_over(store, dict(zip(block.iter_vars, block.extents, strict=True)))
 
 
 def _runs_over(store: memref.StoreOp, extents: Mapping[SSAValue, int | SSAValue]) -> bool:
-    """Whether the indices of a store are variables that run over the whole buffer, each variable once."""
+    """Whether the indices of a store are distinct variables that cover the whole buffer."""
     stated = [use.operation for use in store.memref.uses if isinstance(use.operation, AssumeShapeOp)]
     known = {dimension: value for op in stated for dimension, value in zip(op.dimensions, op.values, strict=True)}
     free = {variable for variable, extent in extents.items() if extent != 1}
@@ -217,7 +217,6 @@ def _without_result(function: FuncOp, operand: int, result: int) -> FuncOp:
 
 
 def _replace_parameter(function: FuncOp, source: BlockArgument, target: BlockArgument) -> None:
-    """Let the parameter `source` take the place of `target`."""
     block, result = function.body.block, target.index
     target.replace_all_uses_with(source)
     block.erase_arg(target)
@@ -240,29 +239,27 @@ def _is_dimension_of(buffer: SSAValue, at: int, value: SSAValue) -> bool:
 
 
 def write_over_operands(function: FuncOp, functions: InPlaceFunctions) -> None:
-    """Let calls write results over temporaries of the same shape of which they are the last readers, in place. A result
-    of the function is overwritten as a temporary is, once it holds what the call reads."""
+    """Let calls write results over temporaries of the same shape that they read last, in place. A result of the
+    function is overwritten like a temporary, once it contains an operand of the call."""
     _Caller(function, functions).run()
 
 
 @dataclass
 class _Life:
-    """The places of the first and the last op that takes a buffer under any name, among the ops of a function."""
+    """The positions of the first and the last op that uses a buffer under any name."""
 
     first: int
     last: int
 
 
 class _Caller:
-    """A function whose calls may work in place."""
-
     def __init__(self, function: FuncOp, functions: InPlaceFunctions) -> None:
         self._function = function
         self._functions = functions
         self._places: dict[Operation, int] = {}
-        """Of the ops of the function, those in others too."""
+        """Of the ops of the function, including nested ones."""
         self._lives: dict[SSAValue, _Life] = {}
-        """Of temporaries and parameters that have no names but casts, and are not passed on."""
+        """Of temporaries and parameters whose only aliases are casts and which are not passed on."""
         passed_on = set[SSAValue]()
         for place, op in enumerate(function.body.block.ops):
             for inner in operations_in(op):
@@ -285,7 +282,6 @@ class _Caller:
                 self._try(op)
 
     def _try(self, call: CallOp) -> None:
-        """Let a call write over an operand, if it can write over one."""
         name, given, place = call.callee.string_value(), list(call.arguments), self._places[call]
         roots = [_root(value) for value in given]
         alone = [at for at, root in enumerate(roots) if root in self._lives and roots.count(root) == 1]
@@ -307,8 +303,7 @@ class _Caller:
                     return
 
     def _merge(self, source: SSAValue, target: SSAValue) -> bool:
-        """Let the buffer of an operand be that of a result, if one of them is a temporary for which the other one can
-        stand."""
+        """Merge the buffers of an operand and of a result, if one is a temporary that the other can replace."""
         source, target = uncast(source), uncast(target)
         if source.type != target.type or not _have_equal_extents(source, target):
             return False
@@ -319,9 +314,9 @@ class _Caller:
         if not isinstance(gone.owner, memref.AllocOp) or not isinstance(root.owner, memref.AllocOp | Block):
             return False
         if isinstance(root, BlockArgument) and kept is source and not self._is_donated(root):
-            return False  # what callers pass stays as it is
+            return False  # the caller's data must not change
         if _elements(kept) is None or _elements(kept) != _elements(root):
-            return False  # it would keep more memory alive than it needs
+            return False  # it would keep more memory alive than necessary
         made = self._places.get(kept.owner, -1) if isinstance(kept.owner, Operation) else -1
         if not all(made < self._places[use.operation] for use in gone.uses):
             return False
@@ -339,7 +334,7 @@ class _Caller:
         return isinstance(root, BlockArgument) and has_argument_attribute(self._function, root.index, DONATED)
 
     def _donate(self, source: SSAValue, target: BlockArgument) -> bool:
-        """Let a donated parameter hold a result, whose parameter goes."""
+        """Let a donated parameter hold a result, and erase the parameter of that result."""
         function, stated = self._function, self._function.attributes.get(RETURNED)
         if not isinstance(source, BlockArgument) or not self._is_donated(source) or not isinstance(stated, ArrayAttr):
             return False
@@ -372,7 +367,6 @@ def _have_equal_extents(one: SSAValue, other: SSAValue) -> bool:
 
 
 def _elements(buffer: SSAValue) -> KnownExtent | None:
-    """The number of elements of a buffer."""
     extents = _dynamic_extents(buffer)
     if extents is None or not isinstance(buffer.type, MemRefType):
         return None
@@ -382,7 +376,6 @@ def _elements(buffer: SSAValue) -> KnownExtent | None:
 
 
 def _dynamic_extents(buffer: SSAValue) -> Sequence[SSAValue] | None:
-    """The dynamic extents of a buffer, None where they are not known."""
     op = buffer.owner
     if isinstance(buffer.type, MemRefType) and buffer.type.has_static_shape():
         return ()
@@ -401,7 +394,7 @@ def _dynamic_extents(buffer: SSAValue) -> Sequence[SSAValue] | None:
 
 
 def _state_accesses(function: FuncOp, parameter: BlockArgument, access: AccessMode) -> None:
-    """State the access to a parameter: results that the function is about to read as well are written before."""
+    """State the access to a parameter. Results that will also be read are stated to be written first."""
     noted = function.attributes.get(PARAMETER_ACCESS)
     accesses = (
         list(noted)

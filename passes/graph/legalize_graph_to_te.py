@@ -1,4 +1,4 @@
-"""`legalize-graph-to-te`: operators become calls of tensor expression functions."""
+"""`legalize-graph-to-te`: replace operators by calls of tensor expression functions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from weft.texpr.tensor import Tensor as TeTensor
 from weft.texpr.tensor import inlined
 
 FunctionKey: TypeAlias = tuple[str, tuple[Hashable, ...], frozenset[tuple[str, Attribute]]]
-"""Op name, operand types and properties with extents under canonical names: what makes two functions the same."""
+"""Identity of a function: op name, operand types and properties, with extents under canonical names."""
 
 
 def legalize_graph(module: ModuleOp) -> None:
-    """Replace each operator by `graph.call_tir` of a function that defines it, equal operators by calls of one, and the
-    operators of each fused group by its definition.
+    """Replace each operator by `graph.call_tir` of a function that defines it, shared by equal operators, and each
+    fused group by its definition.
 
-    Raises `CompileError` for a shape that is not known.
+    Raises `CompileError` for an unknown shape.
 
     ```mlir
     %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
@@ -81,26 +81,25 @@ def _legalize(
 
 
 def canonical_names(op: Operator) -> CanonicalNames:
-    """Names for the extents that an operator computes with."""
+    """Canonical names of the extents that an operator computes with."""
     return CanonicalNames(op.operand_types, extents_of(op.result_types, op.properties))
 
 
 def operator_key(op: Operator, names: CanonicalNames) -> FunctionKey:
-    """What the function of an operator depends on."""
     types = tuple(map(names.key, op.operand_types))
     return op.name, types, frozenset(names.properties(op.properties).items())
 
 
 def definition(op: Operator, names: CanonicalNames) -> Application:
-    """The operator as tensor expressions over canonical names. Raises `CompileError` where an extent is unknown."""
+    """The operator as tensor expressions over canonical names. Raises `CompileError` for an unknown extent."""
     _check_extents(op)
     types = cast("list[Tensor]", [names.type(type_) for type_ in op.operand_types])
     return op.on_placeholders(types, names.properties(op.properties))
 
 
 def build_fused_function(group: FuncOp) -> FuncOp:
-    """The function of tensor expressions of a fused group: the definitions of its operators, applied one after the
-    other, and the functions that it calls. Raises `CompileError` where an extent is unknown."""
+    """The function of tensor expressions of a fused group: the composed definitions of its operators and of the
+    functions that it calls. Raises `CompileError` for an unknown extent."""
     name = group.sym_name.data
     types = cast("Sequence[Tensor]", group.function_type.inputs.data)
     inputs = Placeholders(types)
@@ -131,7 +130,7 @@ def _filled(op: ConstantOp, number: Number) -> TeTensor:
 
 
 def _private(function: FuncOp, like: Operation) -> FuncOp:
-    """A function as a private one, with the location of `like`."""
+    """Make a function private, with the location of `like`."""
     function.sym_visibility = StringAttr("private")
     for inner in function.walk():
         inner.location = like.location
@@ -154,7 +153,7 @@ class LegalizeGraphToTePass(ModulePass):
     """Replace each operator of graph functions by `graph.call_tir` of a function that defines it as a tensor
     expression, and make such a function of each fused group (`graph.fused`).
 
-    Equal operators share one function. Raises `CompileError` for a shape that is not known.
+    Equal operators share one function. Raises `CompileError` for an unknown shape.
 
     Requires: graph functions of known shapes (`graph-infer-types`).
 

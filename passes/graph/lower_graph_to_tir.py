@@ -1,4 +1,4 @@
-"""`lower-graph-to-tir`: a graph function becomes a function over buffers that calls tensor functions."""
+"""`lower-graph-to-tir`: lower a graph function to a function over buffers that calls tensor functions."""
 
 from __future__ import annotations
 
@@ -104,13 +104,10 @@ _MOST: Final = (1 << 63) - 1
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
-    """Give a graph function buffers: parameters and results become `memref` parameters (results last, under their own
-    names), intermediates `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`,
-    `graph.call_dps` becomes `low.call_registered`. Calls that only copy (`copies`) become views where they can, which
-    lie inside of a buffer where `parts` may (`passes/graph/views.py`).
+    """Give a graph function buffers and calls, in place, as `lower-graph-to-tir` does. Calls that only copy (`copies`)
+    become views if possible; with `parts`, views may start inside a buffer (`passes/graph/views.py`).
 
-    Requires that every operator was legalised, every callee lowered to buffers, and every extent known. Raises
-    `CompileError`.
+    Raises `CompileError` for operators that were not legalised, callees over tensors, and unknown extents.
 
     ```mlir
     func.func @f(%x: tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>> {
@@ -146,7 +143,7 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
     if any(has_argument_attribute(function, argument.index, DONATED) for argument in function.args):
         names = [StringAttr(parameter.name_hint or "") for _, parameter in lowering.results]
         function.attributes[RETURNED] = ArrayAttr(names)
-    if is_read:  # a result that other calls read is written before all the same
+    if is_read:  # a result that other calls read is still written first
         accesses = [AccessMode.READ] * len(function.args)
         for _, parameter in lowering.results:
             accesses[cast("BlockArgument", parameter).index] = AccessMode.WRITE
@@ -154,7 +151,7 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
-    """Let users of a tuple's values use the values; tuples and what is in them."""
+    """Replace the elements of tuples by their values; returns the values of each tuple."""
     tuples: dict[SSAValue, Sequence[SSAValue]] = {}
     for op in function.body.block.ops:
         if isinstance(op, MakeTupleOp):
@@ -165,7 +162,7 @@ def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
 
 
 def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> list[SSAValue]:
-    """The returned values, those in tuples one by one."""
+    """The returned values, with tuples flattened."""
     returned = function.get_return_op()
     leaves: list[SSAValue] = []
 
@@ -184,10 +181,10 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
 
 
 def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
-    """State on private functions which parameters get constants of the module in every call (`tir.constant`).
+    """Mark the parameters of private functions that get constants of the module in every call (`tir.constant`).
 
-    A function with a reduction that gets a constant from some of its calls only is copied for these: what a reduction
-    reads many times is worth a layout of its own. Only calls from `callers` are known to pass constants.
+    A function with a reduction that gets a constant from some of its calls is copied for these: packing the constant is
+    profitable, because the reduction reads it many times. Only calls from `callers` are known to pass constants.
     """
     names = named_ops(module)
     constants = [op.type for op in module.ops if isinstance(op, memref.GlobalOp) and op.constant is not None]
@@ -204,7 +201,7 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
         if not isinstance(function, FuncOp) or function.is_declaration or function.sym_visibility != _PRIVATE:
             continue
         if any(isinstance(op, CallOp) for op in operations_in(function)):
-            continue  # what it calls may write what it is given
+            continue  # its callees may write its arguments
         if not any(isinstance(op, BlockOp) and op.init is not None for op in operations_in(function)):
             by_mask = {frozenset[int].intersection(*by_mask): list[CallOp]()}
         owners = [function]
@@ -237,11 +234,11 @@ class LowerGraphToTirPass(ModulePass):
 
     Parameters and results become `memref` parameters (results last, under their own names), intermediates
     `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`, `graph.call_dps` becomes
-    `low.call_registered`. A call whose callee only copies becomes a view where it can: of a part of an operand, such as
-    a reshape or a slice along the first axis, or of operands that lie one after the other, such as a concatenation of
-    temporaries, which are computed into their places then. Parameters of private functions that get constants in every
-    call are marked `tir.constant`; functions with such of a module with more than 16 MiB of constants
-    `tir.constants_from_memory`. Raises `CompileError` for extents that are not known.
+    `low.call_registered`. A call whose callee only copies becomes a view if possible: of a part of an operand, such as
+    a reshape or a slice along the first axis, or of a concatenation of temporaries, which are then computed directly
+    into their parts. Parameters of private functions that get constants in every call are marked `tir.constant`; in a
+    module with more than 16 MiB of constants, functions with such parameters are marked `tir.constants_from_memory`.
+    Raises `CompileError` for unknown extents.
 
     Requires: graph functions whose callees work on buffers (`lower-te-to-tir`).
 
@@ -253,7 +250,7 @@ class LowerGraphToTirPass(ModulePass):
     views: bool = True
     """Whether calls that only copy become views."""
     parts: bool = True
-    """Whether views may start inside of a buffer, and tensors be computed into the one that joins them."""
+    """Whether views may start inside a buffer, and tensors be computed directly into their concatenation."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         copies = ContiguousCopies() if self.views else None
@@ -266,7 +263,7 @@ class LowerGraphToTirPass(ModulePass):
 
 
 def _erase_unused(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
-    """Erase those of `functions` that are private to the module, and that nothing in it refers to."""
+    """Erase those of `functions` that are private and unused."""
     private = [function for function in functions if function.sym_visibility == _PRIVATE]
     used = {symbol for op in module.ops for symbol, _ in symbol_uses(op)} if private else set[str]()
     for function in private:
@@ -275,8 +272,8 @@ def _erase_unused(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str | None]:
-    """A name for each argument and returned tensor. Those of results are not taken, and end in no `_<number>`, which
-    xDSL cuts off name hints."""
+    """A unique name for each argument and returned tensor. Names of results do not end in `_<number>`, which xDSL
+    removes from name hints."""
     names = [argument.name_hint for argument in function.args]
     for value in returned:
         base = value.name_hint or "out"
@@ -301,7 +298,7 @@ def _add_elements(function: FuncOp) -> list[str]:
 
 
 class _FunctionLowering(Bufferization):
-    """Extents, temporaries and constants come first, then the calls. Lower the ops in order, then `finish`."""
+    """Emits extents, temporaries and constants, then the calls. Lower the ops in order, then `finish`."""
 
     def __init__(self, function: FuncOp, returned: Sequence[SSAValue], views: Views) -> None:
         self._name = function.sym_name.data
@@ -319,9 +316,9 @@ class _FunctionLowering(Bufferization):
             if not isinstance(value.type, TensorType):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
         self._bound = bound_in(function)
-        """The names of extents that data decide."""
+        """The names of extents that depend on data."""
         self._matched: dict[tuple[SSAValue, int, SSAValue | int], SSAValue] = {}
-        """The values of such names by the tensor that gives them, the place in it, and their bound."""
+        """The values of such names by the tensor and the index that define them, and their bound."""
         elements = _add_elements(function)
         tensors, results = len(function.args) - len(elements), len(returned)
         order = [*range(tensors), *range(len(function.args), len(function.args) + results)]
@@ -329,8 +326,8 @@ class _FunctionLowering(Bufferization):
         super().__init__(function, returned, _parameter_names(function, returned), order)
         self._extents = ExtentValues(self.head, function)
         self._bytes: dict[SSAValue, SSAValue] = {}
-        """The buffers of bytes in which several tensors lie."""
-        function.attributes[TIR_FUNCTION] = UnitAttr()  # it may hold calls alone
+        """Byte buffers that contain several tensors."""
+        function.attributes[TIR_FUNCTION] = UnitAttr()  # it may contain only calls
         places = [
             (buffer, axis, extent)
             for tensor, buffer in self.memory.items()
@@ -368,7 +365,6 @@ class _FunctionLowering(Bufferization):
     # Extents
 
     def _shape(self, type_: Tensor) -> Sequence[KnownExtent]:
-        """The extents of a tensor. Raises `CompileError` when one is unknown."""
         shape = shape_at(self.function, type_)
         if None in shape:
             raise CompileError.at(
@@ -378,7 +374,6 @@ class _FunctionLowering(Bufferization):
         return cast("Sequence[KnownExtent]", shape)
 
     def _dynamic(self, type_: Tensor) -> list[SSAValue]:
-        """The values of the dynamic extents of a tensor."""
         values = [self._extents.value(extent) for extent in self._shape(type_)]
         return [value for value in values if isinstance(value, SSAValue)]
 
@@ -465,7 +460,6 @@ class _FunctionLowering(Bufferization):
         self.insert(self._call_of(op, callee, [*inputs, *extents, *outputs]), self.end)
 
     def _call_registered(self, op: CallDpsOp) -> None:
-        """Call the registered function with the operands and a buffer for each result."""
         self._allocate_results(op)
         types = [_tensor(value) for value in (*op.operands, *op.results)]
         extents = [extent for type_ in types for extent in self._dynamic(type_)]
@@ -476,18 +470,17 @@ class _FunctionLowering(Bufferization):
         self.insert(call, self.end)
 
     def _allocate_results(self, op: Operation) -> None:
-        """Give each result a buffer: a result parameter, a temporary, or a part of another buffer."""
         for result in op.results:
             self._memory(op, result)
 
     def _memory(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """The buffer of a tensor that an op computes, or takes."""
+        """The buffer of a result or operand of an op."""
         if tensor not in self.memory:
             self.memory[tensor] = self.result_parameter(tensor) or self._place(op, tensor)
         return self.memory[tensor]
 
     def _place(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """A buffer for a tensor that is no result of the function: of its own, or a view."""
+        """A new buffer or a view, for a tensor that is not a result of the function."""
         root, before = self._views.place(tensor)
         type_ = cast("Tensor", tensor.type)
         if root in self._views.shifted:
@@ -521,7 +514,7 @@ class _FunctionLowering(Bufferization):
         return self._value(memref.AllocOp(self._dynamic(type_), (), buffer_type(type_)), self.head, op, hint)
 
     def _call_of(self, op: Operation, callee: FuncOp, given: Sequence[SSAValue]) -> CallOp:
-        """A call of a function that is over buffers, or will be."""
+        """A call of a function that is, or will be, over buffers."""
         type_ = callee.function_type
         wanted = [buffer_type(t) if isinstance(t, TensorType) else t for t in (*type_.inputs, *type_.outputs)]
         arguments = [self._cast(op, value, type_) for value, type_ in zip(given, wanted, strict=True)]
@@ -530,7 +523,6 @@ class _FunctionLowering(Bufferization):
         return call
 
     def _if(self, op: IfOp) -> None:
-        """Call one function or the other, with the same buffers."""
         self._allocate_results(op)
         buffers = [self._buffer(op, value) for value in (*op.arguments, *op.results)]
         condition = self._value(memref.LoadOp.get(self._buffer(op, op.condition), []), self.end, op)
@@ -542,7 +534,7 @@ class _FunctionLowering(Bufferization):
         self.insert(branch, self.end)
 
     def _loop(self, op: LoopOp) -> None:
-        """Call the function in a loop. Results hold the carried values, which are overwritten after each step; rows are
+        """Call the function in a loop. Results hold the carried values and are overwritten after each step; rows are
         copied from and to the whole tensors."""
         self._allocate_results(op)
         results, number = list(op.results), len(op.carried)
@@ -572,7 +564,7 @@ class _FunctionLowering(Bufferization):
         self.insert(loop, self.end)
 
     def _while(self, op: WhileOp) -> None:
-        """Call the functions in a loop. Results hold the carried values, which are overwritten after each step."""
+        """Call the functions in a loop. Results hold the carried values and are overwritten after each step."""
         self._allocate_results(op)
         carried = [self.memory[result] for result in op.results]
         test, body = (function_of(op, callee.string_value()) for callee in op.callees)
@@ -592,12 +584,11 @@ class _FunctionLowering(Bufferization):
         self.insert(loop, self.end)
 
     def _copied(self, name: str, source: SSAValue, target: SSAValue, op: Operation, *step: SSAValue) -> CallOp:
-        """A call that copies a buffer to another one, or to or from the row of a step."""
         function = copy_function(name, tir_buffer_type(source), tir_buffer_type(target), op)
         return self._helper_call(function, [*step, source, target])
 
     def _helper_call(self, function: FuncOp, arguments: Sequence[SSAValue]) -> CallOp:
-        """A call of a function, which the module gets unless one of this name and type came before."""
+        """A call of a function, which is added to the module unless one of this name and type exists."""
         name, key = function.sym_name.data, (function.sym_name.data, function.function_type)
         if key not in self._helpers:
             module = cast("ModuleOp", self.function.parent_op())
@@ -612,7 +603,6 @@ class _FunctionLowering(Bufferization):
         return [self._extents.value(extent) for extent in self._shape(type_)]
 
     def _value(self, op: Operation, section: Operation, like: Operation, hint: str | None = None) -> SSAValue:
-        """The result of an op that is put into a section, with the location of `like`."""
         op.location = like.location
         self.insert(op, section)
         op.results[0].name_hint = hint
@@ -627,13 +617,13 @@ class _FunctionLowering(Bufferization):
         return buffer
 
     def _cast(self, op: Operation, buffer: SSAValue, type_: Attribute) -> SSAValue:
-        """The buffer as a callee takes it: static extents forgotten where it takes any."""
+        """The buffer in the type of a callee's parameter, whose extents may be dynamic."""
         if buffer.type == type_:
             return buffer
         return self._value(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self.end, op)
 
     def _copy_results(self) -> None:
-        """What no call computes is copied, and the second and further returns of one tensor."""
+        """Copy results that no call computes into their parameter, and repeated returns of one tensor."""
         for value, target in self.results:
             source = self._buffer(self.function, value)
             if target in self.allocated:
@@ -658,10 +648,10 @@ def _ties(callee: FuncOp) -> list[tuple[Quantity, Quantity]]:
 
 
 def _check_call_shapes(call: CallTirOp, callee: FuncOp, ties: Sequence[tuple[Quantity, Quantity]]) -> None:
-    """Every two dimensions that `callee` ties are the same extent in `call`.
+    """Check that dimensions which `callee` states to be equal have the same extent in `call`.
 
-    Compiled calls pass each extent once, so a result that is declared too small would be written beyond its end. Raises
-    `CompileError` with both dimensions.
+    Compiled calls pass each extent once, so writes to a result that is declared too small would be out of bounds.
+    Raises `CompileError` with both dimensions.
     """
     tensors = (*call.operands, *[None] * len(call.passed_extents), *call.results)
     shapes = [() if value is None else shape_of(cast("Tensor", value.type)) for value in tensors]

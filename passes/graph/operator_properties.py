@@ -1,4 +1,4 @@
-"""Properties of operators of graphs that are derived from their tensor expressions."""
+"""Properties of graph operators that are derived from their tensor expressions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _pattern(
 
 
 def channel_axes(op: Operator) -> ChannelAxes | None:
-    """The output channels of a product; None for other operators, and where channels share weights."""
+    """The output channels of a product; None for other operators, and if channels share weights."""
     if len(op.operands) < 2 or op.has_trait(Elementwise) or any(role.is_variadic for role in op.ROLES):
         return None
     pattern = pattern_of(op)

@@ -1,4 +1,4 @@
-"""Operators of graphs as rules read and make them."""
+"""Access to graph operators for rules."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ OPERATOR_OF: Final = {operator.name.removeprefix("graph."): operator for operato
 
 
 def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> Operator:
-    """The operator of that name, which stands nowhere yet; properties are attributes or Python values. Raises
-    `ShapeError` when it does not take the operands."""
+    """The operator of that name, not inserted yet; properties are attributes or Python values. Raises `ShapeError` if
+    it does not accept the operands."""
     given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
     return OPERATOR_OF[name].of(operands, given)
 
 
 def made_constant(array: NDArray[Any], element_type: Attribute) -> ConstantOp:
-    """A constant of these elements, rounded to `element_type`; it stands nowhere yet."""
+    """A constant of these elements, rounded to `element_type`, not inserted yet."""
     return ConstantOp(dense_attribute(narrow(round_array(array, element_type), element_type), element_type))
 
 
 def name_of(op: Operation) -> str:
-    """The name of an op without that of its dialect."""
+    """The name of an op without its dialect."""
     return op.name.partition(".")[2]
 
 
 def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
-    """The operator that computes `value`, when it has one of these names or traits."""
+    """The operator that computes `value`, if it has one of these names or traits."""
     owner = value.owner
     if not isinstance(owner, Operator):
         return None
@@ -55,7 +55,6 @@ def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
 
 
 def with_trait(trait: type[OpTrait]) -> frozenset[str]:
-    """The names of the operators with a trait."""
     return frozenset(name for name, operator in OPERATOR_OF.items() if operator.has_trait(trait))
 
 
@@ -69,31 +68,30 @@ def dtype_of(value: SSAValue) -> str:
 
 
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
-    """The properties of an operator that `made` takes, but those of some names."""
+    """The properties of an operator as arguments of `made`, except the given names."""
     return {name: attribute for name, attribute in op.properties.items() if name not in (SEGMENTS, *without)}
 
 
 def extents_of(value: SSAValue) -> Shape:
-    """The shape of a tensor."""
     return shape_of(type_of(value))
 
 
 def axes_of(op: Operator) -> list[int]:
-    """The order of the axes that a transpose gives."""
+    """The permutation of a transpose."""
     rank = len(type_of(op.operands[0]).get_shape())
     given = cast("Sequence[int] | None", op.arguments(lambda shape: shape).get("axes"))
     return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
 
 
 def counted_axes(op: Operator) -> list[int]:
-    """The axes that the attribute `axis` names, in order; all of them if it names none."""
+    """The axes that the attribute `axis` names, sorted; all axes by default."""
     rank = type_of(op.operands[0]).get_num_dims()
     axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
     return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
 
 
 def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
-    """The windows of a convolution or a pool, whose axes in space follow the channels."""
+    """The windows of a convolution or a pool, whose spatial axes follow the channels."""
     arguments, extents = arguments_of(op), type_of(op.operands[0]).get_shape()[2:]
     kernel = arguments["kernel"] if "kernel" in arguments else type_of(op.operands[1]).get_shape()[2:]
     sizes = integers(kernel, f"{op.name}: kernel", len(extents))
@@ -102,8 +100,8 @@ def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
 
 
 def detached_ops(value: SSAValue) -> list[Operation]:
-    """The ops without a place that `value` needs, each after its operands. Raises `CompileError` for a variable of no
-    function."""
+    """The ops that `value` needs and that are not inserted yet, in topological order. Raises `CompileError` for a
+    variable of no function."""
     order: dict[Operation, None] = {}
     pending = [(value, False)]
     while pending:

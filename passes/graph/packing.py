@@ -1,4 +1,4 @@
-"""Packed tensors of graphs: the layout that `graph.pack` gives and `graph.unpack` takes, and operators on them."""
+"""Packed tensors of graphs: the layouts of `graph.pack` and `graph.unpack`, and operators on them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def has_full_tiles(op: Operator) -> bool:
 
 
 def as_views(op: Operator) -> SSAValue | None:
-    """The result of a `graph.pack` or `graph.unpack` by reshapes and a transpose, which have no place yet; None for
-    partial tiles and unknown extents."""
+    """The result of a `graph.pack` or `graph.unpack` as reshapes and a transpose, not inserted yet; None for partial
+    tiles and unknown extents."""
     shape, packing = _unpacked_shape(op), packing_of(op)
     if None in shape or not has_full_tiles(op):
         return None
@@ -71,21 +71,21 @@ def _reshaped(value: SSAValue, shape: Shape) -> SSAValue:
 
 
 def pack(value: SSAValue, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:
-    """A `graph.pack` that has no place yet. Raises `ShapeError` for tiles that are not known to divide the extents."""
+    """A `graph.pack`, not inserted yet. Raises `ShapeError` for tiles that are not known to divide the extents."""
     return made("pack", [value], inner_dims_pos=list(positions), inner_tiles=list(tiles)).results[0]
 
 
 @dataclass(frozen=True)
 class PackedOperator:
-    """How an operator computes tiles of an axis of its result from tiles of its operands."""
+    """The form of an operator that computes tiles of an axis of its result from tiles of its operands."""
 
     axis: int
-    """The axis of the result that is packed."""
+    """The packed axis of the result."""
     axes: tuple[int | None, ...]
-    """For each operand the axis that is packed; None if all tiles read the same elements."""
+    """The packed axis of each operand; None if all tiles read the same elements."""
 
     def of(self, op: Operator, tile: int) -> Operator:
-        """`op` on packed operands; it has no place yet."""
+        """`op` on packed operands, not inserted yet."""
         values: list[SSAValue] = []
         for value, axis in zip(op.operands, self.axes, strict=True):
             if axis is not None:
@@ -98,10 +98,11 @@ class PackedOperator:
 
 
 def packed_operator(op: Operator, axis: int, tile: int) -> PackedOperator | None:
-    """`op` on packed tensors, with `axis` of its result in tiles; None if it computes no whole tiles from whole tiles.
+    """`op` on packed tensors, with `axis` of its result in tiles; None if whole tiles do not depend on whole tiles
+    only.
 
-    The operands that are packed follow from its tensor expressions (`packed_axes`). `op` on these, with attributes that
-    name the same axes and layouts, must have the expressions that follow from packing those of `op`.
+    Its tensor expressions determine the packed operands (`packed_axes`). The expressions of `op` on these, with
+    attributes for the same axes and layouts, must equal the packed expressions of `op`.
     """
     if not op.operands:
         return None
@@ -128,7 +129,7 @@ def _axes_in_tiles(
     if axes is None or set(axes) <= {None}:
         return None
     if operator.has_trait(Elementwise):
-        return axes  # an elementwise operator is the same formula in any rank
+        return axes  # an elementwise operator has the same formula in any rank
     try:
         kept = {key: value for key, value in given.items() if key not in dict(packed_properties)}
         packed_types = [_packed_type(*pair, tile) for pair in zip(types, axes, strict=True)]
@@ -150,8 +151,8 @@ def _packed_type(type_: Tensor, axis: int | None, tile: int) -> Tensor:
 
 
 def _packed_properties(op: Operator, packed: int, tile: int) -> tuple[tuple[str, Attribute], ...]:
-    """The properties of an operator whose axis `packed` is in tiles, its last dimension: axes are counted from the
-    first one, borders in tiles, and a layout names packed channels."""
+    """The properties of an operator whose axis `packed` is tiled by the last dimension: axes are counted from the
+    first, borders in tiles, and layouts name packed channels."""
     rank = len(extents_of(op.operands[0]))
     found = properties_of(op)
     for name, value in arguments_of(op).items():

@@ -1,4 +1,4 @@
-"""`plan-memory`: the temporaries that a function passes to others share one arena, or several slots."""
+"""`plan-memory`: place the temporaries that a function passes to others in one arena, or in several slots."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ from weft.passes.tir.nest import buffer_functions, buffer_type
 from weft.support.errors import CompileError
 
 _MOST_BYTES: Final = 1 << 56
-"""Bytes of an address space: virtual addresses have 57 bits at most, of which one tells the half of the system."""
+"""Bytes of an address space: virtual addresses have at most 57 bits, one of which selects the half of the system."""
 
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """Let the temporaries that a function passes to the functions that it calls share one buffer.
+    """Place the temporaries that a function passes to its callees in one buffer.
 
-    A temporary is alive from the first call that takes it to the last one. Those that are never alive together may lie
-    at one place (`passes/graph/arena_layout.py`). Where a call is the last one that takes a temporary, its result is
-    written over it if the callee computes element by element (`passes/graph/in_place.py`). Offsets and sizes that
-    depend on extents are computed at the call. `tir.arena_bytes` states the bytes of the arena.
+    A temporary is alive from the first call that uses it to the last one. Temporaries that are never alive together may
+    overlap (`passes/graph/arena_layout.py`). A call that is the last user of a temporary writes its result over it if
+    the callee computes element by element (`passes/graph/in_place.py`). Offsets and sizes that depend on extents are
+    computed at the call. `tir.arena_bytes` states the bytes of the arena.
 
     Devices may be unable to address parts of their buffers. With `arena=false` there is a buffer for each of several
-    slots, and temporaries lie at the start of one. `tir.arena_bytes` lists the bytes of each.
+    slots, and temporaries start at the beginning of one. `tir.arena_bytes` lists the bytes of each.
 
     Requires: functions over buffers that allocate and call (`lower-graph-to-tir`). Temporaries that loops of the
-    function access stay as they are. Raises `CompileError` where the arena is larger than an address space, and for
-    functions of several blocks.
+    function access are unchanged. Raises `CompileError` if the arena exceeds an address space, and for functions of
+    several blocks.
 
-    Leaves: the same functions; temporaries are `memref.view`s of one `memref.alloc`, or of one for each slot.
+    Leaves: the same functions; temporaries are `memref.view`s of one `memref.alloc`, or of one per slot.
     """
 
     name = "plan-memory"
@@ -65,7 +65,7 @@ class PlanMemoryPass(ModulePass):
     in_place: bool = True
     """Whether results are written over operands."""
     arena: bool = True
-    """Whether one buffer holds all temporaries."""
+    """Whether one buffer contains all temporaries."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = InPlaceFunctions(op)
@@ -89,19 +89,19 @@ class PlanMemoryPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Temporary:
-    """An allocation, and the places of the first and the last op that accesses it among the ops of the function."""
+    """An allocation, and the positions of the first and the last op of the function that accesses it."""
 
     alloc: memref.AllocOp
     first: int
     last: int
     renames: Sequence[Operation]
-    """The ops that give it other names."""
+    """The ops that create aliases of it."""
 
 
 def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
-    """The allocations that can lie in an arena, in order: calls take them, and their extents are known before the
-    first access to one of them. A list for each part of the function, since an extent that data decide is known to the
-    following parts alone."""
+    """The allocations that can be placed in an arena, in order: calls use them, and their extents are known before the
+    first access to any of them. One list per part of the function, because an extent that depends on data is known in
+    the following parts only."""
     block = function.body.block
     cuts = [at for at, op in enumerate(block.ops, 1) if isinstance(op, CheckSizeOp)]
     places = {op: place for place, op in enumerate(block.ops, 1)}
@@ -111,7 +111,7 @@ def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
             renames: list[Operation] = []
             users = _users(op.memref, renames)
             if users and any(isinstance(user, CallOp | CallRegisteredOp) for user in users):
-                # An op that holds others starts with the first name that it gives.
+                # The lifetime of an op with regions starts at the first alias that it creates.
                 inner = (rename for rename in renames if rename.parent is not block)
                 at = [places[_op_of(block, user)] for user in (*users, *inner)]
                 found.append(_Temporary(op, min(at), max(at), renames))
@@ -126,7 +126,6 @@ def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
 
 
 def _op_of(block: Block, op: Operation) -> Operation:
-    """The op of a block that is or holds another one."""
     while op.parent is not block and (parent := op.parent_op()) is not None:
         op = parent
     return op
@@ -145,8 +144,8 @@ def _is_plain(alloc: memref.AllocOp) -> bool:
 
 
 def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None:
-    """The ops that access a buffer under any name, and, added to `renames`, those that give it names; None where one of
-    them may pass the buffer on, or stands in a block, whose accesses are those of its buffers alone."""
+    """The ops that access a buffer under any name; ops that create aliases are added to `renames`. None if one of them
+    may pass the buffer on, or is in a block, which accesses only its own buffers."""
     found: list[Operation] = []
     for use in buffer.uses:
         user = use.operation
@@ -218,14 +217,14 @@ def _share_memory(
         view.result.name_hint = old.memref.name_hint
         old.memref.replace_all_uses_with(view.result)
         Rewriter.erase_op(old)
-    for rename in early:  # behind the views
+    for rename in early:  # after the views
         rename.detach()
         block.insert_op_before(rename, anchor)
     return list(map(arena_attribute, sizes))
 
 
 def _decided_by_data(block: Block) -> dict[str, SSAValue]:
-    """The extents that data decide, by their names: their values in bounds."""
+    """The clamped values of the extents that depend on data, by name."""
     found: dict[str, SSAValue] = {}
     for op in block.ops:
         if isinstance(op, MaxSIOp | MinSIOp) and (label := _label_of(op.lhs, found)) is not None:
@@ -250,12 +249,12 @@ def _bytes(alloc: memref.AllocOp, names: ExtentNames) -> KnownExtent:
 
 
 def _least_bytes(sizes: Greatest) -> int:
-    """What the greatest of several sizes is at least."""
+    """A constant lower bound of the maximum of several sizes."""
     return max(size if isinstance(size, int) else dict(size.terms).get((), 0) for size in sizes)
 
 
 def _greatest_before(sizes: Greatest, values: ExtentValues, anchor: Operation) -> int | SSAValue:
-    """The greatest of several sizes, computed before `anchor` where it is not a number."""
+    """The maximum of several sizes, computed before `anchor` if it is not a number."""
     if len(sizes) == 1:
         return values.value(sizes[0])
     found = [extent_before(values.value(size), anchor) for size in sizes]

@@ -1,7 +1,7 @@
-"""Rules that let quantized models compute in integers.
+"""Rules that convert quantized models to integer computations.
 
-A quantized number is an integer less a zero point, times a scale. Products of such numbers are formed of the integers
-less their zero points, which 16 bits hold, and summed in 32 bits, exactly; the scales are multiplied with the sums.
+A quantized number is (integer - zero point) * scale. Products are computed of the differences, which fit in 16 bits,
+and summed exactly in 32 bits; the sums are multiplied by the scales.
 """
 
 from __future__ import annotations
@@ -45,17 +45,16 @@ _MOST: Final = 255
 _MOST_SUM: Final = (1 << 31) - 1
 """The largest sum."""
 _SAME_SCALE: Final = 2.0**-20
-"""How far the scale of a bias may be from that of the sums that it is added to, relatively: both are products of the
-same scales, rounded by different programs."""
+"""Relative tolerance between the scale of a bias and that of the sums: both are products of the same scales, rounded by
+different programs."""
 _SCALES: Final = (2.0**-100, 2.0**100)
-"""Scales by which integers are multiplied and divided without overflow, and so come back."""
+"""Scales by which integers are multiplied and divided without overflow, so that the round trip is exact."""
 
 
 # Quantized numbers
 
 
 def _viewed(view: Operator, array: Array) -> Array:
-    """The elements of a transpose or reshape of an array."""
     if name_of(view) == "transpose":
         return array.transpose(axes_of(view))
     return array.reshape(type_of(view.results[0]).get_shape())
@@ -71,7 +70,7 @@ def known_array(value: SSAValue) -> Array | None:
 
 
 def _parameter(op: Operator, role: int) -> Array | None:
-    """The scale (1) or the zero point (2, 0 by default) of a quantization; None where it is computed."""
+    """The scale (1) or the zero point (2, 0 by default) of a quantization; None if it is computed."""
     import numpy as np
 
     value = cast("SSAValue | None", op.grouped(op.operands, op.properties)[role])
@@ -79,7 +78,7 @@ def _parameter(op: Operator, role: int) -> Array | None:
 
 
 def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
-    """The scale, as float32 has it, and the zero point of a quantization that has one of each; None for others."""
+    """The scale as float32 and the zero point of a per-tensor quantization; None for others."""
     import numpy as np
 
     scale, zero = _parameter(op, 1), _parameter(op, 2)
@@ -92,7 +91,7 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 
 
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
-    """The bytes, the scale and the zero point of a dequantized float32 tensor that has one of each; None for others."""
+    """The bytes, the scale and the zero point of a float32 tensor dequantized per tensor; None for others."""
     op = source_of(value, "dequantize")
     limits = None if op is None else _NARROW.get(dtype_of(op.operands[0]))
     if op is None or limits is None or dtype_of(value) != "float32":
@@ -102,7 +101,7 @@ def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
 
 
 def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
-    """The integers, less their zero points, and the scale of each element of a dequantized constant, or of views of
+    """The integers minus their zero points, and the scale of each element, of a dequantized constant or of views of
     one; None for other values."""
     import numpy as np
 
@@ -125,7 +124,7 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
 
 
 def _centred(data: SSAValue, zero: int) -> SSAValue:
-    """Bytes less their zero point, as int16."""
+    """Bytes minus their zero point, as int16."""
     import numpy as np
 
     wide = made("cast", [data], dtype="int16").results[0]
@@ -136,7 +135,7 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 
 
 def _greatest_sum(sums: SSAValue) -> int | None:
-    """What no element of a product of integers, of one with a bias, or of a sum exceeds; None where it is not known."""
+    """A bound of the absolute elements of an integer product, with or without a bias, or of a sum; None if unknown."""
     import numpy as np
 
     op = sums.owner
@@ -163,15 +162,14 @@ def _greatest_sum(sums: SSAValue) -> int | None:
 
 
 def product_channels(op: Operation) -> ChannelAxes | None:
-    """The output channels of a product of float32 that has a form of integers with sums of int32; None for other
-    operators."""
+    """The output channels of a float32 product that has an integer form with int32 sums; None for other operators."""
     if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
     return channel_axes(op) if dtype_of(op.results[0]) == "float32" else None
 
 
 def _product(op: Operation) -> Replacement:
-    """A product of dequantized numbers: that of the integers, times the scales."""
+    """Replace a product of dequantized numbers by that of the integers, times the scales."""
     import numpy as np
 
     axes = product_channels(op)
@@ -203,7 +201,7 @@ def _product(op: Operation) -> Replacement:
 
 
 def _recurrent(op: Operation) -> Replacement:
-    """A recurrent network of dequantized data and constant weights: one of integers, whose states are rounded too."""
+    """Replace a recurrent network of dequantized data and constant weights by one of integers, with rounded states."""
     import numpy as np
 
     if not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
@@ -232,7 +230,7 @@ def _recurrent(op: Operation) -> Replacement:
 
 
 def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
-    """Integers times one factor, or one for each channel, as float32."""
+    """Integers times one factor, or one per channel, as float32."""
     import numpy as np
 
     if factors.size and (factors == factors.flat[0]).all():
@@ -242,7 +240,7 @@ def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
 
 
 def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
-    """What `_scaled_sums` made for one user."""
+    """The operands of `_scaled_sums` for a value with one user."""
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
     factors = None if scaling is None else known_array(scaling.operands[1])
@@ -255,7 +253,7 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
 
 
 def _bias(op: Operation) -> Replacement:
-    """A dequantized bias of the scale of a product of integers is added to the sums."""
+    """Add a dequantized bias with the scale of an integer product to the sums."""
     import numpy as np
 
     for position in (0, 1):
@@ -275,7 +273,7 @@ def _bias(op: Operation) -> Replacement:
 
 
 def _mean(op: Operation) -> Replacement:
-    """A mean of dequantized numbers: the sum of the integers, times the scale."""
+    """Replace a mean of dequantized numbers by the sum of the integers, times the scale."""
     import numpy as np
 
     found = _quantization(op.operands[0])
@@ -298,7 +296,6 @@ def _mean(op: Operation) -> Replacement:
 
 
 def _limits(op: Operator) -> tuple[float, float] | None:
-    """The limits of `relu` and `clip`; None for other operators."""
     if name_of(op) == "relu":
         return 0.0, inf
     if name_of(op) != "clip":
@@ -309,8 +306,6 @@ def _limits(op: Operator) -> tuple[float, float] | None:
 
 
 def _quantized_sums(op: Operation) -> Replacement:
-    """Sums times factors, over the scale of the result, are sums times other factors; limits beyond those of the type
-    of the result are left out."""
     import numpy as np
 
     types = _NARROW.get(dtype_of(op.results[0]))
@@ -343,7 +338,7 @@ def _quantized_sums(op: Operation) -> Replacement:
 
 
 def _moved(op: Operation) -> Replacement:
-    """Numbers that are quantized as they were before they were moved: the bytes are moved."""
+    """Move bytes instead of numbers that are quantized with the same parameters before and after the move."""
     if not isinstance(op, Operator) or (wanted := _scale_and_zero(op)) is None:
         return None
     value = op.operands[0]
@@ -375,8 +370,8 @@ def _moved(op: Operation) -> Replacement:
 
 
 def centre_quantized(function: FuncOp) -> int:
-    """Let results be quantized to int16, less their zero points, as products and `dequantize` read them. Returns how
-    many are.
+    """Quantize results to int16 minus their zero points, as products and `dequantize` read them. Returns the number of
+    changed results.
 
     ```mlir
     %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "uint8"}
@@ -431,7 +426,7 @@ def _centre(op: Operator) -> bool:
 
 
 def _fits_integers(value: SSAValue) -> bool:
-    """Whether int32 holds what a value is known to be at most: sums times factors."""
+    """Whether the bound of scaled sums fits in int32."""
     import numpy as np
 
     scaled = _sums_and_factors(value)
@@ -440,7 +435,7 @@ def _fits_integers(value: SSAValue) -> bool:
 
 
 def _users_less(value: SSAValue, zero: int) -> list[Operator]:
-    """What gives a value of bytes less a zero point, as int16."""
+    """The int16 values of a byte value minus a zero point."""
     found: list[Operator] = []
     for use in value.uses:
         user = use.operation
@@ -458,21 +453,19 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
 
 
 def _users_of_scale(value: SSAValue, zero: int) -> list[tuple[Operator, float]]:
-    """What dequantizes a value of bytes by this zero point, and the scales."""
+    """The dequantizations of a byte value with this zero point, and their scales."""
     users = [use.operation for use in value.uses]
     found = [(user, _quantization(user.results[0])) for user in users if isinstance(user, Operator) and user.results]
     return [(user, of[1]) for user, of in found if of is not None and of[0] is value and of[2] == zero]
 
 
 def _replace(op: Operation, value: SSAValue) -> None:
-    """Put a value in the place of an op, and erase what nothing uses then."""
     operands = list(op.operands)
     Rewriter.replace_op(op, [], [value])
     _erase_unused(operands)
 
 
 def _erase_unused(operands: Iterable[SSAValue]) -> None:
-    """Erase the constants and casts that nothing uses among some operands."""
     for operand in dict.fromkeys(operands):
         owner = operand.owner
         if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
@@ -486,7 +479,7 @@ _GROUP: Final = 4
 
 
 def multiply_bytes(function: FuncOp) -> int:
-    """Let convolutions of int16 that hold bytes less a zero point take the bytes. Returns how many do.
+    """Let int16 convolutions of bytes minus a zero point read the bytes. Returns their number.
 
     ```mlir
     %x = graph.cast (graph.clip %y {a_min = -3, a_max = 252}) {dtype = "int16"}
@@ -495,7 +488,7 @@ def multiply_bytes(function: FuncOp) -> int:
     %u = graph.cast (graph.clip %y {a_min = -3, a_max = 252} + 3) {dtype = "uint8"}
     %s = graph.conv2d %u, %w8 {out_dtype = "int32"} + -3 * (sums of the weights of each channel)
     ```
-    Where there is a zero point, windows have no border: it would be of zero points.
+    With a zero point, windows must have no border, since it would consist of zero points.
     """
     found: dict[Operator, list[tuple[Operator, Array]]] = {}
     for op in function.walk():
@@ -507,7 +500,7 @@ def multiply_bytes(function: FuncOp) -> int:
 
 
 def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
-    """What makes the data of a convolution that can take bytes, and its weights; None for other operators."""
+    """The cast that defines the data of a convolution of bytes, and its weights; None for other operators."""
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments = arguments_of(op)
@@ -523,7 +516,7 @@ def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
 
 
 def _least_byte(cast_: Operator) -> int | None:
-    """The least of the numbers, one of a byte each, that are cast to int16; None where they are others."""
+    """The least number of a range of byte size that is cast to int16; None for other ranges."""
     inside = source_of(cast_.operands[0], "clip") if dtype_of(cast_.results[0]) == "int16" else None
     if inside is None:
         return None
@@ -532,12 +525,11 @@ def _least_byte(cast_: Operator) -> int | None:
 
 
 def _has_no_border(op: Operator) -> bool:
-    """Whether the windows of a convolution are single elements, without a border."""
     return all(window.size == 1 and window.before == window.after == 0 for window in windows_of(op))
 
 
 def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -> None:
-    """Let `centred` be bytes, which convolutions take; others get them as int16, less their zero point."""
+    """Make `centred` bytes for the convolutions; other users read them as int16 minus the zero point."""
     import numpy as np
 
     least, inside = _least_byte(centred) or 0, centred.operands[0]
@@ -571,7 +563,7 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
-    """The sum with a constant that alone reads the result of an op, and the constant."""
+    """The sum with a constant that is the only user of an op, and the constant."""
     result = op.results[0]
     user = next(iter(result.uses)).operation if result.has_one_use() else None
     if not isinstance(user, Operator) or name_of(user) != "add" or user.operands[0] is not result:

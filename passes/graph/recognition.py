@@ -1,7 +1,7 @@
-"""Rules that recognise activations, normalizations and attention from the operators that they are spelled with.
+"""Rules that recognise activations, normalizations and attention in compositions of operators.
 
-What is recognised is computed by one operator: in one pass over the data, and for floats of 16 bits in float32. Its
-rounding differs from that of the parts.
+A recognised composition becomes one operator: one pass over the data, in float32 for 16-bit floats. Its rounding
+differs from that of the parts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ X: Final = P.var("x")
 
 
 def _of_x(name: str, pattern: Pattern, **attributes: object) -> Rule:
-    """The operator of that name on `x`, in the place of the pattern."""
     return pattern_rule(pattern, lambda found, _: made(name, [found["x"]], **attributes))
 
 
@@ -133,7 +132,7 @@ def _normalizations() -> list[Rule]:
 
 
 def _average(value: Pattern, name: str) -> Pattern:
-    """The mean over axes that stay with extent 1; `name` is the reduction, `<name>_count` the divisor of a sum."""
+    """The mean over axes kept with extent 1; `name` is the reduction, `<name>_count` the divisor of a sum."""
     total = P.op("sum", value, keepdims=True, dtype=None).named(name)
     return P.mean(value, keepdims=True).named(name) | total / P.const(name=f"{name}_count")
 
@@ -143,7 +142,7 @@ def _squared(value: Pattern) -> Pattern:
 
 
 def _divided(value: Pattern, root: Callable[..., Pattern], variance: Pattern) -> Pattern:
-    """value / sqrt(variance + epsilon), in its spellings."""
+    """value / sqrt(variance + epsilon), in its equivalent forms."""
     under = P.optional(variance, lambda y: y + P.const(name="epsilon"))
     deviation = root(under) | P.power(under, 0.5)
     inverse = P.rsqrt(under) | P.reciprocal(deviation) | P.power(under, -0.5) | 1.0 / deviation
@@ -151,12 +150,11 @@ def _divided(value: Pattern, root: Callable[..., Pattern], variance: Pattern) ->
 
 
 def _axes_of(value: SSAValue) -> list[int]:
-    """The axes of a reduction, in order."""
     return counted_axes(cast("Operator", value.owner))
 
 
 def _normalized(name: str, found: Match, reductions: Sequence[str]) -> Replacement:
-    """A norm over the axes that all reductions have, if each of them divides by the number of elements."""
+    """A norm over the common axes of the reductions, if each of them divides by the number of elements."""
     axes = _axes_of(found[reductions[0]])
     epsilon = number_of(found["epsilon"]) if found.get("epsilon") else 0.0
     if not axes or epsilon is None or any(_axes_of(found[reduction]) != axes for reduction in reductions):
@@ -196,11 +194,11 @@ _SCALES: Final = {
     ("add", "layer_norm"): "beta",
     ("multiply", "rms_norm"): "weight",
 }
-"""What is done to the result of a norm -> the operand of the norm that does it."""
+"""Operator after a norm -> the operand of the norm that replaces it."""
 
 
 def _scaled_norm(op: Operation) -> Replacement:
-    """A norm takes the factor, or the term, that follows it."""
+    """Fold the factor or term that follows a norm into it."""
     for value, other in (op.operands, reversed(op.operands)):
         norm = source_of(value, "layer_norm", "rms_norm")
         role = norm and _SCALES.get((name_of(op), name_of(norm)))
@@ -218,7 +216,7 @@ def _scaled_norm(op: Operation) -> Replacement:
 
 
 def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | None:
-    """A tensor with one element for each of the last `axes` of `like`, in the shape of these axes; None for another."""
+    """A tensor with one element per index of the last `axes` of `like`, in the shape of these axes; None for others."""
     whole, shape = extents_of(like), extents_of(value)
     if list(axes) != list(range(len(whole) - len(axes), len(whole))):
         return None
@@ -267,12 +265,11 @@ def _attention(op: Operation) -> Replacement:
 
 
 def _only_source(value: SSAValue, *names: str) -> Operator | None:
-    """The operator that computes a value that has one user."""
     return source_of(value, *names) if value.has_one_use() else None
 
 
 def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
-    """A product of matrices in the type of its operands, of which the second is transposed or not."""
+    """Whether `op` is a matrix product in the type of its operands, with the second one transposed as stated."""
     arguments = arguments_of(op)
     return (
         not arguments["transpose_a"]
@@ -283,7 +280,7 @@ def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
 
 
 def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
-    """A value without factors that are numbers, and their product."""
+    """A value without its constant factors, and their product."""
     scale = 1.0
     while (op := _only_source(value, "multiply", "divide")) is not None:
         left, right = op.operands
@@ -297,7 +294,7 @@ def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
 
 
 def _masks(scores: SSAValue) -> Sequence[tuple[SSAValue, SSAValue | None, bool]]:
-    """What scores may be: a product with a factor, a mask, and whether it is the causal one."""
+    """Decompositions of scores: a scaled product, a mask, and whether the mask is causal."""
     found: list[tuple[SSAValue, SSAValue | None, bool]] = []
     added, chosen = _only_source(scores, "add"), _only_source(scores, "where")
     if added is not None:
@@ -307,18 +304,18 @@ def _masks(scores: SSAValue) -> Sequence[tuple[SSAValue, SSAValue | None, bool]]
     if chosen is not None and (least := number_of(chosen.operands[2])) is not None and least <= _LEAST_SCORE:
         condition, product, _ = chosen.operands
         causal = isinstance(condition.owner, ConstantOp) and _is_causal(condition, scores)
-        # A query that sees no key gives NaN of -inf alone; every query of the causal mask sees one.
+        # A query without visible keys gives NaN only for -inf; every query of the causal mask has one.
         if causal or least == float("-inf"):
             found.append((product, None if causal else condition, causal))
     return [*found, (scores, None, False)]
 
 
 _LEAST_SCORE: Final = -1e9
-"""What a mask adds to scores that count for nothing: e to the power of it is 0 in any type."""
+"""Scores up to which exp is 0 in any type, so that they count as masked."""
 
 
 def _is_causal(mask: SSAValue, scores: SSAValue) -> bool:
-    """Whether a constant lets query i see keys 0 to i: of bools, or 0 and numbers so low that they count as -inf."""
+    """Whether a constant mask shows keys 0 to i to query i: of bools, or of 0 and numbers that count as -inf."""
     import numpy as np
 
     shape = type_of(mask).get_shape()

@@ -1,4 +1,4 @@
-"""Rewriting of graph functions by rules, which replace an operator by other operators that compute its results."""
+"""Rewriting of graph functions by rules, which replace an operator by others that compute its results."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 Replacement: TypeAlias = "SSAValue | Operation | Sequence[SSAValue] | None"
-"""The values that replace the results of an op, those of an op, or None where a rule does not apply."""
+"""The values that replace the results of an op, an op with these results, or None if a rule does not apply."""
 Build: TypeAlias = Callable[[Match, OpResult], Replacement]
-"""The replacement of a value that a pattern matched, of ops that stand nowhere yet."""
+"""Returns the replacement of a matched value, as ops that are not inserted yet."""
 
 _REWRITTEN = (Operator, CallTirOp, CallDpsOp)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rewrite of ops with certain names. It makes ops that stand nowhere yet, and does so only where it applies."""
+    """A rewrite of ops with certain names. It creates ops, not inserted yet, only if it applies."""
 
     names: frozenset[str] | None
-    """The names of the ops that it may replace, without that of the dialect; None for all."""
+    """The names of the ops that it may replace, without the dialect; None for all."""
     apply: Callable[[Operation], Replacement]
 
 
 def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) -> Rule:
-    """Replace values that the pattern matches. Where an operator of the match has users outside of it, and so would
-    stay, nothing is done, unless `allow_shared`."""
+    """Replace values that match a pattern. If an inner operator of the match has users outside, so that it would
+    remain, the rule does not apply, unless `allow_shared`."""
 
     def apply(op: Operation) -> Replacement:
         match = pattern.match(op.results[0]) if len(op.results) == 1 else None
@@ -53,16 +53,16 @@ def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) 
 
 
 def is_closed(match: Match, root: Operation) -> bool:
-    """Whether only operators of the match use what the others than its root compute."""
+    """Whether all users of the inner operators of a match are in the match."""
     return all(op is root or match.owns(op) for op in match.ops)
 
 
 def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True) -> int:
-    """Apply rules to the ops of a graph function, in the order of the rules; returns how many replacements were made.
+    """Apply rules to the ops of a graph function, in the order of the rules; return the number of replacements.
 
-    Each op is looked at in order, and again when an operand or a user of it was replaced; so are the new ops. Unless
-    `until_done`, each op is looked at once, the last first, so that a match is not replaced before a larger one. A
-    replacement of another type than the op is not made. What nothing uses after it is erased.
+    Ops are visited in order, and again when an operand or a user was replaced; so are new ops. Unless `until_done`,
+    each op is visited once, in reverse order, so that a match is not replaced before a larger one. Replacements of
+    another type are rejected. Ops that become unused are erased.
     """
     by_name: dict[str, list[Rule]] = {}
     ops = [op for op in function.walk() if isinstance(op, _REWRITTEN)]
@@ -85,8 +85,6 @@ def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True)
 
 
 class _Work:
-    """Ops that rules have yet to look at, each once."""
-
     def __init__(self, ops: Iterable[Operation]) -> None:
         self._queue = deque(ops)
         self._waiting = set(self._queue)
@@ -110,7 +108,7 @@ def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
     """The values that replace the results of `op`, of the same types."""
     try:
         found = rule.apply(op)
-    except ShapeError:  # an operator does not take these operands
+    except ShapeError:  # an operator does not accept these operands
         return None
     if found is None:
         return None
@@ -124,13 +122,12 @@ def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
 
 
 def _discard(ops: Sequence[Operation]) -> None:
-    """Let ops that stand nowhere, in order, use nothing any more."""
     for op in reversed(ops):
         op.drop_all_references()
 
 
 def _discard_detached(function: FuncOp) -> None:
-    """Let ops that were made, but not put into the function, use nothing any more."""
+    """Drop the operands of ops that were created but not inserted into the function."""
     pending = [value for op in function.walk() for value in op.results]
     pending += [argument for argument in function.args]
     for value in pending:
@@ -145,7 +142,7 @@ def _users(op: Operation) -> list[Operation]:
 
 
 def _replace(op: Operation, values: Sequence[SSAValue]) -> list[Operation]:
-    """Put the ops behind `values` in the place of `op`. Returns them, and those whose users changed."""
+    """Replace `op` by `values`, and insert their ops. Returns these, and the ops whose users changed."""
     block = op.parent
     if block is None:
         return []
@@ -162,7 +159,7 @@ def _replace(op: Operation, values: Sequence[SSAValue]) -> list[Operation]:
 
 
 def _erase_unused(values: Iterable[SSAValue]) -> list[Operation]:
-    """Erase what computes the values, where nothing uses it. Returns what computes those that are still used."""
+    """Erase the ops that compute unused values. Returns the ops of values that are still used."""
     kept: list[Operation] = []
     pending = list(values)
     while pending:

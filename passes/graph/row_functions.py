@@ -1,5 +1,4 @@
-"""Functions that a loop of a graph calls besides its body: copies of buffers and of their rows, and the number of a
-step."""
+"""Helper functions of graph loops: copies of buffers and of their rows, and the number of a step."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ Buffer: TypeAlias = MemRefType[Attribute]
 
 
 def copy_function(name: str, source: Buffer, target: Buffer, at: Operation) -> FuncOp:
-    """A function that copies a buffer to another one; where one has a dimension more, to or from the row whose number
-    stands in `step`.
+    """A function that copies a buffer to another one; if one has an additional dimension, it copies to or from the row
+    with the number in `step`.
 
     ```mlir
     func.func private @name(%step: memref<i64>, %source: memref<?x4xf32>, %target: memref<4xf32>)
@@ -70,7 +69,6 @@ def number_function(name: str, at: Operation) -> FuncOp:
 
 
 def _extents(block: Block, buffer: SSAValue, count: int | None = None) -> list[int | SSAValue]:
-    """The extents of a parameter, or the first ones."""
     found: list[int | SSAValue] = []
     for axis, extent in enumerate(buffer_type(buffer).get_shape()[:count]):
         if extent == DYNAMIC_INDEX:

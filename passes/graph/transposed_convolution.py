@@ -1,9 +1,9 @@
-"""Rules that replace transposed convolutions with strides by convolutions whose results are interleaved.
+"""Rules that replace strided transposed convolutions by convolutions with interleaved results.
 
-Of a transposed convolution with stride s along an axis, the elements whose index is r modulo s are a convolution with
-every s-th element of the kernel, from r on (Shi et al., Is the deconvolution layer the same as a convolutional layer?,
-2016). One convolution with s times as many output channels computes them for all r. Over data with zeros between its
-elements, as `te.ops.conv2d_transpose` is defined, there would be s times as many products for each axis.
+For stride s along an axis, the elements of the result with index r modulo s are a convolution with every s-th element
+of the kernel, starting at r (Shi et al., Is the deconvolution layer the same as a convolutional layer?, 2016). One
+convolution with s times the output channels computes them for all r. With zeros between the elements of the data, as
+in the definition of `te.ops.conv2d_transpose`, each axis would have s times the number of products.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class _Axis:
 
     @property
     def extra(self) -> KnownExtent:
-        """Results except a stride for each element of the data."""
         return self.result - self.extent * self.stride
 
     @property
@@ -58,7 +57,7 @@ class _Axis:
 
     @property
     def behind(self) -> int:
-        """Interleaved results after those that are wanted."""
+        """Interleaved results after the wanted ones."""
         more = sum(self.padding) - self.taps + 1
         return more * self.stride - self.before - cast("int", self.extra)
 
@@ -69,7 +68,7 @@ class _Axis:
 
 
 def _axes(op: Operator) -> list[_Axis] | None:
-    """The axes of images of a transposed convolution; None where they are not known, or strides do not divide work."""
+    """The spatial axes of a transposed convolution; None if they are unknown, or if no axis is strided."""
     arguments = arguments_of(op)
     layout, kernel = cast("str", arguments["data_layout"]), type_of(op.operands[1]).get_shape()
     if layout[:2] != "NC" or arguments.get("kernel_layout") or isinstance(arguments["padding"], str):
@@ -90,7 +89,7 @@ def _axes(op: Operator) -> list[_Axis] | None:
 
 
 def _without_zeros(op: Operation) -> Replacement:
-    """A transposed convolution with constant weights, and a constant for each channel that is added to it."""
+    """Replace a transposed convolution with constant weights, and a constant per channel that is added to it."""
     import numpy as np
 
     convolution = op if name_of(op) in _CONVOLUTIONS else source_of(op.operands[0], *_CONVOLUTIONS)
@@ -145,7 +144,7 @@ def _without_zeros(op: Operation) -> Replacement:
 
 
 def _term(op: Operation, value: SSAValue) -> Array | None:
-    """What `op` adds to a value with channels behind the batch: a constant with one element for each, or for all."""
+    """The constant that `op` adds to a value, if it has one element per channel or a single one; None for others."""
     if name_of(op) != "add" or op.operands[0] is not value or op.results[0].type != value.type:
         return None
     constant, rank = op.operands[1].owner, type_of(value).get_num_dims()

@@ -1,5 +1,5 @@
-"""Rules that move transposes and reshapes towards the users of their results, where they cancel or become part of a
-product, and that drop casts which an operator makes by itself. All are exact.
+"""Rules that move transposes and reshapes after their users, where they cancel or fold into a product, and that drop
+casts which an operator makes implicitly. All are exact.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
 _Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
-"""An operand as the operator takes it before the move; None where there is none."""
+"""Returns an operand in its form before the move; None if there is none."""
 
 
 def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Operator], _Moved]) -> Operator | None:
-    """`op` on the operands of those of its operands that are views of a kind, used by it alone; `operand` gives the
-    other operands, for the first of these views."""
+    """`op` on the sources of its operands that are views of a kind without other users; `operand`, given the first of
+    these views, converts the other operands."""
     result = op.results[0]
     if not isinstance(op, Operator) or (name_of(op) == "cast" and _widens(op)):
         return None
@@ -60,7 +60,7 @@ def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Ope
 
 
 def _source_like(view: Operator, first: Operator) -> SSAValue | None:
-    """The operand of a view that changes its operand as the first one does."""
+    """The source of a view that is the same change of shape as the first one."""
     source, other = view.operands[0], first.operands[0]
     if extents_of(source) != extents_of(other):
         return None
@@ -73,7 +73,6 @@ def _widens(op: Operator) -> bool:
 
 
 def _number(value: SSAValue) -> SSAValue | None:
-    """A constant of one number as a scalar."""
     number = number_of(value)
     if number is None or not type_of(value).get_shape():
         return None if number is None else value
@@ -85,8 +84,8 @@ def _number(value: SSAValue) -> SSAValue | None:
 
 
 def _elementwise_of_transpose(op: Operation) -> Replacement:
-    """f(transpose(x), transpose(y), constant) is transpose(f(x, y, constant)), with the constant's axes in the order
-    before."""
+    """f(transpose(x), transpose(y), constant) is transpose(f(x, y, constant)), with the axes of the constant permuted
+    back."""
 
     def operand(view: Operator) -> _Moved:
         axes = axes_of(view)
@@ -134,7 +133,7 @@ def _product_of_transpose(op: Operation) -> Replacement:
 
 
 def _transpose_of_units(op: Operation) -> Replacement:
-    """A transpose that moves axes of one element only is a reshape."""
+    """A transpose that only moves axes of extent 1 is a reshape."""
     shape = extents_of(op.results[0])
     axes = axes_of(cast("Operator", op))
     long = [axis for axis, extent in zip(axes, shape, strict=True) if extent != 1]
@@ -147,7 +146,7 @@ def _transpose_of_units(op: Operation) -> Replacement:
 
 
 def _elementwise_of_view(op: Operation) -> Replacement:
-    """f(reshape(x), reshape(y), z) is reshape(f(x, y, z)), where z has no axes that the reshape changes."""
+    """f(reshape(x), reshape(y), z) is reshape(f(x, y, z)) if z has no axes that the reshape changes."""
     shape = extents_of(op.results[0])
     if None in shape:
         return None
@@ -184,8 +183,8 @@ def _elementwise_of_view(op: Operation) -> Replacement:
 
 
 def _narrow(op: Operation) -> Replacement:
-    """A cast back from float32 to the type that all operands were cast from, of an operator that computes in float32
-    by itself."""
+    """Drop a cast from float32 back to the original type of all operands, of an operator that computes in float32 by
+    itself."""
     inner = op.operands[0].owner
     narrow: Attribute = type_of(op.results[0]).element_type
     if not isinstance(inner, Operator) or not op.operands[0].has_one_use() or not inner.operands:

@@ -1,4 +1,4 @@
-"""Which tensors of a graph function lie in the memory of others: results of calls that only copy."""
+"""Tensors of a graph function that are views of the memory of others: results of calls that only copy."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_
 
 
 class Views:
-    """Calls that need not run, and where the tensors of a function lie without them.
+    """Redundant calls, and the memory of the tensors of a function without them.
 
-    A part of a tensor, as of a slice or a reshape, lies in the tensor. Tensors that a call joins are computed straight
-    into the result. What callers pass stays as it is: a result of the function is no view of a parameter, and a view of
-    a buffer of the caller starts where the buffer starts, since `memref.view` is of bytes alone. Without
-    parts, so do all.
+    A part of a tensor, as of a slice or a reshape, is a view of the tensor. Tensors that a call concatenates are
+    computed directly into the result. Data of the caller must not change: a result of the function is not a view of a
+    parameter, and a view of a buffer of the caller starts at its start, since `memref.view` requires a byte buffer.
+    Without parts, all views do.
     """
 
     def __init__(
         self, function: FuncOp, returned: Sequence[SSAValue], copies: ContiguousCopies | None, has_parts: bool = True
     ) -> None:
         self.calls = set[CallTirOp]()
-        """The calls that need not run."""
+        """The redundant calls."""
         self.shifted = set[SSAValue]()
-        """Tensors in which others lie that do not start with them."""
+        """Tensors that contain views that start at a nonzero offset."""
         self.held_by: dict[SSAValue, SSAValue] = {}
-        """Tensors whose memory is that of a result of the function -> the result."""
+        """Tensors stored in a result of the function -> the result."""
         self._returned = set(returned)
         self._has_parts = has_parts
         self._around: dict[SSAValue, tuple[SSAValue, KnownExtent]] = {}
-        """A tensor -> the one that it lies in, and the number of elements before it there."""
+        """A tensor -> the one that contains it, and its offset in elements."""
         self._segment: dict[SSAValue, int] = {}
         """A tensor -> the number of names bound by `graph.match_shape` before the first tensor in its memory."""
         self._names: dict[str, int] = {}
@@ -49,8 +49,7 @@ class Views:
                 self.calls.add(op)
 
     def place(self, tensor: SSAValue) -> tuple[SSAValue, KnownExtent]:
-        """The tensor in whose memory one lies, itself where it lies in no other, and the number of elements before
-        it."""
+        """The tensor whose memory contains a tensor (itself if it is no view), and the offset in elements."""
         before: KnownExtent = 0
         while tensor in self._around:
             tensor, offset = self._around[tensor]
@@ -58,7 +57,7 @@ class Views:
         return tensor, before
 
     def _are_views(self, call: CallTirOp, parts: Sequence[Sequence[Copied]]) -> bool:
-        """Decide whether a call needs to run."""
+        """Decide whether a call is redundant, and record its views."""
         pairs = list(zip(call.results, parts, strict=True))
         if len(pairs) == 1 and len(parts[0]) > 1:
             return self._joins(call.results[0], [(call.operands[part.operand], part.offset) for part in parts[0]])
@@ -86,7 +85,8 @@ class Views:
         self._around[result] = source, offset
 
     def _joins(self, result: SSAValue, parts: Sequence[tuple[SSAValue, KnownExtent]]) -> bool:
-        """Let temporaries lie in `result`, if all can; with each the number of elements from it to the result's."""
+        """Place temporaries in `result`, if all can be; each comes with the number of elements from it to the
+        result's."""
         roots = [self.place(part)[0] for part, _ in parts]
         if not self._has_parts or result in self._returned or len(set(roots)) < len(roots):
             return False
@@ -104,17 +104,16 @@ class Views:
         return True
 
     def _is_whole(self, tensor: SSAValue) -> bool:
-        """Whether a tensor is all of the one that it lies in."""
         root, before = self.place(tensor)
         return before == 0 and _elements(root) == _elements(tensor)
 
     def _is_own(self, root: SSAValue) -> bool:
-        """Whether the function computes a tensor, and its memory is no result of the function."""
+        """Whether the function computes a tensor, and its memory is not a result of the function."""
         return isinstance(root.owner, _COMPUTE) and root not in self._returned and root not in self.held_by
 
 
 _COMPUTE = (CallTirOp, *CONTROL)
-"""Ops that write their results to any buffers that they are given. Registered functions get arrays of their own."""
+"""Ops that write their results to any given buffers. Registered functions need separate arrays."""
 
 
 def _elements(tensor: SSAValue) -> KnownExtent | None:

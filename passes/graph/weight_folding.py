@@ -1,4 +1,4 @@
-"""Rules that fold scales, biases and batch norms behind a product into its constant weights, and that merge constants.
+"""Rules that fold scales, biases and batch norms after a product into its constant weights, and that merge constants.
 
 They round differently from the operators that they replace: a weight is scaled in float64 and rounded once.
 """
@@ -31,18 +31,18 @@ def _constant(value: SSAValue) -> ConstantOp | None:
 
 @dataclass(frozen=True)
 class _Product:
-    """A product with constant weights, each of whose results along one axis has weights of its own."""
+    """A product with constant weights that are separate for each index of one result axis."""
 
     op: Operator
     weight: ConstantOp
     bias: ConstantOp | None
     result_axis: int
     weight_shape: tuple[int, ...]
-    """The shape in which one number for each element of `result_axis` broadcasts to the weights."""
+    """The shape in which one number per index of `result_axis` broadcasts to the weights."""
 
 
 def _product(value: SSAValue) -> _Product | None:
-    """The product that computes `value` for one user, if its weights are a constant that has no other user."""
+    """The product that computes `value` for one user, if its constant weights have no other user."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.operands) < 2 or not value.has_one_use():
         return None
@@ -59,20 +59,20 @@ def _product(value: SSAValue) -> _Product | None:
 
 @dataclass(frozen=True)
 class _Affine:
-    """product * scale + shift: scale and shift are numbers, or one for each output channel."""
+    """product * scale + shift: scale and shift are numbers, or one per output channel."""
 
     product: _Product
     scale: Array
     shift: Array
     steps: int
-    """How many operators follow the product."""
+    """The number of operators that follow the product."""
 
     def then(self, scale: Array, shift: Array) -> _Affine:
         return _Affine(self.product, self.scale * scale, self.shift * scale + shift, self.steps + 1)
 
 
 def _affine(op: Operation, steps: int) -> _Affine | None:
-    """What `op` computes, of a product that at most `steps` other operators follow before it."""
+    """`op` as an affine function of a product, with at most `steps` other operators in between."""
     import numpy as np
 
     for position in _DATA.get(name_of(op), ()):
@@ -97,7 +97,7 @@ _DATA: Final = {"multiply": (0, 1), "add": (0, 1), "subtract": (0, 1), "divide":
 
 
 def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None:
-    """The scale and the shift that `op` gives to its operand at `position`, if the others are constants."""
+    """The scale and the shift that `op` applies to its operand at `position`, if the others are constants."""
     import numpy as np
 
     type_ = type_of(op.results[0])
@@ -109,7 +109,7 @@ def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None
         if cast("int", arguments["axis"]) % type_.get_num_dims() != axis or mean is None or variance is None:
             return None
         if len(op.operands) != 3 + (gamma is not None) + (beta is not None):
-            return None  # a parameter that is no constant
+            return None  # a parameter that is not constant
         with np.errstate(all="ignore"):
             scale = (1.0 if gamma is None else gamma) / np.sqrt(variance + cast("float", arguments["epsilon"]))
             return scale, (0.0 if beta is None else beta) - mean * scale
@@ -130,8 +130,8 @@ def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None
 
 
 def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
-    """The elements of a constant that broadcasts to a tensor of `rank`, in float64: one number, or one for each element
-    along `axis`; None where it varies along other axes."""
+    """The elements of a constant that broadcasts to a tensor of `rank`, in float64: one number, or one per index of
+    `axis`; None if it varies along other axes."""
     import numpy as np
 
     constant = _constant(value)
@@ -241,8 +241,8 @@ def _data_and_constant(op: Operation) -> tuple[SSAValue | None, ConstantOp | Non
 
 
 def merge_products(function: FuncOp) -> int:
-    """Products of one operand with several constant matrices become one product, whose columns are split. Returns how
-    many products went."""
+    """Merge products of one operand with several constant matrices into one product, whose columns are split. Returns
+    the number of products that were merged into others."""
     blocks = {op.parent_block(): None for op in function.walk() if isinstance(op, Operator)}
     return sum(_merge_in(block) for block in blocks if block is not None)
 
@@ -265,7 +265,6 @@ def _merge_in(block: Block) -> int:
 
 
 def _column_axis(op: Operator) -> int | None:
-    """The axis of a matrix of weights that is the last one of the result; None for other operators than products."""
     axes = channel_axes(op)
     return axes.weight[0] if axes is not None and axes.result == type_of(op.results[0]).get_num_dims() - 1 else None
 

@@ -1,1 +1,1 @@
-"""Passes on the level where all targets meet."""
+"""Passes on the level that all targets share."""

@@ -1,6 +1,6 @@
-"""Formulas of what targets lack, written with the lanes of `elementary/lanes.py`.
+"""Formulas for operations that targets lack, for scalars and vectors, written with the lanes of `elementary/lanes.py`.
 
-`low_legalize.py` says which target lacks what. Formulas hold for scalars and for vectors.
+`low_legalize.py` lists the operations that each target lacks.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from weft.passes.low.elementary.lanes import Bits, Lanes, Mask, Writer
     from weft.support.target import Target
 
-# Conversions of bf16. The instruction of x86 takes subnormal numbers for zero; without it LLVM calls a function for
-# every lane, and for a Zen 4 its code generation fails on some shuffles of them (LLVM 22).
+# Conversions of bf16. The instruction of x86 flushes subnormal inputs to zero; without it LLVM calls a function for
+# each lane, and for Zen 4 its code generation fails on some shuffles of them (LLVM 22).
 
 
 def from_bf16(x: Lanes, wide: Writer) -> Lanes:
@@ -50,7 +50,7 @@ def to_bf16(x: Lanes, small: Writer) -> Lanes:
 
 
 def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
-    """A small float as `f32`, which is exact. No intermediate result is subnormal: GPUs may take those for zero."""
+    """A small float as `f32`, exactly. No intermediate result is subnormal, because GPUs may flush those to zero."""
     fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
     bits = code.cast(arith.ExtUIOp, wide)
     magnitude = bits & ((1 << magnitude_bits) - 1)
@@ -83,7 +83,7 @@ def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
     magnitude = bits & 0x7FFFFFFF
     half = ((magnitude >> (23 - fraction)) & 1) + ((1 << (22 - fraction)) - 1)
     normal = ((magnitude + half) >> (23 - fraction)) - ((127 - bias) << fraction)
-    # The sum is rounded where subnormal numbers end; its low bits are their number of units.
+    # The sum rounds at the units of subnormal numbers; its low bits are the number of units.
     units = 2.0 ** (24 - bias - fraction)
     subnormal = (abs(x) + units).bits - ((127 + 24 - bias - fraction) << 23)
     found = magnitude.compare("ult", (127 + 1 - bias) << 23).choose_bits(subnormal, normal)
@@ -107,12 +107,12 @@ def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
 
 def to_odd_float(x: Lanes, single: Writer) -> Lanes:
     """An `f64` as `f32`, inexact results rounded to the neighbour with an odd last bit. A second rounding to fewer than
-    23 bits then gives what one rounding would have given (Boldo and Melquiond 2008)."""
+    23 bits then equals a single rounding (Boldo and Melquiond 2008)."""
     double = x.writer
     nearest = single.lanes(single.op(arith.TruncFOp, (x.value,), single.float_type))
     back = double.lanes(double.op(arith.ExtFOp, (nearest.value,), double.float_type))
     bits = nearest.bits
-    # The other neighbour of an inexact number: one step towards zero when `nearest` lies beyond it.
+    # The other neighbour of an inexact number: one step towards zero if `nearest` is too large.
     other = bits + (abs(back) > abs(x)).choose_bits(single.integer(-1), single.integer(1))
     stays = (bits & 1).compare("ne", 0).choose_bits(bits, other)
     return back.compare("one", x).choose_bits(stays, bits).numbers
@@ -120,9 +120,9 @@ def to_odd_float(x: Lanes, single: Writer) -> Lanes:
 
 def sticky(value: Bits, *, signed: bool) -> Bits:
     """A 64-bit integer that is exact in `f64` and rounds to a 16-bit float like `value`: the low 11 bits of a large one
-    are gathered in the lowest bit that stays."""
+    are OR-ed into the lowest bit that is kept."""
     kept = (value | ((value & 2047) + 2047)) & -2048
-    # Small ones are exact as they are: -2^53 <= x < 2^53, or below 2^53 when unsigned.
+    # Small ones are exact: -2^53 <= x < 2^53, or below 2^53 if unsigned.
     offset = value + (1 << 53) if signed else value
     return offset.compare("ult", 1 << 54 if signed else 1 << 53).choose_bits(value, kept)
 
@@ -131,8 +131,8 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 
 def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
-    """A number as a signed integer, the least one for NaN and for numbers beyond the range of the integer. `is_below`:
-    no number exceeds that range."""
+    """A number as a signed integer; the least integer for NaN and for numbers out of range. `is_below`: no number
+    exceeds the range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
     inside = x.compare("oge", least).choose(x, least)
     if not is_below:
@@ -172,13 +172,13 @@ def _is_harmless(kind: type[Operation], divisor: float | None) -> bool:
 
 
 def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
-    """Whether a division by what is known of the divisor is one that processors have."""
+    """Whether a division by a known divisor is a processor instruction."""
     return kind in _TRUNCATING and _is_harmless(kind, divisor)
 
 
 def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
-    """An integer division, defined for all operands: by 0 it gives 0, and the smallest number over -1 wraps to
-    itself. `divisor`: the number that the divisor is known to be."""
+    """An integer division defined for all operands: division by 0 gives 0, and the smallest number over -1 wraps to
+    itself. `divisor` is the value of the divisor, if known."""
     if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
         return lhs.shifted_right_signed(power.bit_length() - 1)
     writer = lhs.writer
@@ -190,7 +190,7 @@ def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) 
         smallest = -1 << writer.shape.integer_bits - 1
         bad = is_zero | (lhs.compare("eq", smallest) & rhs.compare("eq", -1))
     quotient = _divided_by_harmless(kind, lhs, bad.choose_bits(writer.integer(1), rhs))
-    # The remainder by 1 is the 0 that is wanted.
+    # The remainder of a division by 1 is 0, as required.
     return quotient if kind in (arith.RemSIOp, arith.RemUIOp) else is_zero.choose_bits(writer.integer(0), quotient)
 
 
@@ -210,8 +210,8 @@ def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
 
 
 def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """`base` to an integer power, by squaring, in a loop; a negative power leaves 1 and -1 only. `writer_at` gives a
-    writer of the same shape before an op."""
+    """`base` to an integer power, by squaring, in a loop; for a negative power only 1 and -1 have nonzero results.
+    `writer_at` returns a writer of the same shape before an op."""
     writer = base.writer
     negative = power.compare("slt", 0)
     is_odd = (power & 1).compare("ne", 0)
@@ -224,7 +224,7 @@ def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writ
 
 
 def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """`base` to a power that is not negative: the loop runs over the bits up to the highest that a lane has."""
+    """`base` to a non-negative power: the loop runs over the bits up to the highest one of any lane."""
     writer, type_ = base.writer, base.writer.integer_type
     element = element_of(type_)
     bits = power.value
@@ -253,28 +253,28 @@ def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation]
     return writer.bits(writer.insert(loop))
 
 
-# Maxima and minima on x86, whose instructions give the second operand for NaN and for two zeros. LLVM wraps them in
-# blends that wait for each other; these forms wait for less:
+# Maxima and minima on x86, whose instructions return the second operand for NaN and for two zeros. LLVM wraps them in
+# dependent blends; these forms have shorter dependence chains:
 #
 #     minimumf(a, b) = minps(a, b) | minps(b, a)       equal results stay, zeros become -0, a NaN stays one
 #     maximumf(a, b) = maxps(a, b) & maxps(b, a), NaN where a and b do not compare
 #     maximumf(a, b) = rangeps(a, b), NaN where a and b do not compare
 #     maximumf(x, 0) = maxps(0, x) + 0                 -0 + 0 is 0
 #
-# `rangeps`, of AVX-512DQ, is the `maxnumf` of such processors: it knows the order of zeros. It would spare a minimum no
-# instruction, and what comes next would wait for a mask. Other constants take LLVM one instruction. Scalars are left to
-# it also: it vectorizes loops of the intrinsics.
+# `rangeps`, of AVX-512DQ, implements `maxnumf` on such processors, since it orders zeros. For a minimum it would save
+# no instruction and add a dependence on a mask. LLVM needs one instruction for other constants. Scalars are left to
+# LLVM too, which vectorizes loops of the intrinsics.
 
 _X86: Final = ("x86_64", "i386", "i686")
 
 
 def has_extrema(target: Target) -> bool:
-    """Whether the forms of x86 are shorter than LLVM's."""
+    """Whether the forms for x86 are shorter than LLVM's."""
     return target.architecture in _X86
 
 
 def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
-    """The greater of each two lanes, NaN where either is."""
+    """The lane-wise maximum, NaN where either lane is."""
     writer = lhs.writer
     bits = writer.shape.integer_bits
     if range_lanes(target, 8 * writer.shape.bytes // bits, bits):
@@ -286,12 +286,12 @@ def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
 
 
 def minimum(lhs: Lanes, rhs: Lanes) -> Lanes:
-    """The lesser of each two lanes, NaN where either is."""
+    """The lane-wise minimum, NaN where either lane is."""
     return (_first(lhs < rhs, lhs, rhs) | _first(rhs < lhs, rhs, lhs)).numbers
 
 
 def _first(relation: Mask, lhs: Lanes, rhs: Lanes) -> Bits:
-    """The bits of `lhs` in the relation, else of `rhs`: one instruction."""
+    """The bits of `lhs` where the relation holds, else of `rhs`: one instruction."""
     return relation.choose(lhs, rhs).bits
 
 
@@ -300,7 +300,7 @@ def maximum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
 
 
 def minimum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
-    """Of two zeros the second operand is right: the constant is +0."""
+    """The operand order is right for two zeros, because the constant is +0."""
     return (zero < x).choose(zero, x)
 
 
@@ -308,10 +308,10 @@ _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 
 
 def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lanes:
-    """The maximum or minimum of all lanes of a vector, NaN where a lane is.
+    """The maximum or minimum of all lanes of a vector, NaN if a lane is.
 
-    Encodings whose other bits are flipped where the sign is set are in the order of the numbers, -0 before +0 (Herf
-    2001): integers, of which the extremum takes one instruction a halving. A NaN becomes the last or the first of them.
+    Encodings, with all other bits flipped if the sign is set, are integers in the order of the numbers, -0 before +0
+    (Herf 2001), so that each halving takes one instruction. A NaN becomes the last or the first of them.
     """
     integer = lanes.writer.integer
     nan, kind = (_all_but_sign(lanes.writer), _MAXIMUM) if is_maximum else (-1, _MINIMUM)
@@ -321,7 +321,7 @@ def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lane
 
 
 def _in_order(bits: Bits) -> Bits:
-    """Encodings as integers in the order of the numbers, and back."""
+    """Encodings as integers in the order of the numbers; its own inverse."""
     sign = bits.shifted_right_signed(bits.writer.shape.integer_bits - 1)
     return bits ^ (sign & _all_but_sign(bits.writer))
 

@@ -1,4 +1,4 @@
-"""Ranges of floating-point values, from the few ops before them that clamp, round, or convert integers."""
+"""Ranges of floating-point values, from preceding ops that clamp, round, or convert integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FloatRange(NamedTuple):
-    """All numbers that a value may be, and whether it may be NaN."""
+    """Bounds of a value, and whether it may be NaN."""
 
     low: float
     high: float
@@ -31,7 +31,7 @@ class FloatRange(NamedTuple):
 
 _ANY: Final = FloatRange(-math.inf, math.inf, True)
 _DEPTH: Final = 6
-"""Ops in a row that a query looks at."""
+"""Limit of the chain of ops that a query follows."""
 
 
 def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
@@ -55,7 +55,7 @@ def _minimum(op: Operation, depth: int) -> FloatRange:
 
 
 def _rounded(op: Operation, depth: int) -> FloatRange:
-    """Whole numbers that are limits stay."""
+    """Integral bounds are unchanged."""
     low, high, may_be_nan = float_range(op.operands[0], depth)
     return FloatRange(
         math.floor(low) if math.isfinite(low) else low, math.ceil(high) if math.isfinite(high) else high, may_be_nan

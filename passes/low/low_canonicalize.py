@@ -24,14 +24,13 @@ _NESTS = frozenset((scf.ForOp, scf.IfOp, ParallelForOp))
 
 @dataclass(frozen=True)
 class LowCanonicalizePass(ModulePass):
-    """Clean up low functions, without changing what they do:
+    """Clean up low functions, without changing their behaviour:
 
-    - constants stand at the start of the function, each once;
+    - constants are at the start of the function, each once;
     - equal computations in one scope are one (common subexpressions);
-    - computations that do not change in an `scf.for` stand before it, except divisions by what may be 0 and except
-      anything that would leave a `low.parallel_for`, whose body may be another function;
-    - computations, loads and temporaries whose results nobody uses are gone, and so are loops and conditions that hold
-      nothing.
+    - computations that are invariant in an `scf.for` precede it, except divisions by possible zeros; they do not leave
+      a `low.parallel_for`, whose body may be another function;
+    - computations, loads and temporaries whose results are unused are erased, and so are empty loops and conditions.
 
     Requires: low functions.
 
@@ -49,7 +48,6 @@ class LowCanonicalizePass(ModulePass):
 
 
 def canonicalize(function: FuncOp) -> None:
-    """Clean up one function."""
     _erase_unused(function.body.block)
     entry = _Constants(function.body.block)
     _share(function.body.block, {}, entry)
@@ -60,14 +58,12 @@ def canonicalize(function: FuncOp) -> None:
 
 @dataclass
 class _Constants:
-    """The constants of a function, at its start."""
-
     block: Block
     known: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     last: Operation | None = None
 
     def share(self, op: arith.ConstantOp) -> None:
-        """Move `op` to the constants, or replace it by the one that is there."""
+        """Move `op` to the constants, or replace it by an equal one."""
         found = self.known.get(op.value)
         if found is not None:
             op.result.replace_all_uses_with(found)
@@ -85,7 +81,7 @@ class _Constants:
 
 
 def _share(block: Block, outer: dict[object, Operation], constants: _Constants) -> None:
-    """Replace ops by equal ones that came before, here or in the scopes around."""
+    """Replace ops by equal preceding ones, in this scope or in the scopes around."""
     known = dict(outer) if outer else {}
     for op in list(block.ops):
         if isinstance(op, arith.ConstantOp):
@@ -106,7 +102,7 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
                 old.replace_all_uses_with(new)
             Rewriter.erase_op(op)
         else:
-            # What is computed outside of a parallel loop need not be captured by it: its body shares its own.
+            # A parallel loop shares computations only within its body, so that it need not capture outer ones.
             inside = {} if isinstance(op, ParallelForOp) else known
             for region in op.regions:
                 for inner in region.blocks:
@@ -114,7 +110,7 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
 
 
 def _hoist_invariants(loop: scf.ForOp) -> None:
-    """Move what does not change in `loop` before it; inner loops have been treated."""
+    """Move the invariants of `loop` before it; inner loops have been processed."""
     inside: set[SSAValue] = set(loop.body.block.args)
     parent = loop.parent
     if parent is None:
@@ -128,10 +124,10 @@ def _hoist_invariants(loop: scf.ForOp) -> None:
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase what nobody uses, from the end backwards, so that one walk finds all."""
+    """Erase unused ops in reverse order, so that a single walk suffices."""
     for op in reversed(list(block.ops)):
         if op.parent is not block:
-            continue  # erased together with the last use of it
+            continue  # erased together with its last use
         for region in op.regions:
             for inner in region.blocks:
                 _erase_unused(inner)
@@ -145,14 +141,13 @@ def _erase_unused(block: Block) -> None:
 
 
 def _is_idle(op: Operation) -> bool:
-    """Whether `op` is a loop or condition without results in which nothing stands."""
     if type(op) not in _NESTS or op.results:
         return False
     return all(type(inner) is scf.YieldOp for region in op.regions for block in region.blocks for inner in block.ops)
 
 
 def _is_never_read(buffer: SSAValue) -> bool:
-    """Whether a temporary is only stored to, by ops that do nothing else."""
+    """Whether a temporary is only stored to, by ops without other effects."""
     users = [use.operation for use in buffer.uses]
     return all(effects_of(user) == Effects(writes=(buffer,)) and not user.results for user in users)
 

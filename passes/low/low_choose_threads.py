@@ -1,4 +1,4 @@
-"""low-choose-threads: run parallel loops of little work on the calling thread."""
+"""low-choose-threads: run parallel loops with little work on the calling thread."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FUNCTION: Final = 20
 """Instructions of an elementary function that is not expanded."""
 
 _Work: TypeAlias = "Counter[tuple[SSAValue, ...]]"
-"""Numbers of instructions by the factors, known at run time only, that they are multiplied by."""
+"""Numbers of instructions by their symbolic factors."""
 
 
 @dataclass(frozen=True)
 class ChooseThreadsPass(ModulePass):
-    """Give parallel loops of symbolic work a condition: that they execute enough instructions to wake other threads.
+    """Give parallel loops of symbolic work a condition: that they execute enough instructions to justify other threads.
 
     ```mlir
     low.parallel_for %i in %m { scf.for %j = %c0 to %n step %c1 { 4 instructions } }
@@ -45,9 +45,9 @@ class ChooseThreadsPass(ModulePass):
     %pays = arith.cmpi sge, %work, %c65536 : index
     low.parallel_for %i in %m if %pays { scf.for %j = %c0 to %n step %c1 { ... } }
     ```
-    Of the branches of a condition the one counts whose work has the most factors. A vector of several registers counts
-    as that many instructions. Loops with calls, `scf.while`, or bounds that data or outer iterations decide get no
-    condition.
+    The branch of a condition whose work has the most factors determines its cost. A vector of several registers counts
+    as that number of instructions. Loops with calls, `scf.while`, or bounds that depend on data or outer iterations get
+    no condition.
 
     Requires: low functions.
 
@@ -68,7 +68,6 @@ class ChooseThreadsPass(ModulePass):
 
 
 def _choose(loop: ParallelForOp, least: int, vector_bytes: int) -> None:
-    """Give one loop its condition."""
     estimate = _Estimate(loop, vector_bytes)
     work = estimate.of_block(loop.body.block)
     number = constant_integer(loop.extent)
@@ -96,8 +95,6 @@ def _times(work: _Work, factor: SSAValue | int) -> _Work:
 
 @dataclass
 class _Estimate:
-    """The work in a parallel loop."""
-
     loop: ParallelForOp
     vector_bytes: int
     _outside: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -138,7 +135,7 @@ class _Estimate:
         return max(type_.get_shape()[0] * bytes_of(type_.element_type) // self.vector_bytes, 1)
 
     def _trips(self, loop: scf.ForOp) -> SSAValue | int | None:
-        """The number of iterations of a loop, before the parallel loop; None if it is not known there."""
+        """The number of iterations of a loop, as a value before the parallel loop; None if it is not known there."""
         lower, upper, step = (constant_integer(value) for value in (loop.lb, loop.ub, loop.step))
         if lower is not None and upper is not None and step:
             return max(-(-(upper - lower) // step), 0)
@@ -172,6 +169,6 @@ def _is_index_arithmetic(op: Operation) -> bool:
 
 
 def _rank(work: _Work) -> tuple[int, int]:
-    """The order of branches by work."""
+    """Sort key of branches by work."""
     most = max(map(len, work), default=0)
     return most, sum(count for factors, count in work.items() if len(factors) == most)

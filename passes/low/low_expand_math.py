@@ -58,7 +58,7 @@ LACKING: Final[Mapping[str, Collection[type[Operation]]]] = {"metal": (math.ErfO
 MULTIPLY_ADDS: Final = (math.FmaOp, vector.FMAOp)
 EXPANDED: Final = (*FORMULAS, *MULTIPLY_ADDS)
 _IN_DOUBLE: Final = (math.PowFOp,)
-"""Functions whose formula computes narrower numbers in `f64`. There is none for `f64` itself."""
+"""Functions whose formula computes narrower types in `f64`; there is none for `f64` itself."""
 _SIMPLE_POWERS: Final = (-1.0, 0.0, 0.5, 1.0, 2.0)
 """Constant powers that LLVM has a shorter form for."""
 
@@ -70,18 +70,18 @@ class LowExpandMathPass(ModulePass):
     ```mlir
     %e = math.exp %x : vector<16xf32>   ->   %0 = arith.mulf %x, %log2e {low.ordered} : vector<16xf32>   ...
     ```
-    The formulas hold over the whole range (NaN, infinities, zeros with their signs, subnormal arguments and
-    results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused
-    multiply-adds. They have no branches, but for `sin` and `cos`, which leave large arguments to the C library
-    under a condition (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a
-    formula of its own, with an absolute error of 4.1e-7. `f16` and `bf16` are computed in `f32` and rounded; their
-    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of vectors, so that a
-    schedule does not change what a function gives, and LLVM can vectorize loops of them. Other types, and functions
-    without a formula, stay: they are calls of the C library.
+    The formulas hold over the whole range (NaN, infinities, signed zeros, subnormal arguments and results), within the
+    bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
+    branches, except that `sin` and `cos` leave large arguments to the C library under a condition
+    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
+    an absolute error of 4.1e-7. `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are
+    rounded once (`elementary/formulas.py`). Scalars and vectors share formulas, so that results do not depend on the
+    schedule, and LLVM can vectorize loops of them. Other types, and functions without a formula, remain calls of the C
+    library.
 
-    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
-    vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs
-    kernels, kernels are expanded, and just the functions that its language lacks.
+    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
+    AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs kernels, only kernels
+    are expanded, and only the functions that its language lacks.
 
     Requires: low functions.
 
@@ -106,16 +106,16 @@ class LowExpandMathPass(ModulePass):
 
 
 def _bytes_that_scale(target: str) -> int:
-    """Bytes of the vectors that one instruction multiplies by powers of two; 0 where there is none, or no CPU is named:
-    then the code is for any."""
+    """Bytes of the vectors that one instruction scales by powers of two; 0 if there is none, or if no CPU is named, so
+    that the code must run on any."""
     if "-mcpu=" not in target:
         return 0
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
 
 
 def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = EXPANDED) -> None:
-    """Expand those functions of one low function that are `wanted`. `scales`: of how many bytes the vectors are whose
-    lanes one instruction multiplies by powers of two, if there are any."""
+    """Expand the `wanted` functions of one low function. `scales`: bytes of the vectors whose lanes one instruction
+    scales by powers of two, or 0."""
     calls = [op for op in operations_in(function) if type(op) in wanted]
     if calls:
         constants = Constants(function.body.block)
@@ -136,7 +136,7 @@ _FORMATS: Final[Mapping[type[Attribute], Format]] = {
 
 
 def _shape(type_: Attribute, *, in_double: bool) -> Shape | None:
-    """The shape that a function of `type_` is computed in; None when there is none."""
+    """The shape that a function of `type_` is computed in; None if there is none."""
     extents = type_.get_shape() if isinstance(type_, VectorType) else (0,)
     format_ = _FORMATS.get(type(element_of(type_)))
     if format_ is None or len(extents) != 1 or (in_double and format_ is F64):
@@ -169,7 +169,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 
 
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
-    """Expand a fused multiply-add of 16-bit floats; others stay. Returns what wrote it, None for others."""
+    """Expand a fused multiply-add of 16-bit floats. Returns its writer; None for other types, which stay."""
     type_ = op.results[0].type
     element = element_of(type_)
     if not isinstance(element, Float16Type | BFloat16Type):
@@ -187,8 +187,7 @@ def _replace(
     has_ldexp: bool = False,
     operands: Sequence[SSAValue] | None = None,
 ) -> Writer:
-    """Put a formula in the place of an op; its operands, unless others are given, and its result are converted where
-    they are narrower."""
+    """Replace an op by a formula of its operands or of `operands`; narrower operands and results are converted."""
     type_: Attribute = op.results[0].type
     _EXPANDED.add()
     writer = Writer(op, constants, shape, has_ldexp=has_ldexp)

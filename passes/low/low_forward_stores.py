@@ -24,15 +24,16 @@ _DROPPED: Final = Statistic("low-forward-stores", "stores-dropped", "stores that
 
 @dataclass(frozen=True)
 class ForwardStoresPass(ModulePass):
-    """Forward stored values to loads, and drop overwritten stores, in kernels, among ops that follow each other:
+    """Forward stored values to loads, and drop overwritten stores, in kernels, within straight-line code:
 
-    - a load of an element that was stored before, with no other write to its buffer in between, is the stored value;
-    - a store to an element that is stored again, with no read of its buffer in between, is gone.
+    - a load of an element stored before, with no other write to its buffer in between, is replaced by the stored value;
+    - a store to an element that is stored again, with no read of its buffer in between, is erased.
 
-    An access to a buffer that may overlap it is one to its buffer, at another element.
+    An access to a buffer that may overlap is treated as one to another element of the same buffer.
 
-    Ops that are no computations, scalar loads or scalar stores (loops, conditions, barriers, vectors, calls) end what
-    is known. Elements are told apart by their index values: run it after `low-canonicalize`, which shares them.
+    Ops that are not computations, scalar loads or scalar stores (loops, conditions, barriers, vectors, calls)
+    invalidate all knowledge. Elements are compared by their index values: run the pass after `low-canonicalize`, which
+    shares them.
 
     ```mlir
     memref.store %zero, %B[%i] : memref<8xf32>
@@ -61,7 +62,7 @@ class ForwardStoresPass(ModulePass):
 
 
 class _Body:
-    """Walks one body and keeps the last store to each buffer, and whether it was read since."""
+    """Walks one body and tracks the last store to each buffer, and whether it was read since."""
 
     def __init__(self) -> None:
         self.last: dict[SSAValue, memref.StoreOp] = {}

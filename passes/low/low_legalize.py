@@ -53,9 +53,10 @@ if TYPE_CHECKING:
 
 
 TARGETS: Final = ("llvm", "c", "cuda", "opencl", "metal")
-"""Kinds of target that this pass prepares for."""
+"""Kinds of target that this pass supports."""
 UPSTREAM: Final = "upstream"
-"""What `legalize` prepares functions for that leave for upstream's dialects: divisions mean less there."""
+"""Argument of `legalize` for functions converted to upstream dialects, whose divisions are defined for fewer
+operands."""
 _LLVM: Final = ("llvm",)
 _C_FAMILY: Final = ("c", "cuda", "opencl", "metal")
 
@@ -70,13 +71,13 @@ class LowLegalizePass(ModulePass):
                                               %s.wide = arith.addf %a.wide, %b.wide : f32
                                               %s = arith.truncf %s.wide : f32 to f16
     ```
-    `RULES` lists what each kind of target lacks. Arithmetic on 16-bit floats that a target lacks is computed in `f32`,
-    which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
-    root does no harm (Figueroa 1995); fused multiply-adds are rounded once as well
-    (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
-    and the smallest number over -1 wraps to itself; and so are conversions of floats to integers, as on x86
-    (`weft.support.float_to_integer`). Functions of the host in a program of kernels are prepared for
-    LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
+    `RULES` lists the operations that each kind of target lacks. Missing arithmetic on 16-bit floats is computed in
+    `f32`, which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the
+    square root is harmless (Figueroa 1995); fused multiply-adds are rounded once as well (`elementary/formulas.py`).
+    Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0, and the smallest number over -1 wraps
+    to itself. Conversions of floats to integers are defined as on x86 (`weft.support.float_to_integer`). Host functions
+    in a program of kernels are prepared for LLVM. Raises `CompileError` for an unknown target, and for an integer power
+    of truth values.
 
     Requires: low functions.
 
@@ -102,7 +103,7 @@ class LowLegalizePass(ModulePass):
 
 
 def legalize(function: FuncOp, target: str) -> None:
-    """Rewrite the operations of one low function that `target` lacks, and those that they are rewritten into."""
+    """Rewrite the operations of one low function that `target` lacks, and in turn the ops that replace them."""
     context = _Legalization(target, Constants(function.body.block))
     pending = operations_in(function)
     pending.reverse()
@@ -118,7 +119,7 @@ def legalize(function: FuncOp, target: str) -> None:
 
 @dataclass
 class _Legalization:
-    """What the rules know of a target and a function."""
+    """Facts about a target and a function, for the rules."""
 
     target: str
     constants: Constants
@@ -126,14 +127,13 @@ class _Legalization:
     def __post_init__(self) -> None:
         self.kind = self.target.split()[0]
         self.lacking = {"llvm": (BFloat16Type,), UPSTREAM: ()}.get(self.kind, (BFloat16Type, Float16Type))
-        """Types that arithmetic of the target does not take."""
+        """Types that arithmetic of the target does not support."""
 
     @cached_property
     def machine(self) -> Target:
         return Target.parse(self.target)
 
     def writer(self, op: Operation, type_: Attribute) -> Writer:
-        """A writer of formulas on values of a type, in the place of `op`."""
         element, lanes = element_of(type_), lanes_of(type_)
         if isinstance(element, IntegerType | IndexType):
             return Writer(op, self.constants, integer_shape(element, lanes))
@@ -141,7 +141,7 @@ class _Legalization:
 
 
 Rule: TypeAlias = Callable[[Operation, _Legalization], OpRewriter | None]
-"""Rewrites an operation and returns what it inserted; None where the target has the operation as it stands."""
+"""Rewrites an operation and returns the inserted ops; None if the target has the operation."""
 
 
 # Floats of 16 bits
@@ -162,7 +162,7 @@ def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
     """Compute on 16-bit floats in `f32`, and round."""
     if not _computes(type(op)):
         return None
-    # LLVM computes on f16; for its functions it has f32.
+    # LLVM computes on f16, but its functions need f32.
     lacking = _SMALL if op.name.startswith("math.") or type(op) in _TO_INTEGER else context.lacking
     if not any(type(element_of(value.type)) in lacking for value in (*op.operands, *op.results)):
         return None
@@ -180,7 +180,6 @@ def _is_small(type_: Attribute) -> bool:
 
 
 def _extended(rewriter: OpRewriter, value: SSAValue) -> SSAValue:
-    """A 16-bit float as `f32`; other values as they are."""
     if not _is_small(value.type):
         return value
     wide = like(value.type, f32)
@@ -212,7 +211,7 @@ def _multiply_add(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _reduction(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Sums and products round after every lane; the greatest and the least lane are exact in any wider type."""
+    """Sums and products round after every lane; maxima and minima are exact in any wider type."""
     reduction = cast("vector.ReductionOp", op)
     type_ = op.results[0].type
     if not isinstance(type_, context.lacking):
@@ -238,7 +237,6 @@ def _reduction(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The sign of an encoding of 16 bits."""
     if not isinstance(element_of(op.results[0].type), context.lacking):
         return None
     writer = context.writer(op, op.results[0].type)
@@ -247,7 +245,7 @@ def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _integer_to_float(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """An integer as a small float, rounded once: `f64` holds it exactly, or as exactly as the rounding needs."""
+    """An integer as a small float, rounded once: `f64` represents it exactly, or accurately enough for the rounding."""
     (operand,), (result,) = op.operands, op.results
     if not isinstance(element_of(result.type), context.lacking):
         return None
@@ -282,7 +280,7 @@ def _truncate_to_bf16(op: Operation, context: _Legalization) -> OpRewriter | Non
     return writer
 
 
-# Floats of a byte or less: values are their bits, and stand for numbers between a bitcast and a conversion only.
+# Floats of a byte or less: values are their bits, and are numbers only between a bitcast and a conversion.
 
 
 def _small_float(value: SSAValue) -> ReducedPrecisionFloatType | None:
@@ -291,7 +289,7 @@ def _small_float(value: SSAValue) -> ReducedPrecisionFloatType | None:
 
 
 def _defined_by(user: Operation, value: SSAValue, *kinds: type[Operation]) -> Operation:
-    """The op that gives a small float, or the bits of one. Raises `CompileError` where it is none of `kinds`."""
+    """The op that defines a small float, or its bits. Raises `CompileError` if it is none of `kinds`."""
     owner = value.owner
     if not isinstance(owner, kinds):
         small = element_of(value.type)
@@ -321,7 +319,7 @@ def _extend_small(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _truncate_to_small(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The bits of a small float, as the byte that they are extended to."""
+    """The bits of a small float, extended to a byte."""
     bitcast = op if isinstance(op, _BITCASTS) else op.operands[0].owner
     if not isinstance(bitcast, _BITCASTS) or (small := _small_float(bitcast.operands[0])) is None:
         return None
@@ -408,7 +406,6 @@ def _integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _add_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The sum, and whether it wrapped around."""
     writer = context.writer(op, op.results[0].type)
     lhs, rhs = map(writer.bits, op.operands)
     total = lhs + rhs
@@ -417,7 +414,7 @@ def _add_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _multiply_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The low and the high half of a product, which is computed in twice the bits."""
+    """The low and the high half of a product computed with twice the bits."""
     type_ = op.results[0].type
     writer = context.writer(op, type_)
     bits = writer.shape.integer_bits
@@ -433,7 +430,7 @@ def _multiply_extended(op: Operation, context: _Legalization) -> OpRewriter | No
 
 
 def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The threads of a warp exchange values of 32 bits and more."""
+    """Threads of a warp exchange values of at least 32 bits."""
     shuffle = cast("ShuffleOp", op)
     type_ = shuffle.value.type
     if not isinstance(type_, IntegerType) or type_.width.data >= 32:
@@ -449,8 +446,8 @@ def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """1 / sqrt(x), both correctly rounded: the instruction of a CPU is good to 12 or 14 bits. Languages of kernels have
-    a function for f32, which ops may allow (`afn`)."""
+    """1 / sqrt(x), both correctly rounded: instructions of CPUs have only 12 or 14 correct bits. Kernel languages have
+    a function for f32, used if the op permits it (`afn`)."""
     type_ = op.results[0].type
     if _is_small(type_):
         return None
@@ -465,7 +462,7 @@ def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None
 
 
 def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """`pow` of `f64`, whose result for an integer power is right for negative bases also."""
+    """`pow` of `f64`, which is also right for negative bases with integer powers."""
     base, power = op.operands
     type_ = base.type
     wide = like(type_, f64)
@@ -480,7 +477,7 @@ def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter
 
 
 def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """A function of the C library, which takes scalars."""
+    """Call a function of the C library, which takes scalars, for each lane."""
     type_ = op.results[0].type
     if not isinstance(type_, VectorType) or _is_small(type_):
         return None
@@ -492,7 +489,7 @@ def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _has_extrema(op: Operation, context: _Legalization) -> bool:
-    """Whether the forms of x86 stand for an op: not where flags make LLVM's shorter."""
+    """Whether the forms for x86 apply to an op. With fast-math flags LLVM's are shorter."""
     flags = op.properties.get("fastmath")
     has_flags = isinstance(flags, arith.FastMathFlagsAttr) and bool(flags.data)
     is_wide = isinstance(element_of(op.results[0].type), Float32Type | Float64Type)
@@ -548,7 +545,7 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),
     ((*TARGETS, UPSTREAM), (arith.ExtFOp,), _extend_small),
     ((*TARGETS, UPSTREAM), (*_BITCASTS, arith.ExtUIOp, LANE_FORMS[arith.ExtUIOp]), _truncate_to_small),
-    # The languages of the C family have functions for divisions, which the ranges of indices often make operators.
+    # C, CUDA, OpenCL and Metal use functions for divisions, which index ranges often reduce to operators.
     ((*_LLVM, UPSTREAM), DIVISIONS, _division),
     ((UPSTREAM,), (LdexpOp,), _ldexp),
     ((*TARGETS, UPSTREAM), (math.IPowIOp,), _integer_power),
@@ -561,8 +558,8 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_LLVM, (arith.MaximumfOp, arith.MinimumfOp), _extremum),
     (_LLVM, (vector.ReductionOp,), _extremum_of_lanes),
 )
-"""Kinds of target, the operations that they lack for some types, and their rewrite. The first that applies is taken;
-after them, arithmetic on 16-bit floats is widened."""
+"""Kinds of target, the operations that they lack for some types, and the rewrite. The first applicable rule is used;
+if there is none, arithmetic on 16-bit floats is widened."""
 
 
 @cache

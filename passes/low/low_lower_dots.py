@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LowerDotsPass(ModulePass):
-    """Let dot products in memory be dot products of vectors, and these such as the target has instructions for:
+    """Lower dot products in memory to dot products of vectors, and these to instructions of the target:
     `low-lower-dots{target="llvm -mcpu=cascadelake"}`.
 
     ```mlir
@@ -47,13 +47,14 @@ class LowerDotsPass(ModulePass):
     %r = low.dot %c, %a as ui8, %b as si8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
     vector.store %r, %C[%k] : memref<?xi32>, vector<16xi32>
     ```
-    A `low.dot` of more lanes than an instruction has is cut into several. Where there is one for other signs only, an
-    operand is moved by half of its range, by flipping its highest bit, and the sum of the other one makes up for it:
-    a * b = (a + 128) * b - 128 * b. Others become products and sums of 32 bits: fused multiply-adds for bf16.
+    A `low.dot` of more lanes than an instruction has is split. If the target only has an instruction for other signs,
+    an operand is shifted by half of its range, by flipping its highest bit, and a sum of the other operand corrects the
+    result: a * b = (a + 128) * b - 128 * b. Other dot products become products and sums of 32 bits: fused multiply-adds
+    for bf16.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
-    Leaves: low functions whose dot products are those of the target's instructions.
+    Leaves: low functions whose dot products are instructions of the target.
     """
 
     name = "low-lower-dots"
@@ -78,7 +79,7 @@ class LowerDotsPass(ModulePass):
 
 class _Builder(OpRewriter):
     def load(self, pointer: SSAValue, element: Attribute, lanes: int, offset: SSAValue | None = None) -> SSAValue:
-        """Lanes that are next to each other in memory, so many elements further."""
+        """Consecutive lanes of memory, from `offset` elements after the pointer."""
         access = _pointer(pointer)
         at = access.indices[0]
         if offset is not None:
@@ -90,20 +91,20 @@ class _Builder(OpRewriter):
         self.add(vector.StoreOp(value, access.buffer, list(access.indices)))
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
-        """One or two vectors behind each other."""
+        """The concatenation of one or two vectors."""
         if len(parts) == 1:
             return parts[0]
         first, second = parts
         return self.shuffle(first, second, range(sum(map(lanes_of, (part.type for part in parts)))))
 
     def times(self, value: SSAValue, factor: int) -> SSAValue | None:
-        """An index so many times; None for zero."""
+        """An index times a factor; None for zero."""
         if factor < 2:
             return value if factor else None
         return self.combine(arith.MuliOp, value, self.insert(index_constant(factor)))
 
     def erase(self) -> None:
-        """Erase the op, and pointers that nobody takes any more."""
+        """Erase the op and pointers without further uses."""
         operands = list(self.rewritten.operands)
         super().erase()
         erase_unused_pointers(operands)
@@ -118,7 +119,6 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 
 
 def _loaded(op: TileDotOp) -> DotOp:
-    """The dot product on what the pointers name."""
     build = _Builder(op)
     left, right = op.readings
     a = build.load(op.a, element_of_reading(left), op.step_count)
@@ -139,7 +139,7 @@ def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
     if exact:
         _cut(op, exact[0].lanes)
         return
-    # Signs that both differ from those of an instruction would take two corrections.
+    # Signs that both differ from those of an instruction would need two corrections.
     near = [i for i in fitting if i.takes(i.lanes, i.group, not signs[0], signs[1])]
     if near and signs[0] == signs[1]:
         for part in _flip(op, *_integers(op)):
@@ -149,7 +149,7 @@ def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
 
 
 def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:
-    """How the factors of a dot product of integers are read."""
+    """The integer types that the factors of a dot product are read as."""
     left, right = op.readings
     if not isinstance(left, IntegerType) or not isinstance(right, IntegerType):
         raise InternalError("bf16 has no unsigned reading")
@@ -157,7 +157,7 @@ def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:
 
 
 def _cut(op: DotOp, lanes: int) -> None:
-    """Several dot products of so many lanes each."""
+    """Split into dot products of `lanes` lanes each."""
     build = _Builder(op)
     total: SSAValue | None = None
     for first in range(0, op.lanes, lanes):
@@ -171,8 +171,8 @@ def _cut(op: DotOp, lanes: int) -> None:
 
 
 def _flip(op: DotOp, left: IntegerType, right: IntegerType) -> tuple[DotOp, DotOp]:
-    """The left operand read with the other sign; what that adds is taken off. Loops and rows that share the right
-    operand share what it takes."""
+    """Read the left operand with the other sign, and subtract the excess. Loops and rows that share the right operand
+    share the correction."""
     build = _Builder(op)
     half = 1 << (left.width.data - 1)
     other = IntegerType(left.width.data, _other(left))
@@ -197,7 +197,7 @@ def _other(type_: IntegerType) -> Signedness:
 
 
 def _spell_out(op: DotOp) -> None:
-    """Products and sums of 32 bits, one step of the groups after the other."""
+    """Lower to products and sums of 32 bits, one step of the groups at a time."""
     build = _Builder(op)
     element = sum_of_reading(op.readings[0])
     wide = VectorType(element, [op.lanes])
@@ -223,7 +223,7 @@ def _spell_out(op: DotOp) -> None:
 
 
 def _interleave(op: TileInterleaveOp) -> None:
-    """Rows as vectors behind each other, then one shuffle, which code generators know how to do best."""
+    """Concatenate rows, then use one shuffle, which code generators lower best."""
     build = _Builder(op)
     element = cast("MemRefType[Attribute]", _pointer(op.source).buffer.type).element_type
     lanes, count = op.lane_count, op.row_count

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LowerIntrinsicsPass(ModulePass):
-    """Replace intrinsics by what the registered rules say: `low-lower-intrinsics{target=opencl}`.
+    """Replace intrinsics according to the registered rules: `low-lower-intrinsics{target=opencl}`.
 
     ```mlir
     %b = func.call @mylog(%a) : (f32) -> f32     ->     %b = func.call @log(%a) : (f32) -> f32
     %e = math.exp %a : f32                       ->     %e = func.call @my_exp(%a) : (f32) -> f32, by a rule for "exp"
     ```
-    Lanes of vectors are called one by one. Raises `CompileError` at a call of an intrinsic without a rule for the
-    target and its types.
+    Intrinsics are called for each lane of a vector. Raises `CompileError` for a call of an intrinsic without a rule for
+    the target and its types.
 
     Requires: low functions.
 
@@ -63,7 +63,6 @@ class LowerIntrinsicsPass(ModulePass):
 
 
 def _drop_unused(module: ModuleOp, functions: dict[str, FuncOp]) -> None:
-    """Forget the declarations of intrinsics that are called no more."""
     called = {call.callee.string_value() for call in module.walk() if isinstance(call, CallOp)}
     for name, function in functions.items():
         if function.is_declaration and name in intrinsics() and name not in called:
@@ -112,7 +111,7 @@ def _declare(
     *,
     pure: bool,
 ) -> None:
-    """Make sure that the module declares the function `name`, which `intrinsic` becomes."""
+    """Declare the function `name` in the module, if it is not declared yet; `intrinsic` is lowered to it."""
     found = functions.get(name)
     if found is None:
         found = FuncOp.external(name, list(inputs), list(outputs))
@@ -128,7 +127,6 @@ def _declare(
 
 
 def _dtype(type_: Attribute, op: Operation) -> str:
-    """An element type as NumPy names it."""
     name = "index" if isinstance(type_, IndexType) else element_name(type_)
     if name is None:
         raise CompileError.at(op, f"an intrinsic takes and gives numbers, got {type_}")

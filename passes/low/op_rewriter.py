@@ -1,4 +1,4 @@
-"""Replaces one operation by others that stand in its place."""
+"""Replacement of one operation by others at its position."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOTHING: Final[Mapping[str, Attribute]] = {}
 
 
 class OpRewriter:
-    """Inserts ops before the one that is rewritten, at its place in the source, and replaces it."""
+    """Inserts ops before the rewritten one, with its location, and replaces it."""
 
     def __init__(self, op: Operation) -> None:
         if op.parent is None:
@@ -38,13 +38,12 @@ class OpRewriter:
         self._block = op.parent
 
     def add(self, op: Operation) -> None:
-        """Insert an op."""
         op.location = self.rewritten.location
         self._block.insert_op_before(op, self.rewritten)
         self.inserted.append(op)
 
     def insert(self, op: Operation) -> SSAValue:
-        """Insert an op; returns its first result."""
+        """Insert an op; return its first result."""
         self.add(op)
         return op.results[0]
 
@@ -56,7 +55,7 @@ class OpRewriter:
         properties: Mapping[str, Attribute] = _NOTHING,
         attributes: Mapping[str, Attribute] = _NOTHING,
     ) -> SSAValue:
-        """Insert an op of one result, whose types are not verified."""
+        """Insert an op with one result; types are not verified."""
         return self.insert(
             kind.create(
                 operands=operands, result_types=[result], properties=dict(properties), attributes=dict(attributes)
@@ -64,11 +63,10 @@ class OpRewriter:
         )
 
     def index(self, number: int) -> SSAValue:
-        """A constant index."""
         return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def constant_lanes(self, type_: Attribute, numbers: Sequence[int]) -> SSAValue:
-        """A constant vector, of integers or of floats that are integers; one number stands for all lanes."""
+        """A constant vector of integers, or of floats with integral values; a single number fills all lanes."""
         value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), list(numbers))
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
@@ -77,16 +75,15 @@ class OpRewriter:
         return self.insert(arith_op(kind, left, right))
 
     def shuffle(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """The vector of some lanes of two vectors."""
+        """The vector of the selected lanes of two vectors."""
         type_ = VectorType(element_of(left.type), [len(lanes)])
         return self.op(vector.ShuffleOp, (left, right), type_, {"mask": DenseArrayBase.from_list(i64, list(lanes))})
 
     def extract(self, value: SSAValue, lane: int) -> SSAValue:
-        """A lane of a vector."""
         return self.insert(vector.ExtractOp(value, [lane], element_of(value.type)))
 
     def lane_by_lane(self, call: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
-        """The result of `call` on the operands of the op, or on each lane of them where the result is a vector."""
+        """The result of `call` on the operands of the op, or on each lane of them if the result is a vector."""
         operands, type_ = list(self.rewritten.operands), self.rewritten.results[0].type
         if not isinstance(type_, VectorType):
             return call(operands)
@@ -97,7 +94,7 @@ class OpRewriter:
         return result
 
     def replace(self, *values: SSAValue) -> None:
-        """Let `values` be the results of the op, which is erased."""
+        """Replace the results of the op by `values`, and erase it."""
         for result, value in zip(self.rewritten.results, values, strict=True):
             if result.name_hint is not None:
                 value.name_hint = result.name_hint
@@ -105,7 +102,6 @@ class OpRewriter:
         self.erase()
 
     def become(self, op: Operation) -> None:
-        """Insert an op, and let its results be those of the op that is rewritten, which is erased."""
         self.add(op)
         self.replace(*op.results)
 
@@ -120,7 +116,7 @@ def upstream_op(
     results: Sequence[Attribute],
     properties: Mapping[str, Attribute],
 ) -> Operation:
-    """An op of an upstream dialect that xDSL lacks, or types for scalars only."""
+    """An op of an upstream dialect that xDSL lacks, or only defines for scalars."""
     return UnregisteredOp.with_name(name).create(operands=operands, result_types=results, properties=dict(properties))
 
 
@@ -130,10 +126,10 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def lanes_of(type_: Attribute) -> int:
-    """The number of lanes of a vector of one dimension; 0 for a scalar."""
+    """The number of lanes of a one-dimensional vector; 0 for a scalar."""
     return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 
 def like(type_: Attribute, element: Attribute) -> Attribute:
-    """As many lanes of `element` as `type_` has."""
+    """`element`, with the number of lanes of `type_`."""
     return VectorType(element, type_.get_shape()) if type(type_) is VectorType else element

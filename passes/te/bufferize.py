@@ -1,4 +1,4 @@
-"""Functions over tensors become functions over buffers, in place: what the lowerings of te and of graphs share."""
+"""In-place conversion of functions over tensors to functions over buffers, shared by the lowerings of te and graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from weft.support.names import free_name
 
 @lru_cache(maxsize=4096)
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The buffer that holds a tensor: its shape and elements, which have no sign, whatever its encoding."""
+    """The buffer type of a tensor: its shape and signless elements; the encoding is dropped."""
     if not isinstance(tensor, TensorType):
         raise InternalError(f"expected a tensor, got {tensor}")
     return MemRefType(value_type(tensor.element_type), tensor.get_shape())
@@ -43,7 +43,7 @@ def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
 class Bufferization:
     """Moves a function over tensors into a new entry block over buffers.
 
-    Each tensor argument becomes a buffer, each returned tensor a further parameter behind them. Ops are put into three
+    Each tensor argument becomes a buffer, and each returned tensor a trailing parameter. Ops are inserted into three
     sections: the head (extents, allocations), assumptions, and the body. `finish` erases the ops that were not moved.
     """
 
@@ -54,11 +54,10 @@ class Bufferization:
         names: Sequence[str | None],
         order: Sequence[int] | None = None,
     ) -> None:
-        """`names` and `order` count the arguments, then `returned`; `order` is that of the parameters."""
+        """`names` and `order` index the arguments, then `returned`; `order` is the order of the parameters."""
         self.function = function
         self.old = function.body.block
         self.memory: dict[SSAValue, SSAValue] = {}
-        """The buffer of each tensor."""
         sources = [*self.old.args, *returned]
         self._order = range(len(sources)) if order is None else order
         types = [buffer_type(s.type) if isinstance(s.type, TensorType) else s.type for s in sources]
@@ -66,10 +65,10 @@ class Bufferization:
         for at in allocated:
             types[len(self.old.args) + at] = descriptor_type(buffer_type(returned[at].type).get_num_dims())
         self.head, self.assumptions, self.end = scf.YieldOp(), scf.YieldOp(), ReturnOp()
-        """Where the sections end: ops are inserted before these."""
+        """The ends of the sections: ops are inserted before these."""
         self.block = Block([self.head, self.assumptions, self.end], arg_types=[types[at] for at in self._order])
         self.sections = [self.head, self.assumptions]
-        """The ops that end sections, and are erased."""
+        """The ops that end sections, which `finish` erases."""
         for new in (*self.block.ops, *self.block.args):
             new.location = function.location
         parameters: dict[int, SSAValue] = dict(zip(self._order, self.block.args, strict=True))
@@ -83,29 +82,29 @@ class Bufferization:
                     source.replace_all_uses_with(parameter)
         self._globals: dict[Attribute, str] = {}
         self._symbols: set[str] = set()
-        """The symbols of the module, once a constant has become data of it."""
+        """The symbols of the module, collected with the first constant."""
         self.results = [(value, parameters[len(self.old.args) + at]) for at, value in enumerate(returned)]
         """The returned tensors, each with its parameter."""
         self.allocated = {self.results[at][1] for at in allocated}
         """The parameters that are descriptors of results."""
 
     def is_allocated(self, returned: SSAValue) -> bool:
-        """Whether the function allocates a returned tensor, because only data decide its extents."""
+        """Whether the function allocates a returned tensor, because its extents depend on data."""
         return False
 
     def insert(self, op: Operation, section: Operation) -> None:
-        """Put an op, which leaves its place, at the end of a section."""
+        """Move an op to the end of a section."""
         if op.parent is not None:
             op.detach()
         self.block.insert_op_before(op, section)
 
     def result_parameter(self, tensor: SSAValue) -> SSAValue | None:
-        """The first parameter, not a descriptor, as which `tensor` is returned."""
+        """The first non-descriptor parameter for the returned `tensor`."""
         found = (parameter for value, parameter in self.results if value is tensor and parameter not in self.allocated)
         return next(found, None)
 
     def constant(self, elements: DenseIntOrFPElementsAttr[Any], tensor: SSAValue, at: Operation) -> None:
-        """Make the elements of `tensor` data of the module; equal constants of the function share it."""
+        """Make the elements of `tensor` a global of the module; equal constants of the function share it."""
         module, type_ = self.function.parent_op(), buffer_type(tensor.type)
         if not isinstance(module, ModuleOp):
             raise InternalError(f"@{self.function.sym_name.data} has constants, and stands in no module")
@@ -134,7 +133,7 @@ class Bufferization:
         hint: str,
         at: Operation,
     ) -> None:
-        """Append loops that copy a buffer to another one; iterators of the block are called `hint` and a number."""
+        """Append loops that copy a buffer to another one; the iterators of the block are named `hint` and a number."""
         numbers, kinds = range(len(extents)), [SPATIAL] * len(extents)
         hints, loop_hints = [f"{hint}{number}" for number in numbers], [f"i{number}" for number in numbers]
         block, nest = block_in_loops(label, kinds, extents, hints, at, loop_hints)

@@ -1,4 +1,4 @@
-"""What the combiners of `te.reduce` do, as scalar IR: their identity, and one step."""
+"""The combiners of `te.reduce` as scalar IR: their identity, and one step."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from weft.dialects.te import LOCATING, Combiner, ReduceOp, combining_op, identit
 from weft.passes.index_ops import insert_at_start, number_attribute
 
 Append = Callable[[Operation], SSAValue]
-"""Adds an op where IR is being written; returns its first result."""
+"""Adds an op; returns its first result."""
 MakeConstant = Callable[[float | int, Attribute], SSAValue]
-"""Makes a number of a type available."""
+"""Returns a constant of a type."""
 
 
 def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
-    """The values that `reduce` starts from: constants, or for `custom` a copy of its identity region."""
+    """The initial values of `reduce`: constants, or for `custom` a copy of its identity region."""
     if reduce.kind is Combiner.CUSTOM:
         return copy_yielded(reduce.combiner_regions[1].block, [], append)
     types = [result.type for result in reduce.results]
@@ -33,7 +33,7 @@ def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[S
 def combine(
     reduce: ReduceOp, accumulators: Sequence[SSAValue], values: Sequence[SSAValue], append: Append
 ) -> list[SSAValue]:
-    """The accumulators after `values` were combined into them."""
+    """The accumulators after combining `values` into them."""
     match reduce.kind:
         case Combiner.CUSTOM:
             return copy_yielded(reduce.combiner_regions[0].block, [*accumulators, *values], append)
@@ -47,8 +47,8 @@ def combine(
 
 
 def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue], append: Append) -> SSAValue:
-    """Whether the pair `new` replaces `old`: its value is better, or equal and of lesser index. NaN is best of all and
-    equals itself here, so that the order is total and the combiner associative."""
+    """Whether the pair `new` replaces `old`: its value is better, or equal with a smaller index. NaN is best and equals
+    itself here, so that the order is total and the combiner associative."""
     earlier = append(arith.CmpiOp(new[1], old[1], "slt"))
     greater = kind is Combiner.ARGMAX
     if not isinstance(new[0].type, AnyFloat):
@@ -66,7 +66,7 @@ def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue],
 
 
 def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) -> list[SSAValue]:
-    """Append copies of the ops of `block`, its arguments replaced; returns what its terminator passes on."""
+    """Append copies of the ops of `block` with its arguments replaced; returns the operands of its terminator."""
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     terminator = block.last_op
     for op in block.ops:
@@ -76,14 +76,14 @@ def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) ->
 
 
 def _key(attribute: Attribute) -> object:
-    """Equal for equal numbers; 0.0 and -0.0, which Python takes for equal, differ."""
+    """Equal for equal numbers, except that 0.0 and -0.0 differ."""
     if isinstance(attribute, FloatAttr):
         return attribute, math.copysign(1.0, attribute.value.data)
     return attribute
 
 
 class ConstantPool:
-    """Takes the scalar constants out of a function; `place` puts them, and those made since, at its top."""
+    """Removes the scalar constants from a function; `place` inserts them, and those made since, at its start."""
 
     def __init__(self, function: FuncOp) -> None:
         self._ops: dict[object, ConstantOp] = {}
@@ -105,7 +105,7 @@ class ConstantPool:
         return self._ops[key].result
 
     def place(self, block: Block) -> None:
-        """Put the constants that are used at the top of `block`."""
+        """Insert the used constants at the start of `block`."""
         for op in reversed(self._ops.values()):
             if op.result.first_use is not None:
                 insert_at_start(block, op)

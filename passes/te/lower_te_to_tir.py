@@ -1,4 +1,4 @@
-"""`lower-te-to-tir`: functions of tensor expressions become functions of block loops over buffers."""
+"""`lower-te-to-tir`: lower functions of tensor expressions to functions of block loops over buffers."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ from weft.support.names import new_name
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
-    """The functions of `module` that `lower-te-to-tir` lowers: those over tensors that hold tensor expressions. Those
-    that only copy tensors are among them when `graph.call_tir` calls them, or when they are `named`."""
+    """The functions of `module` that `lower-te-to-tir` lowers: those over tensors that contain tensor expressions.
+    Functions that only copy tensors are included if `graph.call_tir` calls them, or if they are `named`."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for name in named:
         if name not in known:
@@ -77,17 +77,13 @@ def _is_copy(function: FuncOp) -> bool:
 
 
 def lower_te_function(function: FuncOp) -> None:
-    """Give a function of tensor expressions loops and buffers, in place.
+    """Give a function of tensor expressions loops and buffers, in place, as `lower-te-to-tir` does.
 
-    Parameters: each `tensor` argument becomes a `memref`, each result a further `memref` at the end (or where
-    `te.parameter_order` says) under the name of the returned value; nothing is returned. Every `te.compute` becomes a
-    loop nest around a block that is called as the computation (with a number appended where that name is taken), its
-    results buffers: the parameter where it is returned, else a `memref.alloc`. Reductions within larger expressions are
-    split off first (see `te_split_reductions`), computations that nothing uses are dropped. Extents of buffers are
-    stated by `tir.assume_shape`.
+    A block gets a number if its name is taken. A result that is not returned is a `memref.alloc`; `tir.assume_shape`
+    states the extents of buffers.
 
     Raises CompileError for ops that do not belong to tensor expressions, for calls of functions over tensors, for
-    results that are no tensors, and for reduce axes whose extent depends on the element.
+    results that are not tensors, and for reduce axes whose extent depends on the element.
     """
     _check(function)
     constants = ConstantPool(function)
@@ -123,7 +119,7 @@ def _check(function: FuncOp) -> None:
 
 
 def _hoist_dims(function: FuncOp) -> None:
-    """Extents that are asked for within an element are the same for all: move them in front of it."""
+    """Move extents that are queried within an element before the computation: they are the same for all elements."""
     entry = function.body.block
     for dim in [op for op in function.body.walk() if isinstance(op, TensorDimOp)]:
         if not isinstance(dim.index.owner, ConstantOp):
@@ -141,13 +137,13 @@ def _erase_unused(function: FuncOp) -> None:
 
 
 class _FunctionLowering(Bufferization):
-    """First extents and allocations, then facts, then the loop nests."""
+    """Emits extents and allocations, then assumptions, then loop nests."""
 
     def __init__(self, function: FuncOp, constants: ConstantPool) -> None:
         self._constants = constants
         self._labels: set[str] = set()
         self._late: set[SSAValue] = set()
-        """Scalars that are known behind some computation only."""
+        """Scalars that depend on computations."""
         returned = cast(ReturnOp, function.body.block.last_op).arguments
         super().__init__(function, returned, _parameter_names(function, returned), _parameter_order(function, returned))
 
@@ -162,7 +158,8 @@ class _FunctionLowering(Bufferization):
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """State that results are only written: what is read of them was, which analyses do not always prove."""
+        """State that results are only written: elements are read after they were written, which analyses cannot always
+        prove."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
@@ -170,7 +167,7 @@ class _FunctionLowering(Bufferization):
     # Ops
 
     def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
-        """Put an op, with the location of `like`, before all loops; behind the loops so far if it waits for them."""
+        """Insert an op, with the location of `like`, before all loops; after the current ones if it depends on them."""
         op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
@@ -197,7 +194,7 @@ class _FunctionLowering(Bufferization):
                 self._lower_scalar(op)
 
     def _lower_scalar(self, op: Operation) -> None:
-        """A scalar between computations: where it reads what one of them makes, it stands behind it."""
+        """A scalar between computations; it follows the computation whose result it reads."""
         op.detach()
         holder = Block([op])
         reads = [inner for inner in op.walk() if isinstance(inner, ExtractOp)]
@@ -239,7 +236,6 @@ class _FunctionLowering(Bufferization):
         self.insert(compute_nest(compute, label, outputs, self.memory, self._constants), self.end)
 
     def _lower_extern(self, extern: ExternOp) -> None:
-        """A block of the statements, in loops over the indices."""
         outputs = [self._output(extern, result) for result in extern.results]
         label = new_name(extern.label, self._labels)
         extents = list(extern.domain)
@@ -253,7 +249,6 @@ class _FunctionLowering(Bufferization):
         self.insert(nest, self.end)
 
     def _output(self, compute: ComputeOp | ExternOp, result: OpResult) -> SSAValue:
-        """The buffer of a result: the parameter where it is returned, else a new one."""
         buffer = self.result_parameter(result)
         extents = [extent for extent in compute.extents_of(result) if isinstance(extent, SSAValue)]
         if buffer is None:
@@ -274,7 +269,7 @@ class _FunctionLowering(Bufferization):
     # Results
 
     def _copy_results(self, returned: ReturnOp) -> None:
-        """What is returned without having been computed into its parameter is copied there."""
+        """Copy returned tensors that were not computed into their parameters."""
         for value, parameter in self.results:
             if self.memory[value] is parameter:
                 continue
@@ -300,8 +295,8 @@ class _FunctionLowering(Bufferization):
 
 
 def _may_leave_unwritten(op: Operation) -> bool:
-    """Whether analyses may not prove that an op writes what others read of its results: statements, and reductions that
-    may be empty, whose init is taken to run in the first step."""
+    """Whether analyses may fail to prove that all elements of a result are written: for statements, and for reductions
+    that may be empty, whose init is assumed to run in the first step."""
     if not isinstance(op, ComputeOp):
         return isinstance(op, ExternOp)
     reduce = reduction_of(op)
@@ -309,13 +304,13 @@ def _may_leave_unwritten(op: Operation) -> bool:
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str]:
-    """A name of its own for each argument and returned tensor."""
+    """A unique name for each argument and returned tensor."""
     inputs = len(function.args)
     taken: dict[str, None] = {}
     for position, source in enumerate((*function.args, *returned)):
         default = f"arg{position}" if position < inputs else f"out{position - inputs}"
         hint = source.name_hint or default
-        while hint in taken:  # a number after an underscore would be no part of the name of a value
+        while hint in taken:  # a number after an underscore is not part of the name hint of a value
             hint, default = default, f"{default}x"
         taken[hint] = None
     return list(taken)
@@ -341,15 +336,15 @@ def _parameter_order(function: FuncOp, returned: Sequence[SSAValue]) -> list[int
 class LowerTeToTirPass(ModulePass):
     """Lower the functions of tensor expressions to block loops.
 
-    Each `tensor` argument becomes a `memref`, each result a further `memref` at the end (or where `te.parameter_order`
-    says) under the name of the returned value. Every `te.compute` becomes a loop nest around a block that is called as
-    the computation; its results are buffers. Reductions within larger expressions are split off first
-    (`te-split-reductions`), computations that nothing uses are dropped. Functions that only copy tensors are lowered
-    when `graph.call_tir` calls them, or when `func` names them. Raises `CompileError` for operations that do not belong
-    to tensor expressions.
+    Each `tensor` argument becomes a `memref`, each result a trailing `memref` parameter (or at the position in
+    `te.parameter_order`) named after the returned value. Every `te.compute` becomes a loop nest around a block named
+    after the computation; its results are buffers. Reductions within larger expressions are split off first
+    (`te-split-reductions`); unused computations are dropped. Functions that only copy tensors are lowered if
+    `graph.call_tir` calls them, or if `func` names them. Raises `CompileError` for operations that do not belong to
+    tensor expressions.
 
-    Requires: functions of tensor expressions; no function that stays as it is calls one of them (CompileError), since
-    it would take buffers then.
+    Requires: functions of tensor expressions; they are not called by functions that are not lowered (CompileError),
+    since they take buffers afterwards.
 
     Leaves: functions of block loops over buffers; results are trailing parameters.
     """
@@ -357,7 +352,7 @@ class LowerTeToTirPass(ModulePass):
     name = "lower-te-to-tir"
 
     func: tuple[str, ...] = ()
-    """Functions that are lowered too, though they only copy tensors."""
+    """Functions to lower in addition, although they only copy tensors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = te_functions(op, self.func)
@@ -380,11 +375,11 @@ def compute_nest(
     memory: Mapping[SSAValue, SSAValue],
     constants: ConstantPool,
 ) -> Operation:
-    """The loops that compute `compute` into the buffers `outputs`, around a block called `label`; takes its region.
+    """The loops that compute `compute` into the buffers `outputs`, around a block named `label`; takes its region.
 
-    `memory` has the buffer of each tensor that it reads. The computation has one of the forms that
-    `te-split-reductions` leaves. A reduction over no values at all stores the identity, without loops over its axes;
-    axes of dynamic extent must have at least one value, for `tir.init` runs with the first.
+    `memory` maps each tensor that it reads to its buffer. The computation has one of the forms that
+    `te-split-reductions` leaves. A reduction over no values stores the identity, without loops over its axes; axes of
+    dynamic extent must have at least one value, since `tir.init` runs with the first.
 
     ```mlir
     %Y = te.compute "Y" (%i) : tensor<4xf32> {
@@ -431,7 +426,7 @@ def compute_nest(
 
 
 def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue]) -> None:
-    """Reads of tensors become loads of their buffers."""
+    """Replace reads of tensors by loads of their buffers."""
     for read in reads:
         buffer = memory.get(read.tensor)
         if buffer is None:
@@ -442,7 +437,6 @@ def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue])
 
 
 def _take_yielded(body: Block) -> list[SSAValue]:
-    """The values of the `te.yield` at the end of a region, which it loses."""
     last = body.last_op
     if not isinstance(last, YieldOp):
         raise InternalError("regions of tensor expressions end in te.yield")
@@ -453,7 +447,7 @@ def _take_yielded(body: Block) -> list[SSAValue]:
 
 @dataclass
 class _Writer:
-    """Turns the values that an element region yields into stores."""
+    """Turns the yielded values of an element region into stores."""
 
     body: Block
     outputs: Sequence[SSAValue]
@@ -479,7 +473,6 @@ class _Writer:
             self._store(value, buffer, self.body)
 
     def store_identity(self, reduce: ReduceOp) -> None:
-        """What a reduction over nothing is."""
         self._store_identity(reduce, self.body)
         Rewriter.erase_op(reduce)
 
@@ -489,9 +482,9 @@ class _Writer:
             self._store(value, buffer, block)
 
     def reduce(self, reduce: ReduceOp) -> None:
-        """An init, and an update of the buffers by the values that the reduction's body gives.
+        """Make an init, and an update of the buffers by the values of the reduction's body.
 
-        `outputs` has the buffers of what is yielded, then those of the reduction's other results.
+        `outputs` contains the buffers of the yielded values, then those of the reduction's other results.
         """
         self.location = reduce.location
         buffers = self._buffers_of(reduce)
@@ -515,7 +508,6 @@ class _Writer:
         return self._append(load)
 
     def _buffers_of(self, reduce: ReduceOp) -> list[SSAValue]:
-        """The buffer of each result of the reduction."""
         spare = iter(self.outputs[len(self.yielded) :])
         positions = {value: position for position, value in enumerate(self.yielded)}
         return [self.outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]

@@ -1,4 +1,4 @@
-"""`te-split-reductions`: every reduction becomes a computation of its own."""
+"""`te-split-reductions`: split every reduction into a separate computation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from weft.support.errors import CompileError, InternalError
 
 
 def reduction_of(compute: ComputeOp) -> ReduceOp | None:
-    """The reduction that `compute` is: the only one in it, whose results are its elements as they are."""
+    """The reduction of a `compute` that consists of one: its only reduction, whose results are the elements
+    unchanged."""
     values = list(compute.yielded.values)
     owner = values[0].owner if values else None
     if not isinstance(owner, ReduceOp) or owner.parent is not compute.body.block or len(set(values)) != len(values):
@@ -38,11 +39,8 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave in `function` two forms of `te.compute`: without reductions, and those that are one (`reduction_of`).
-
-    A reduction within a larger expression is computed into a temporary tensor, which the expression reads. The
-    temporary has the indices that the reduction depends on, no others, so no sum is done twice. Where the reduction
-    stood under a condition, what it reads is read under that condition.
+    """Leave two forms of `te.compute` in `function`: without reductions, and single reductions (`reduction_of`). For a
+    reduction under a condition, the reads of its operands keep that condition.
 
     Raises CompileError for an axis whose extent depends on the element.
 
@@ -67,7 +65,7 @@ def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
     ```
     """
     for compute in [op for op in operations_in(function.body) if isinstance(op, ComputeOp)]:
-        # Inner reductions come before the ones around them: no reduction that is looked at holds another.
+        # Inner reductions precede the ones around them: the current reduction contains no other.
         for reduce in [op for op in operations_in(compute.body, inner_first=True) if isinstance(op, ReduceOp)]:
             _check_extents(compute, reduce)
             if reduction_of(compute) is not reduce:
@@ -85,7 +83,7 @@ def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:
 
 
 class _Split:
-    """Moves one reduction, which holds no other, out of a computation."""
+    """Moves one reduction, which contains no other, out of a computation."""
 
     def __init__(self, compute: ComputeOp, reduce: ReduceOp, constants: ConstantPool) -> None:
         self._constants = constants
@@ -96,7 +94,8 @@ class _Split:
         self._indices = self._used_indices()
 
     def _enclosing(self) -> list[tuple[Operation, Block]]:
-        """The ops around the reduction with the block of each that holds it, from the computation inwards."""
+        """The ops around the reduction, from the computation inwards, each with its block that contains the
+        reduction."""
         path: list[tuple[Operation, Block]] = []
         op: Operation = self._reduce
         while op is not self._compute:
@@ -123,7 +122,7 @@ class _Split:
         return needed
 
     def _used_indices(self) -> dict[SSAValue, Extent]:
-        """The indices and outer reduce axes that the temporary is computed for, with their extents."""
+        """The indices and outer reduce axes of the temporary, with their extents."""
         used = {value for op in (*self._needed, self._reduce) for value in _used_by(op)}
         used |= {op.cond for op, _ in self._path if isinstance(op, IfOp)}
         indices: dict[SSAValue, Extent] = {}
@@ -149,8 +148,8 @@ class _Split:
         self._read_instead(temporary)
 
     def _require_known_effects(self) -> None:
-        """A part of the expression runs once for each element of the temporary, and what it shares with the rest twice:
-        that must not matter."""
+        """Reject ops with unknown effects: the split part runs once per element of the temporary, and shared ops run
+        twice."""
         for op in (*self._needed, self._reduce):
             found = opaque_op(op)
             if found is not None:
@@ -161,7 +160,7 @@ class _Split:
                 )
 
     def _fill(self, block: Block, mapped: dict[SSAValue, SSAValue]) -> None:
-        """Write the reduction into `block`; what it needs from branches moves into its body, under their conditions."""
+        """Write the reduction into `block`; ops it needs from branches move into its body, under their conditions."""
         first_branch = next((i for i, (op, _) in enumerate(self._path) if isinstance(op, IfOp)), len(self._path))
         for _, region in self._path[:first_branch]:
             self._copy_needed(region, block, mapped)
@@ -180,7 +179,7 @@ class _Split:
     def _guard(
         self, reduce: ReduceOp, branches: Sequence[tuple[Operation, Block]], mapped: dict[SSAValue, SSAValue]
     ) -> None:
-        """Let the body of `reduce` give its values where the conditions hold, else the identity."""
+        """Make the body of `reduce` yield its values if the conditions hold, else the identity."""
         level = inner = reduce.body.block
         body_ops = detached_ops(inner)
         pending: list[tuple[Block, IfOp]] = []
@@ -223,12 +222,11 @@ class _Split:
 
 
 def _used_by(op: Operation) -> list[SSAValue]:
-    """The values that `op` and the ops in it use."""
     return [operand for inner in operations_in(op) for operand in inner.operands]
 
 
 def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
-    """The combiner of a reduction that moves out of a branch must not use what that branch computes."""
+    """Reject a combiner that uses values computed in the branch that the reduction leaves."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
             if any(compute.is_ancestor(operand.owner) for operand in op.operands):
@@ -250,15 +248,15 @@ def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> No
 
 @dataclass(frozen=True)
 class TeSplitReductionsPass(ModulePass):
-    """Give every reduction of tensor expressions a `te.compute` of its own.
+    """Give every reduction of tensor expressions a separate `te.compute`.
 
     A reduction within a larger expression is computed into a temporary tensor, which the expression reads. The
-    temporary has the indices that the reduction depends on, no others, so no sum is done twice. Raises `CompileError`
+    temporary has exactly the indices that the reduction depends on, so that no sum is repeated. Raises `CompileError`
     for an axis whose extent depends on the element.
 
     Requires: functions of tensor expressions.
 
-    Leaves: the same functions; a `te.reduce` is all that a `te.compute` yields.
+    Leaves: the same functions; a `te.compute` with a `te.reduce` yields nothing else.
     """
 
     name = "te-split-reductions"

@@ -1,5 +1,5 @@
 """Elementary functions as formulas over `Lanes`: exponentials, logarithms, sine and cosine, tanh, erf, pow, and the
-fused multiply-add of 16-bit floats. The comment in front of each family gives its method and sources."""
+fused multiply-add of 16-bit floats. The comment before each family gives its method and sources."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 #
 #     x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(x) = 2^n exp(r)
 #
-# The reduction is Cody and Waite's (Software Manual for the Elementary Functions, 1980): ln 2 in two parts, the first
-# with so few bits that its product with n is exact. n comes out of adding 1.5 * 2^mantissa, in whose low bits it then
-# stands. exp(r) is a minimax polynomial (Remez, relative error). 2^n is applied by an instruction where there is one
-# (on x86 with AVX-512, `vscalef`), else as two factors, each a normal number, of which only the second rounds, with the
-# same results: they may be subnormal, and arguments beyond the range, which are clamped to numbers just outside,
-# overflow or underflow by themselves.
+# The reduction is Cody and Waite's (Software Manual for the Elementary Functions, 1980): ln 2 is split into two parts,
+# the first short enough for an exact product with n. Adding 1.5 * 2^mantissa rounds to n, which is then in the low
+# bits. exp(r) is a minimax polynomial (Remez, relative error). 2^n is applied by an instruction if there is one (on x86
+# with AVX-512, `vscalef`), else by two factors with the same results: both are normal numbers, and only the second
+# product rounds. Results may be subnormal; arguments are clamped just outside the range, where they overflow or
+# underflow.
 
 
 @dataclass(frozen=True)
 class _Exp:
-    """Constants of a format. `low` and `high` bound what does not round to 0 or overflow, for exp."""
+    """Constants of a format. `low` and `high` bound the arguments of exp that neither round to 0 nor overflow."""
 
     ln2_high: float
     ln2_low: float
     low: float
     high: float
     least: float
-    """A power of 2 that is no number of the format: 2^least and anything below rounds to 0."""
+    """A power of 2 below the format: 2^least and anything below rounds to 0."""
     exp_adds_exactly: bool
-    """Whether exp adds r in its two parts, of which the first is exact: two instructions for a tenth of an ulp."""
+    """Whether exp adds r in two parts, the first exact: two instructions for a tenth of an ulp."""
     exp: tuple[float, ...]
     """exp(r) = 1 + r + r^2 q(r)."""
     exp2: tuple[float, ...]
@@ -101,13 +101,13 @@ _EXP: Final[Mapping[Format, _Exp]] = {
 
 
 def _rounder(format_: Format) -> float:
-    """Added to x, it leaves n + 2 * bias in the low bits."""
+    """Adding it to x leaves n + 2 * bias in the low bits."""
     return format_.rounder + 2 * format_.bias
 
 
 def _scaled(p: Lanes, n: Lanes, shifted: Lanes) -> Lanes:
-    """p * 2^n, where `shifted` is n + rounder. Where there is no instruction for it, the halves of n + 2 * bias are the
-    exponents of two factors, with their biases."""
+    """p * 2^n, with `shifted` = n + rounder. Without an instruction, the halves of n + 2 * bias are the biased
+    exponents of two factors."""
     return p.ldexp(n) if p.writer.has_ldexp else _by_halves(p, shifted)
 
 
@@ -121,8 +121,8 @@ def _by_halves(p: Lanes, shifted: Lanes) -> Lanes:
 
 
 def ldexp(x: Lanes, n: Lanes) -> Lanes:
-    """x * 2^n by products with powers of two. Each of two steps takes up to twice the bias; an n beyond both gives 0
-    or an infinity."""
+    """x * 2^n by products with powers of two. Each of two steps covers up to twice the bias; a larger |n| gives 0 or an
+    infinity."""
     for _ in range(2):
         part = n.at_least(-2.0 * x.writer.format.bias + 2.0).at_most(2.0 * x.writer.format.bias)
         x, n = _by_halves(x, part + _rounder(x.writer.format)), n - part
@@ -144,12 +144,12 @@ def exp(x: Lanes) -> Lanes:
     if constants.exp_adds_exactly:
         tail = r * r * r.polynomial(constants.exp)
         return _scaled((tail - n.rounded_product(constants.ln2_low)) + (x - n * constants.ln2_high) + 1.0, n, shifted)
-    # Horner's rule to its end: where sums and products are fused, fewer instructions than r and 1 added to the rest.
+    # Horner's rule to its end: with fused multiply-adds, fewer instructions than adding r and 1 separately.
     return _scaled(r * (r * r.polynomial(constants.exp) + 1.0) + 1.0, n, shifted)
 
 
 def exp_of_moderate(x: Lanes) -> Lanes:
-    """exp(x) where that is a normal number: 2^n is one factor. Within 1.5 ulp."""
+    """exp(x) if it is a normal number: 2^n is one factor. Within 1.5 ulp."""
     format_ = x.writer.format
     shifted, _, r = reduced(x, format_.rounder + format_.bias)
     p = r * r * r.polynomial(_EXP[format_].expm1) + r + 1.0
@@ -176,13 +176,13 @@ def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
 
 
 def expm1(x: Lanes) -> Lanes:
-    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), which is normal wherever the result is finite."""
+    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), which is normal if the result is finite."""
     format_ = x.writer.format
-    # Where n <= -mantissa the result is -1.
+    # For n <= -mantissa the result is -1.
     clamped = x.at_least(-1.0 * format_.mantissa_bits).at_most(_EXP[format_].high)
     t, q = expm1_reduced(clamped, -1)
     result = (t * q + (t - 0.5)) * 2.0
-    # Half of a subnormal number may be none; -0 stays what it is.
+    # Half of a subnormal number may be inexact; -0 is kept.
     return (abs(x) < 0.5**format_.mantissa_bits).choose(x, result)
 
 
@@ -191,15 +191,15 @@ def expm1(x: Lanes) -> Lanes:
 #     x = 2^e m,  sqrt(1/2) <= m < sqrt(2),  f = m - 1,  log(x) = e ln 2 + log(1 + f)
 #     log(1 + f) = f - f^2/2 + tail(f)
 #
-# e and m come out of the bits of x (of 2^k x where x is subnormal). The tail is a minimax polynomial; with
+# e and m are extracted from the bits of x (of 2^k x if x is subnormal). The tail is a minimax polynomial. With
 # s = f / (2 + f), as in fdlibm (Sun, 1993), it is shorter, but a division of eight doubles takes as long as twenty
-# terms. f - f^2/2 is added last, or, for the other bases, is multiplied in two parts whose products are exact, as in
-# FreeBSD's e_log2.c.
+# terms. f - f^2/2 is added last, or, for the other bases, multiplied in two parts with exact products, as in FreeBSD's
+# e_log2.c.
 
 
 @dataclass(frozen=True)
 class _Base:
-    """A logarithm to another base than e: what 1 and ln 2 become, each in a short part and a rest."""
+    """A logarithm to another base than e: the images of 1 and ln 2, each as a short part and a rest."""
 
     one_high: float
     one_low: float
@@ -214,7 +214,7 @@ class _Log:
     root_half: int
     """The bits of sqrt(1/2)."""
     short: int
-    """A mask of the bits of a number that are few enough for exact products."""
+    """A mask that leaves few enough bits of a number for exact products."""
     log2: _Base
     log10: _Base
 
@@ -258,7 +258,7 @@ _TAILS: Final[Mapping[Format, tuple[float, ...]]] = {
 
 
 def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
-    """e and m of a finite x > 0. `least` bounds it: no care is taken of subnormal numbers where there are none."""
+    """e and m of a finite x > 0. Subnormal numbers are handled only if `least`, a lower bound of x, permits them."""
     format_ = x.writer.format
     constants = _LOG[format_]
     mantissa = format_.mantissa_bits
@@ -276,12 +276,11 @@ def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
 
 
 def _bits_of_power(format_: Format) -> int:
-    """The bits of 2^mantissa."""
     return (format_.bias + format_.mantissa_bits) << format_.mantissa_bits
 
 
 def _finished(result: Lanes, x: Lanes, pole: float) -> Lanes:
-    """`result` with its special cases: infinity and NaN stay, the pole gives -infinity, less gives NaN."""
+    """`result` with special cases: infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
     below = (x < pole).choose(math.nan, -math.inf)
     number = (x > pole).choose(result, below)
     return x.compare("olt", math.inf).choose(number, x)
@@ -293,7 +292,7 @@ def log(x: Lanes) -> Lanes:
 
 
 def _natural(e: Lanes, f: Lanes) -> Lanes:
-    """e ln 2 + log(1 + f). -1/2 is a coefficient of the polynomial: f^2 times its rounding is little."""
+    """e ln 2 + log(1 + f). -1/2 is a coefficient of the polynomial, because f^2 times its rounding error is small."""
     constants = _LOG[f.writer.format]
     rest = f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + e.rounded_product(constants.ln2_low)
     return (f + rest) + e * constants.ln2_high
@@ -323,13 +322,13 @@ def _other_base(x: Lanes, base: _Base) -> Lanes:
 
 
 def log1p(x: Lanes) -> Lanes:
-    """u = 1 + x and what its rounding lost, which is added to f: exactly x where 1 + x is near 1."""
+    """u = 1 + x, with its rounding error added to f: exactly x if 1 + x is near 1."""
     format_ = x.writer.format
     u = x + 1.0
     x_part = u - 1.0
     lost = (x - x_part) + (1.0 - (u - x_part))
     e, m = _split(u, 0.5**format_.mantissa_bits)
-    # 2^-e; where e is large, what was lost does not count.
+    # 2^-e; for large e the rounding error is negligible.
     scale = ((format_.rounder + format_.bias) - e.at_most(format_.bias - 1.0)).bits << format_.mantissa_bits
     result = _natural(e, (m - 1.0) + lost * scale.numbers)
     tiny = abs(x) < 0.5 ** (format_.mantissa_bits + 1)
@@ -340,11 +339,11 @@ def log1p(x: Lanes) -> Lanes:
 #
 #     |x| = q pi/2 + r,  |r| <= pi/4,  sin(x), cos(x) = +-sin(r) or +-cos(r), by the low bits of q
 #
-# The reduction is Cody and Waite's: pi/2 in parts, the first so short that their products with q are exact, and the
-# last as long as a number is. The difference from the first product is exact; what the others round is summed up (the
-# error of Dekker's Fast2Sum, 1971) and added to the polynomials, so that results are good to the last place also where
-# nearly all of x cancels. Beyond `bound`, q is longer than the parts leave room for: these lanes are computed by the C
-# library, under a condition.
+# The reduction is Cody and Waite's: pi/2 is split into parts, the first ones short enough for exact products with q,
+# the last with full precision. The difference from the first product is exact; the rounding errors of the others are
+# summed (the error of Dekker's Fast2Sum, 1971) and added to the polynomials, so that results are accurate to the last
+# place even if nearly all of x cancels. Beyond `bound`, q has too many bits for exact products: these lanes are
+# computed by the C library, under a condition.
 
 
 @dataclass(frozen=True)
@@ -399,13 +398,13 @@ def _sign_bit(x: Lanes) -> int:
 
 
 def _beyond(size: Lanes, x: Lanes, call: type[Operation], result: Lanes) -> Lanes:
-    """`result`, but what `call` computes of finite numbers beyond the bound."""
+    """`result`, except for finite numbers beyond the bound, which `call` computes."""
     is_large = (size > _SINE[x.writer.format].bound) & (size < math.inf)
     return x.writer.called_where(is_large, call, x, result)
 
 
 def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
-    """sin(x + quarter pi/2) but for its sign, and that, of x that is not negative."""
+    """sin(x + quarter pi/2) without its sign, and the sign bit, for x >= 0."""
     format_ = x.writer.format
     constants = _SINE[format_]
     shifted = x * (2.0 / math.pi) + format_.rounder
@@ -421,7 +420,7 @@ def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
 
 
 def _reduced_by_quarters(x: Lanes, q: Lanes) -> tuple[Lanes, Lanes]:
-    """r of x = q pi/2 + r, and what it lacks."""
+    """r of x = q pi/2 + r, and its rounding error."""
     first, second, third, last = _SINE[x.writer.format].half_pi
     exact = x - q * first
     near = exact - q * second
@@ -462,14 +461,14 @@ _TANH: Final[Mapping[Format, _Tanh]] = {
 
 
 def tanh(x: Lanes) -> Lanes:
-    """1 - 2 / (exp(2 x) + 1) for x > 0.55, which is odd; a polynomial between."""
+    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| > 0.55; a polynomial between."""
     constants = _TANH[x.writer.format]
     size = abs(x)
     square = x * x
     small = x * square * square.polynomial(constants.small) + x
     limited = size.at_most(constants.saturation)
     large = 1.0 - 2.0 / (exp_of_moderate(limited + limited) + 1.0)
-    # The sum of -0 and a product that is 0 loses the sign.
+    # The sum of -0 and a zero product loses the sign.
     return (size < 0.55).choose(small, large).with_sign_of(x)
 
 
@@ -484,7 +483,7 @@ class _Erf:
     small: tuple[float, ...]
     """erf(x) = x + x p(x^2) up to the border."""
     large: tuple[float, ...]
-    """What erfc is behind it, by format."""
+    """Coefficients of erfc beyond the border; its form depends on the format."""
 
 
 _ERF: Final[Mapping[Format, _Erf]] = {
@@ -555,8 +554,8 @@ _ERF_QUOTIENT: Final = (
 
 
 def one_plus_erf(x: Lanes) -> Lanes:
-    """1 + erf(x) of f32, with an absolute error of 4.1e-7. gelu is x / 2 times that; the sum forgets the last digits of
-    small erf(x), so one quotient of polynomials serves everywhere. Exactly 0 and 2 beyond the bound."""
+    """1 + erf(x) of f32, with an absolute error of 4.1e-7. gelu is x / 2 times that. The sum cancels the last digits of
+    small erf(x), so that one quotient of polynomials suffices for all x. Exactly 0 and 2 beyond the bound."""
     inside = x.at_least(-_ERF_BOUND).at_most(_ERF_BOUND)
     square = inside * inside
     above, below = (square.polynomial(coefficients) for coefficients in _ERF_QUOTIENT)
@@ -565,16 +564,16 @@ def one_plus_erf(x: Lanes) -> Lanes:
 
 # pow of numbers narrower than double, in double: |x|^y = 2^(y log2 |x|).
 #
-# log2 and exp2 are good to 52 bits and the exponent is below 2^11: the result has 40 bits before it is rounded once.
+# log2 and exp2 are accurate to 52 bits and the exponent is below 2^11: the result has 40 bits before its only rounding.
 
 
 _EVEN: Final = 2.0**30
-"""Beyond this all numbers of 32 bits are even integers, as infinity is for the sign of a power."""
+"""All larger 32-bit floats are even integers; infinity counts as even for the sign of a power."""
 
 
 def pow_in_double(x: Lanes, y: Lanes) -> Lanes:
-    """x^y by the rules of C: 1 where x = 1 or y = 0, even for NaN, and where x = -1 and y is infinite; NaN where a
-    finite x < 0 has a y that is no integer; with the sign of x where y is odd."""
+    """x^y by the rules of C: 1 if x = 1 or y = 0, even for NaN, and if x = -1 and y is infinite; NaN for a finite x < 0
+    and a y that is not an integer; the sign of x for odd y."""
     format_ = x.writer.format
     size = abs(x)
     power = exp2(y * log2(size))
@@ -594,13 +593,13 @@ def pow_in_double(x: Lanes, y: Lanes) -> Lanes:
 
 # a * b + c of 16-bit floats, rounded once, in a wider format that holds a * b exactly.
 #
-# The sum is rounded to odd (Boldo and Melquiond 2008): when it is inexact and its last bit is 0, it moves one step
-# towards what was lost. What has two more bits than the result is then rounded as the exact sum is. `f32` holds the
-# products of `f16`, and those of `bf16` between 2^-126 and 2^128; `f64` holds all of both.
+# The sum is rounded to odd (Boldo and Melquiond 2008): if it is inexact and its last bit is 0, it moves one step
+# towards the error. A number with two more bits than the result is then rounded like the exact sum. `f32` represents
+# the products of `f16`, and those of `bf16` between 2^-126 and 2^128; `f64` all of both.
 
 
 def multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """What rounds to 16 bits as the exact a * b + c does."""
+    """A number that rounds to 16 bits like the exact a * b + c."""
     product = a * b
     total = product + c
     shadow = total - product

@@ -1,12 +1,12 @@
-"""What formulas of elementary functions are written with: lanes with the operators of Python, which grow ops.
+"""Lanes with the operators of Python, which create ops: the notation of formulas of elementary functions.
 
     y = x * x + 1.0        ->        %0 = arith.mulf %x, %x {low.ordered} : vector<16xf32>
                                      %1 = arith.addf %0, %one {low.ordered} : vector<16xf32>
 
-A formula works on scalars and on vectors of any length, and takes numbers as Python has them. Additions, subtractions
-and multiplications are marked `low.ordered`: they may be contracted to fused multiply-adds, so a formula is right both
-ways (what must be exact is exact before it is rounded), and are never reassociated. A sum has at most one product that
-may be fused with it; the other is a `rounded_product`: so all widths of vectors have the same results.
+A formula works on scalars, on vectors of any length, and with Python numbers. Additions, subtractions and
+multiplications are marked `low.ordered`: they may be contracted to fused multiply-adds, so a formula must be right both
+ways (exact products stay exact), and are never reassociated. A sum has at most one product that may be fused with it;
+the other is a `rounded_product`. Results thus do not depend on the vector length.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Format:
     float_type: AnyFloat
     integer_type: IntegerType
     mantissa_bits: int
-    """Bits behind the point."""
+    """Bits of the fraction."""
     bias: int
-    """What is added to an exponent in the encoding; also the greatest exponent of a finite number."""
+    """Exponent bias of the encoding; also the greatest exponent of a finite number."""
 
     @property
     def one(self) -> int:
@@ -78,7 +78,6 @@ BF16: Final = Format(bf16, i16, 7, 127)
 F32: Final = Format(f32, i32, 23, 127)
 F64: Final = Format(f64, i64, 52, 1023)
 FORMATS: Final[Mapping[Attribute, Format]] = {format_.float_type: format_ for format_ in (F16, BF16, F32, F64)}
-"""The formats of floating-point types."""
 
 _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 _FLOAT: Final[Mapping[str, Attribute]] = {"fastmath": _NO_FLAGS}
@@ -98,8 +97,8 @@ _INTEGER_PREDICATES: Final = {
 
 
 class Shape:
-    """The types of a formula's values: `lanes` of a format, or scalars for 0. One object a format and number of lanes,
-    for types and constants cost more to make than to keep. `integer`: what formulas on integers alone compute with."""
+    """The types of a formula's values: `lanes` of a format, or scalars for 0. Cached per format and number of lanes,
+    because types and constants are expensive to make. `integer`: the type of formulas on integers alone."""
 
     def __init__(self, format_: Format, lanes: int, integer: IntegerType | IndexType | None = None) -> None:
         self.format = format_
@@ -113,7 +112,7 @@ class Shape:
         self._values: dict[int | str, Attribute] = {}
 
     def number(self, key: str) -> Attribute:
-        """The value of a constant: a floating-point number, given as its `repr`, in every lane."""
+        """A constant of a floating-point number, given as its `repr`, in every lane."""
         if key not in self._values:
             lanes = cast("VectorType[AnyFloat]", self.float_type)
             self._values[key] = (
@@ -124,7 +123,7 @@ class Shape:
         return self._values[key]
 
     def integer(self, number: int) -> Attribute:
-        """The value of a constant: an integer in every lane."""
+        """A constant of an integer in every lane."""
         if number not in self._values:
             lanes = cast("VectorType[IntegerType]", self.integer_type)
             self._values[number] = (
@@ -141,7 +140,6 @@ def _type(element: Attribute, lanes: int) -> Attribute:
 
 @cache
 def shape_of(format_: Format, lanes: int) -> Shape:
-    """The shape of `lanes` numbers of a format."""
     return Shape(format_, lanes)
 
 
@@ -153,13 +151,13 @@ def integer_shape(integer: IntegerType | IndexType, lanes: int) -> Shape:
 
 @dataclass
 class Constants:
-    """The constants of a function, at its start, each once a shape."""
+    """The constants of a function, at its start, one per value and shape."""
 
     block: Block
     known: dict[tuple[Shape, int | str], SSAValue] = field(default_factory=dict["tuple[Shape, int | str]", "SSAValue"])
 
     def number(self, shape: Shape, number: float) -> SSAValue:
-        # As text: zeros with different signs are equal.
+        # As text, because zeros with different signs are equal.
         key = (shape, repr(number))
         if key not in self.known:
             self.known[key] = self._add(shape.number(key[1]), shape.float_type)
@@ -197,7 +195,6 @@ class Writer(OpRewriter):
         self._constants = constants
 
     def number(self, number: float) -> Lanes:
-        """A floating-point number in every lane."""
         return Lanes(self, self._constants.number(self.shape, float(number)))
 
     def integer(self, number: int) -> Bits:
@@ -207,12 +204,11 @@ class Writer(OpRewriter):
         return Bits(self, self._constants.integer(self.shape, signed))
 
     def floats(self, kind: type[Operation], *operands: SSAValue, marks: Mapping[str, Attribute] = _UNMARKED) -> Lanes:
-        """The results of a floating-point op."""
         return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
 
     def called_where(self, mask: Mask, call: type[Operation], x: Lanes, others: Lanes) -> Lanes:
-        """What `call`, an op that stays one, computes of the lanes where `mask` is true, and `others` elsewhere. It is
-        not called where `mask` is true for no lane."""
+        """The result of `call`, an op that is not expanded, in lanes where `mask` is true, else `others`. The call is
+        skipped if `mask` is true for no lane."""
         condition = mask.value
         if self.is_vector:
             condition = self.op(vector.ReductionOp, (condition,), i1, {"kind": _ANY, "fastmath": _NO_FLAGS})
@@ -231,7 +227,7 @@ class Writer(OpRewriter):
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Floating-point numbers, one a lane."""
+    """Floating-point numbers, one per lane."""
 
     writer: Writer
     value: SSAValue
@@ -260,7 +256,7 @@ class Lanes:
     __rmul__ = __mul__
 
     def rounded_product(self, other: Lanes | float) -> Lanes:
-        """The product, which is not fused with a sum. Of the two products of a sum, one must be such."""
+        """The product, not fused with a sum. At most one product of a sum may be fused."""
         return self.writer.floats(arith.MulfOp, self.value, self._other(other), marks=_ROUNDED)
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
@@ -279,19 +275,18 @@ class Lanes:
         return self.writer.floats(math.CopySignOp, self.value, other.value)
 
     def ldexp(self, exponent: Lanes) -> Lanes:
-        """These times two to the power of whole numbers, rounded once."""
+        """The product with 2^exponent, for integral exponents, rounded once."""
         writer = self.writer
         return Lanes(writer, writer.op(low_lanes.LdexpOp, (self.value, exponent.value), writer.float_type))
 
     @property
     def bits(self) -> Bits:
-        """The encodings."""
         writer = self.writer
         kind = vector.BitcastOp if writer.is_vector else arith.BitcastOp
         return Bits(writer, writer.op(kind, (self.value,), writer.integer_type))
 
     def compare(self, predicate: str, other: Lanes | float) -> Mask:
-        """Which lanes stand in a relation, named as in `arith.cmpf`."""
+        """The lanes that satisfy a predicate of `arith.cmpf`."""
         writer = self.writer
         kind = low_lanes.CmpfOp if writer.is_vector else arith.CmpfOp
         properties = {"predicate": _PREDICATES[predicate], "fastmath": _NO_FLAGS}
@@ -324,7 +319,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Integers as wide as the numbers, one a lane. Shifts to the right fill with zeros."""
+    """Integers of the width of the numbers, one per lane. Right shifts are logical."""
 
     writer: Writer
     value: SSAValue
@@ -359,16 +354,16 @@ class Bits:
         return self._binary(arith.MuliOp, other, _INTEGER)
 
     def shifted_right_signed(self, count: int) -> Bits:
-        """These over a power of two, rounded down."""
+        """The quotient by a power of two, rounded down."""
         return self._binary(arith.ShRSIOp, count, {})
 
     def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
-        """The result of a division, `kind`, by what is not zero and does not make it overflow."""
+        """The quotient or remainder; the divisor is not zero and causes no overflow."""
         writer = self.writer
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
     def compare(self, predicate: str, other: Bits | int) -> Mask:
-        """Which lanes stand in a relation, named as in `arith.cmpi`."""
+        """The lanes that satisfy a predicate of `arith.cmpi`."""
         writer = self.writer
         kind = low_lanes.CmpiOp if writer.is_vector else arith.CmpiOp
         right = other if isinstance(other, Bits) else writer.integer(other)
@@ -376,13 +371,13 @@ class Bits:
         return Mask(writer, writer.op(kind, (self.value, right.value), writer.mask_type, properties))
 
     def cast(self, kind: type[Operation], writer: Writer) -> Bits:
-        """These as the integers of another writer, by a cast of scalars, `kind`."""
+        """The integers of another writer, by a scalar cast `kind`."""
         taken = low_lanes.LANE_FORMS[kind] if writer.is_vector else kind
         return Bits(writer, writer.op(taken, (self.value,), writer.integer_type))
 
     @property
     def numbers(self) -> Lanes:
-        """The numbers that these are the encodings of."""
+        """The numbers with these encodings."""
         writer = self.writer
         kind = vector.BitcastOp if writer.is_vector else arith.BitcastOp
         return Lanes(writer, writer.op(kind, (self.value,), writer.float_type))
@@ -390,18 +385,16 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """A truth value a lane."""
+    """One truth value per lane."""
 
     writer: Writer
     value: SSAValue
 
     def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
-        """`yes` where true, else `no`."""
         left, right = (x if isinstance(x, Lanes) else self.writer.number(x) for x in (yes, no))
         return Lanes(left.writer, self._select(left.value, right.value, left.writer.float_type))
 
     def choose_bits(self, yes: Bits, no: Bits) -> Bits:
-        """`yes` where true, else `no`."""
         return Bits(yes.writer, self._select(yes.value, no.value, yes.writer.integer_type))
 
     def _select(self, yes: SSAValue, no: SSAValue, type_: Attribute) -> SSAValue:
