@@ -2,9 +2,9 @@
 
 Arrays distinguish unsigned from signed integers, and so do the tensors of graphs (`tensor<4xui8>`). All other levels
 use signless integers, as MLIR does: tensors, buffers and values are `i8`, and operations are signed or unsigned. At
-these levels a parameter or result of a function for arrays of unsigned integers states its element type: `%x:
-memref<4xi8> {tir.element = ui8}`. So does one with a storage type, whose values are bytes: `%w: memref<4xi8>
-{tir.element = f8E4M3FN}`.
+these levels a parameter or result of a function for arrays of unsigned integers states its element type:
+`%x: memref<4xi8> {tir.element = ui8}`. So does one with a storage type, whose values are bytes:
+`%w: memref<4xi8> {tir.element = f8E4M3FN}`.
 """
 
 from __future__ import annotations
