@@ -66,11 +66,11 @@ def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[Exp
 
 exp = _function("exp", "e to the power of a float.")
 exp2 = _function("exp2", "2 to the power of a float.")
-expm1 = _function("expm1", "exp(x) - 1, exact near 0.")
+expm1 = _function("expm1", "exp(x) - 1, without cancellation near 0.")
 log = _function("log", "Natural logarithm of a float.")
 log2 = _function("log2", "Logarithm to base 2 of a float.")
 log10 = _function("log10", "Logarithm to base 10 of a float.")
-log1p = _function("log1p", "log(1 + x), exact near 0.")
+log1p = _function("log1p", "log(1 + x), without cancellation near 0.")
 sqrt = _function("sqrt", "Square root of a float.")
 rsqrt = _function("rsqrt", "1 / sqrt(x) of a float.")
 cbrt = _function("cbrt", "Cube root of a float.")
@@ -91,7 +91,7 @@ sigmoid = _function("sigmoid", "1 / (1 + exp(-x)) of a float.")
 abs = _function("abs", "Absolute value of a number; that of the least integer wraps to itself.")
 floor = _function("floor", "A float rounded down.")
 ceil = _function("ceil", "A float rounded up.")
-round = _function("round", "A float rounded to the nearest integer, halves to the even one, as NumPy does.")
+round = _function("round", "A float rounded to the nearest integer, ties to even, as in NumPy.")
 trunc = _function("trunc", "A float rounded towards zero.")
 isnan = _function("isnan", "Whether a float is not a number.")
 isinf = _function("isinf", "Whether a float is infinite.")
@@ -103,10 +103,10 @@ nearbyint = round
 pow = binary_function(
     BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."
 )
-floordiv = binary_function(BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; of an integer and zero it is zero.")
+floordiv = binary_function(BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; 0 for an integer divided by zero.")
 floormod = binary_function(BinaryKind.FLOORMOD, "Remainder of `floordiv`, exact, with the sign of y: `x % y`.")
 truncdiv = binary_function(
-    BinaryKind.TRUNCDIV, "Quotient rounded toward zero, as of integers in C; of an integer and zero it is zero."
+    BinaryKind.TRUNCDIV, "Quotient rounded toward zero, as of integers in C; 0 for an integer divided by zero."
 )
 truncmod = binary_function(
     BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, exact, with the sign of x: `%` in C on integers, `fmod` on floats."
