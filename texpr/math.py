@@ -1,4 +1,4 @@
-"""Scalar functions of tensor expressions: mathematics, choices, casts, limits, and integer division by its rounding."""
+"""Scalar functions of tensor expressions: mathematics, selections, casts, limits, and integer division."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
 
 
 def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
-    """The function of two values that applies an operator; it is called `name`, or as the operator."""
+    """The function of two values that applies an operator; it is called `name`, or like the operator."""
 
     def apply(x: ExprLike, y: ExprLike) -> Expr:
         return binary(kind, x, y)
@@ -123,12 +123,12 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values; only the chosen one is evaluated, so that a read can be guarded against its bounds."""
+    """One of two values; only the selected one is evaluated, so that reads can be guarded."""
     return _choose(condition, if_true, if_false, lazy=True)
 
 
 def select(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values, both evaluated: cheaper than a branch, but reads must be in bounds either way."""
+    """One of two values, both evaluated: cheaper than a branch, but reads in both must be in bounds."""
     return _choose(condition, if_true, if_false, lazy=False)
 
 
@@ -166,7 +166,7 @@ def cast(x: ExprLike, dtype: object) -> Expr:
 
 
 def const(value: bool | int | float, dtype: object = None) -> Expr:
-    """A number of a dtype; without one: bool, int64 or float32. Raises CompileError where it does not fit."""
+    """A number of a dtype, by default bool, int64 or float32. Raises CompileError if it is out of range."""
     number = as_number(value)
     if number is None:
         raise error(f"const takes a number, got {shown(value)} of type {type(value).__name__}")
@@ -197,7 +197,7 @@ def infinity(dtype: object = "float32") -> Expr:
 def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
     """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
 
-    Raises CompileError when there is no intrinsic of that name, and for unsigned numbers.
+    Raises CompileError if there is no intrinsic of that name, and for unsigned numbers.
     """
     if name not in intrinsics():
         raise error(f"no intrinsic is registered as '{name}'{did_you_mean(name, intrinsics())}")
