@@ -1,6 +1,6 @@
 """`linalg` on memrefs and tensors: the loops of a structured op, in order, around the ops of its region.
 
-Extents are those of the operands. Where two operands say different things about a loop, the call fails.
+Extents are those of the operands. A call with operands that disagree on the extent of a loop fails.
 """
 
 from __future__ import annotations
