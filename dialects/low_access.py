@@ -162,9 +162,7 @@ class StrideOp(IRDLOperation):
     def verify_(self) -> None:
         rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
         if not 0 <= self.dimension.value.data < rank:
-            raise VerifyException(
-                f"{self.name} asks for dimension {self.dimension.value.data} of a buffer of rank {rank}"
-            )
+            raise VerifyException(f"{self.name} has dimension {self.dimension.value.data} for a buffer of rank {rank}")
 
 
 MOST_PREFETCHED: Final = 1 << 16

@@ -168,7 +168,7 @@ class InKernel(OpTrait):
     def verify(self, op: Operation) -> None:
         function = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp)), None)
         if function is not None and kernel_of(function) is None and IN_STEP not in function.attributes:
-            raise VerifyException(f"{op.name} stands in a kernel, and @{function.sym_name.data} has no {KERNEL}")
+            raise VerifyException(f"{op.name} must be in a kernel, but @{function.sym_name.data} has no {KERNEL}")
 
 
 class _LaunchSymbol(SymbolUserOpInterface):

@@ -212,7 +212,7 @@ class FragmentAttr(ParametrizedAttribute):
         if not isinstance(self.element, wanted):
             raise VerifyException(f"{self.name}: {self.role} of {self.family} does not hold {self.element}")
         if self.order is Order.COL and self.role is FragmentRole.C:
-            raise VerifyException(f"{self.name}: what is accumulated has its rows as they are")
+            raise VerifyException(f"{self.name}: the accumulator must have order row")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -251,7 +251,7 @@ class TileOp(IRDLOperation):
         for fragment, pointer in self.fragments():
             space = _verify_box(self, pointer, fragment)
             if space is not None and space not in (StringAttr(fragment.scope), _LOCAL):
-                raise VerifyException(f'{self.name}: {fragment} lies in scope "{fragment.scope}", got {space}')
+                raise VerifyException(f'{self.name}: {fragment} must be in scope "{fragment.scope}", got {space}')
         other = self.memory()
         if other is not None:
             space = _verify_box(self, other, self.fragments()[0][0])
@@ -334,7 +334,7 @@ class TileStoreOp(_TileCopyOp):
     def verify_(self) -> None:
         super().verify_()
         if self.fragment.role is not FragmentRole.C:
-            raise VerifyException(f"{self.name} stores what was accumulated, got {self.fragment}")
+            raise VerifyException(f"{self.name} stores accumulators, got {self.fragment}")
 
 
 @irdl_op_definition
@@ -363,7 +363,7 @@ class TileFillOp(TileOp):
     def verify_(self) -> None:
         super().verify_()
         if self.fragment.role is not FragmentRole.C or not isinstance(self.value.type, Float32Type):
-            raise VerifyException(f"{self.name} fills what is accumulated with numbers of f32, got {self.fragment}")
+            raise VerifyException(f"{self.name} fills f32 accumulators, got {self.fragment}")
 
 
 @irdl_op_definition

@@ -257,7 +257,7 @@ class YieldOp(IRDLOperation):
     def verify_(self) -> None:
         parent = self.parent_op()
         if parent is None or parent.name not in ("te.compute", "te.reduce"):
-            raise VerifyException("te.yield stands in a region of te.compute or te.reduce")
+            raise VerifyException("te.yield must be in a region of te.compute or te.reduce")
 
 
 @irdl_op_definition
@@ -392,7 +392,7 @@ class ReduceOp(IRDLOperation):
     def verify_(self) -> None:
         what = f"te.reduce {self.kind.value}"
         if _compute_around(self) is None:
-            raise VerifyException(f"{what} stands in an element region of te.compute, got none around it")
+            raise VerifyException(f"{what} must be in an element region of te.compute")
         static = self.static_extents.get_values()
         if not static:
             raise VerifyException(f"{what} has no axis to reduce over")
@@ -597,7 +597,7 @@ class ComputeOp(IRDLOperation):
         _verify_region(what, self.body, [IndexType()] * len(self.shape), "its elements", elements)
         around = _compute_around(self)
         if around is not None:
-            raise VerifyException(f'{what} stands in an element of te.compute "{around.label}"')
+            raise VerifyException(f'{what} must not be in an element of te.compute "{around.label}"')
 
     @classmethod
     def parse(cls, parser: Parser) -> ComputeOp:

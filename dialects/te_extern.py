@@ -181,7 +181,7 @@ class ExternOp(IRDLOperation):
         own = set(self.body.block.args)
         for inner in operations_in(self):
             if inner is not self and any(isinstance(v.type, MemRefType) and v not in own for v in inner.operands):
-                raise VerifyException(f"{what}: '{inner.name}' touches a buffer that belongs to none of its results")
+                raise VerifyException(f"{what}: '{inner.name}' accesses a buffer that belongs to none of its results")
             if inner is not self and inner.name.startswith("te."):
                 raise VerifyException(f"{what} holds statements, got '{inner.name}'")
 

@@ -233,7 +233,7 @@ class AccessRegionOp(IRDLOperation):
     def verify_(self) -> None:
         parent = self.parent_op()
         if parent is None or parent.name != "tir.block":
-            raise VerifyException(f"{self.name} stands in the body of a tir.block")
+            raise VerifyException(f"{self.name} must be in the body of a tir.block")
         rank = cast(MemRefType[Attribute], self.buffer.type).get_num_dims()
         if len(self.corner.data.results) != rank or len(self.box_sizes) != rank:
             raise VerifyException(
@@ -511,9 +511,9 @@ class BlockOp(IRDLOperation):
                 raise VerifyException(f'block "{self.label}": where needs as many left as right sides')
         for position, op in enumerate(self.body.block.ops):
             if isinstance(op, InitOp) and op is not self.init:
-                raise VerifyException(f'block "{self.label}": tir.init must stand first in the body')
+                raise VerifyException(f'block "{self.label}": tir.init must be first in the body')
             if isinstance(op, AccessRegionOp) and position and not isinstance(op.prev_op, AccessRegionOp):
-                raise VerifyException(f'block "{self.label}": {op.name} must stand first in the body')
+                raise VerifyException(f'block "{self.label}": {op.name} must be first in the body')
         self._verify_reach()
 
     def _verify_reach(self) -> None:

@@ -100,11 +100,11 @@ class AssumeOp(IRDLOperation):
         if len(map_.results) != 2 or map_.num_symbols or map_.num_dims != len(self.symbols):
             raise VerifyException("tir.assume has two sides over its symbols")
         if not isinstance(self.parent_op(), FuncOp):
-            raise VerifyException("tir.assume stands at the top of a function, not in a loop or block")
+            raise VerifyException("tir.assume must be at the top of a function, not in a loop or block")
         op = self.prev_op
         while op is not None:
             if op.name in ("tir.for", "tir.block"):
-                raise VerifyException("tir.assume stands before the loops of a function")
+                raise VerifyException("tir.assume must precede the loops of a function")
             op = op.prev_op
 
     @classmethod

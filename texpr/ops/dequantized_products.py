@@ -167,7 +167,7 @@ def dequantized_matmul(
     added = None if bias is None else shaped(floating(bias, f"{what}: bias"), f"{what}: bias", (weights.columns,))
     rows = source.shape[:-1]
     if compute_dtype is not None and checked_dtype(compute_dtype) != "int8":
-        raise error(f"{what}: compute_dtype is int8 or left out, got {shown(compute_dtype)}")
+        raise error(f"{what}: compute_dtype must be int8 or None, got {shown(compute_dtype)}")
     is_few = all(isinstance(n, int) for n in rows) and prod(n for n in rows if isinstance(n, int)) <= _FEW_ROWS
     product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
     if compute_dtype is not None:

@@ -145,6 +145,7 @@ def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "g
     Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease, and a group may be empty. Rows
     after the last end are zero in the result. Floats of at most 16 bits are summed in float32. Raises CompileError for
     extents that differ, and if there is no group.
+
     Dtypes: numbers; `ends` of an integer dtype.
     Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
     """

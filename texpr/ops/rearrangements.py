@@ -65,6 +65,7 @@ def roll(
 ) -> Tensor:
     """The tensor with its elements moved circularly by `shift` along some axes; without an axis, the flattened tensor
     is rolled. Raises CompileError for different numbers of shifts and axes.
+
     Dtypes: all.
     Equals: `np.roll(data, shift, axis)`.
     """
