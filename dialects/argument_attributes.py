@@ -10,7 +10,6 @@ from xdsl.ir import Attribute
 
 
 def argument_attributes(function: FuncOp) -> list[DictionaryAttr]:
-    """The attributes of each argument of a function."""
     stated = list(function.arg_attrs.data) if isinstance(function.arg_attrs, ArrayAttr) else []
     return stated or [DictionaryAttr({})] * len(function.function_type.inputs)
 

@@ -70,7 +70,6 @@ OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
 
 
 def op_named(name: str, type_: Attribute) -> type[Operation]:
-    """The op of `OPS_BY_NAME` on values of a type."""
     of_floats, of_integers = OPS_BY_NAME[name]
     return of_floats if isinstance(type_, AnyFloat) else of_integers
 

@@ -358,7 +358,6 @@ def is_opaque(op: Operation) -> bool:
 
 
 def opaque_op(root: Operation | Block) -> Operation | None:
-    """The first opaque op in `root`."""
     return next((op for op in operations_in(root) if is_opaque(op)), None)
 
 

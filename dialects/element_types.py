@@ -121,7 +121,6 @@ def is_unsigned(type_: Attribute) -> bool:
 
 
 def element_of(type_: Attribute) -> Attribute:
-    """The element type of a tensor or memref, a number's own type."""
     return type_.element_type if isinstance(type_, TensorType | MemRefType) else type_
 
 

@@ -261,7 +261,6 @@ class CallTirOp(IRDLOperation):
 
     @property
     def passed_extents(self) -> tuple[KnownExtent, ...]:
-        """The extents that are passed as arguments."""
         return () if self.extents is None else cast("tuple[KnownExtent, ...]", self.extents.data)
 
     def verify_(self) -> None:
@@ -446,7 +445,6 @@ class MatchShapeOp(IRDLOperation):
 
 
 def _names_of(type_: Attribute) -> set[str]:
-    """The names in the extents of a type."""
     return {name for extent in shape_of(type_) for name in names_in(extent)} if isinstance(type_, TensorType) else set()
 
 
@@ -476,7 +474,6 @@ def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
 
 
 def bound_in(function: FuncOp) -> dict[str, MatchShapeOp]:
-    """The names that ops of a function bind, each with the op."""
     return {name: op for op in function.walk() if isinstance(op, MatchShapeOp) for name in op.bound_names}
 
 
@@ -581,7 +578,6 @@ class MakeTupleOp(IRDLOperation):
 
     @staticmethod
     def type_of(types: Sequence[Attribute]) -> TupleType:
-        """The type of a tuple of values of these types."""
         return TupleType(ArrayAttr(cast("Sequence[TypeAttribute]", types)))
 
     def verify_(self) -> None:

@@ -130,7 +130,6 @@ class IfOp(IRDLOperation):
         return self.then_callee, self.else_callee
 
     def taken_types(self) -> list[Attribute]:
-        """The types of the arguments of the functions."""
         return [value.type for value in self.arguments]
 
     def inferred(self) -> list[Tensor]:
@@ -202,7 +201,6 @@ class LoopOp(IRDLOperation):
 
     @property
     def count(self) -> KnownExtent:
-        """The number of steps."""
         return cast("KnownExtent", self.steps.data[0])
 
     def row_types(self) -> list[Tensor]:
@@ -334,7 +332,6 @@ class WhileOp(IRDLOperation):
         return self.test, self.body
 
     def taken_types(self) -> list[Attribute]:
-        """The types of the arguments of the functions."""
         return list(self.operand_types)
 
     def inferred(self) -> list[Tensor]:

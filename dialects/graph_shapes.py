@@ -45,7 +45,6 @@ class ExtentOperation:
 
     @cached_property
     def size(self) -> int:
-        """The number of factors of both sides."""
         sides = (side for side in (self.left, self.right) if isinstance(side, Expression))
         return 1 + sum(_size(monomial) for side in sides for monomial, _ in side.terms)
 
@@ -96,11 +95,9 @@ class Expression:
     __radd__, __rmul__ = __add__, __mul__
 
     def min(self, other: KnownExtent) -> KnownExtent:
-        """The smaller of two extents."""
         return choose("min", self, other)
 
     def max(self, other: KnownExtent) -> KnownExtent:
-        """The larger of two extents."""
         return choose("max", self, other)
 
     def __str__(self) -> str:
@@ -136,7 +133,6 @@ def _parenthesised(extent: Extent) -> str:
 
 
 def symbol(name: str) -> Expression:
-    """The extent called `name`."""
     return Expression((((name,), 1),))
 
 

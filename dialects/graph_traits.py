@@ -61,11 +61,9 @@ class RightNeutral(OpTrait):
 
 
 def declare(trait: OpTrait, *functions: Callable[..., object]) -> None:
-    """Declare a trait of the operators that functions define."""
     for function in functions:
         vars(function)["traits"] = (*traits_of(function), trait)
 
 
 def traits_of(function: Callable[..., object]) -> Sequence[OpTrait]:
-    """The traits declared on a function."""
     return cast("Sequence[OpTrait]", vars(function).get("traits", ()))

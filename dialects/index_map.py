@@ -83,7 +83,6 @@ def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Seq
 
 
 def parse_extent(parser: Parser) -> int | SSAValue:
-    """Parse a number or an index value."""
     extent = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
     return parser.parse_operand(IndexType()) if extent is None else extent
 

@@ -256,12 +256,10 @@ def returned_by(function: FuncOp) -> tuple[str, ...]:
 
 
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:
-    """The LLVM IR attached to a module."""
     return _texts(module, IMPORT_LLVM)
 
 
 def imported_c(module: ModuleOp) -> tuple[str, ...]:
-    """The C sources attached to a module."""
     return _texts(module, IMPORT_C)
 
 

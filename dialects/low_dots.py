@@ -82,7 +82,6 @@ def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> No
 
 
 def _verify_pair(op: Operation, left: Reading, right: Reading) -> None:
-    """Both factors are integers of one width, or both are bf16."""
     if element_of_reading(left) != element_of_reading(right):
         raise VerifyException(f"{op.name} multiplies numbers of one width and kind, got {left} and {right}")
 
@@ -127,7 +126,6 @@ class DotOp(IRDLOperation):
 
     @property
     def readings(self) -> tuple[Reading, Reading]:
-        """The types that the lanes of both factors are read as."""
         return cast("Reading", self.lhs_as), cast("Reading", self.rhs_as)
 
     @property
@@ -224,7 +222,6 @@ class TileDotOp(_TileOp):
 
     @property
     def readings(self) -> tuple[Reading, Reading]:
-        """The types that the lanes of both factors are read as."""
         return cast("Reading", self.a_as), cast("Reading", self.b_as)
 
     @property

@@ -56,7 +56,6 @@ def vector_type(type_: Attribute) -> VectorType[Attribute]:
 
 
 def mask_type(lanes: Attribute) -> VectorType[Attribute]:
-    """The type of a mask for vectors of type `lanes`: one i1 per lane."""
     return VectorType(i1, vector_type(lanes).get_shape())
 
 

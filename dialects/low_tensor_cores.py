@@ -108,7 +108,6 @@ SHAPES: Final = {Family.WMMA: ((16, 16, 16), (32, 8, 16), (8, 32, 16)), Family.M
 
 
 def is_fragment_scope(space: Attribute) -> bool:
-    """Whether buffers of a memory space are fragments."""
     return isinstance(space, StringAttr) and space.data in _SCOPES
 
 
@@ -150,13 +149,11 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """m, n, k."""
         m, n, k = self.sizes.get_values()
         return m, n, k
 
     @property
     def matrix(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
         m, n, k = self.shape
         return {FragmentRole.A: (m, k), FragmentRole.B: (k, n), FragmentRole.C: (m, n)}[self.role]
 
@@ -196,7 +193,6 @@ class FragmentAttr(ParametrizedAttribute):
         return (row + along, column + across) if self.role is FragmentRole.B else (row + across, column + along)
 
     def with_role(self, role: FragmentRole, order: Order, element: Attribute) -> FragmentAttr:
-        """The fragment of another matrix of the same product."""
         return FragmentAttr.of(self.family, role, order, self.shape, element)
 
     def verify(self) -> None:

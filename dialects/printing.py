@@ -12,7 +12,6 @@ Piece: TypeAlias = "str | int | SSAValue | Attribute | tuple[Piece, ...] | Seque
 
 
 def grouped(types: Sequence[Attribute]) -> Piece:
-    """The types of results: `T`, or `(T, U)`."""
     return types[0] if len(types) == 1 else ("(", [*types], ")")
 
 

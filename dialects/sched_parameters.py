@@ -216,7 +216,6 @@ def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribu
 
 
 def integers_of(attribute: Attribute | None) -> list[int]:
-    """The elements of a list of integers."""
     elements: tuple[Attribute, ...] = attribute.data if isinstance(attribute, ArrayAttr) else ()
     return [element.value.data for element in elements if isinstance(element, IntegerAttr)]
 
@@ -428,7 +427,6 @@ class Parameter:
 
     @property
     def meaning(self) -> str:
-        """The description of the pass option."""
         return self.stated_meaning or self.kind.meaning
 
     @property

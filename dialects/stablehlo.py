@@ -103,7 +103,6 @@ AttrT = TypeVar("AttrT", bound="Attribute")
 
 
 def attribute(name: str, base: type[AttrT]) -> type[AttrT]:
-    """An attribute of stablehlo of the form `base`."""
     label = "".join(word.capitalize() for word in name.split("_")) + "Attr"
     return cast("type[AttrT]", irdl_attr_definition(type(label, (base,), {"name": f"stablehlo.{name}"})))
 
@@ -299,7 +298,6 @@ def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
 
 
 def _parse_dictionary(parser: Parser, op: type[IRDLOperation]) -> tuple[Properties, Properties]:
-    """Parse an optional dictionary into the properties of `op` and its other attributes."""
     given = parser.parse_optional_attr_dict()
     names = op.get_irdl_definition().properties.keys()
     properties = {name: value for name, value in given.items() if name in names}
@@ -388,7 +386,6 @@ def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
 
 
 def parse_precision(parser: Parser) -> ArrayAttr[Attribute]:
-    """`[DEFAULT, HIGHEST]`."""
     words = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
     return ArrayAttr([PrecisionAttr(word) for word in words])
 
@@ -416,7 +413,6 @@ class TensorOp(TensorsOp):
     traits = traits_def(Pure())
 
     def keyword(self, text: str) -> tuple[int, ...]:
-        """The integers under a keyword."""
         value = self._value(text)
         return (value,) if isinstance(value, int) else value
 

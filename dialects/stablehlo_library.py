@@ -108,7 +108,6 @@ class ReducePrecisionOp(ElementwiseOp):
 
     @property
     def bits(self) -> tuple[int, int]:
-        """The number of bits of the exponent and of the mantissa."""
         return self.exponent_bits.value.data, self.mantissa_bits.value.data
 
     @classmethod

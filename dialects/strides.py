@@ -30,13 +30,11 @@ def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
 
 
 def dynamic_extents(type_: Attribute) -> tuple[int, ...]:
-    """The dimensions of dynamic extent."""
     shape = type_.get_shape() if isinstance(type_, MemRefType | TensorType) else ()
     return tuple(d for d, extent in enumerate(shape) if extent == DYNAMIC_INDEX)
 
 
 def dynamic_strides(type_: Attribute) -> tuple[int, ...]:
-    """The dimensions of dynamic stride."""
     return tuple(d for d, stride in enumerate(strides_of(type_) or ()) if stride is None)
 
 

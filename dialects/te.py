@@ -221,7 +221,6 @@ def _verify_region(
 
 
 def _compute_around(op: Operation) -> ComputeOp | None:
-    """The innermost `te.compute` around `op`."""
     return next((parent for parent in ancestors(op) if isinstance(parent, ComputeOp)), None)
 
 
@@ -368,7 +367,6 @@ class ReduceOp(IRDLOperation):
 
     @property
     def extents(self) -> tuple[Extent, ...]:
-        """The extent of each axis, static or a value."""
         return mixed_extents(self.static_extents.get_values(), self.extent_operands)
 
     @property
@@ -562,11 +560,9 @@ class ComputeOp(IRDLOperation):
 
     @property
     def extents(self) -> tuple[Extent, ...]:
-        """The extent of each index, static or a value."""
         return mixed_extents(self.shape, self.extent_operands)
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
-        """The extents of a result, static or values."""
         del result  # all have one shape
         return self.extents
 

@@ -136,7 +136,6 @@ class ExternOp(IRDLOperation):
 
     @property
     def domain(self) -> tuple[Extent, ...]:
-        """The extent of each index, static or a value."""
         return mixed_extents(self.static_extents.get_values(), self.domain_operands)
 
     @property
@@ -145,7 +144,6 @@ class ExternOp(IRDLOperation):
 
     @property
     def buffers(self) -> Sequence[BlockArgument]:
-        """The buffer of each result."""
         return self.body.block.args[len(self.static_extents.get_values()) :]
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:

@@ -42,7 +42,6 @@ def ancestors(op: Operation) -> Iterator[Operation]:
 
 
 def blocks_of(op: Operation) -> list[Block]:
-    """The blocks of the regions of `op`."""
     return [block for region in op.regions for block in region.blocks]
 
 

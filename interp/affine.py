@@ -103,7 +103,6 @@ def emit_if(emitter: Emitter, op: affine.IfOp) -> None:
 
 
 def _indices(emitter: Emitter, map_: AffineMapAttr, operands: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-    """Placeholder values for the results of a map."""
     exprs = over_dims(map_.data)
     places = Block(arg_types=[IndexType()] * len(exprs)).args
     for place, expr in zip(places, exprs, strict=True):

@@ -243,7 +243,6 @@ class ConcreteShapes:
                 shape[axis] = number
 
     def _shape(self, buffer: SSAValue) -> list[int] | None:
-        """The shape of a parameter; None for other buffers."""
         arguments = list(self.function.body.block.args)
         return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
 

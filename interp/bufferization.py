@@ -34,7 +34,6 @@ def alloc_tensor(op: bufferization.AllocTensorOp, *values: int | Array) -> Array
 
 
 def _places(buffer: BufferStorage) -> list[int]:
-    """The offset of each element of a buffer in its memory, in row-major order."""
     strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
     return places(buffer.shape, strides, buffer.offset)
 

@@ -433,7 +433,6 @@ class _Case:
         return _Edges(not SIGN_OF_ZERO & fast_math, FastMathFlag.REASSOC not in fast_math, self.edges.kind is TINY)
 
     def advanced(self, outcome: RunOutcome) -> _Case:
-        """The case with the outcome of another module as the reference."""
         outputs = [replace(new, name=old.name) for old, new in zip(self.outcome.outputs, outcome.outputs, strict=True)]
         return replace(self, outcome=RunOutcome(outputs, outcome.calls))
 
@@ -532,7 +531,6 @@ def _private_functions_called_by(function: FuncOp, functions: Mapping[str, FuncO
 
 
 def _overwritten(function: FuncOp) -> frozenset[int]:
-    """Positions of the tensors that bufferization may overwrite with intermediate values."""
     return frozenset(at for at in range(len(function.args)) if is_writable(function, at))
 
 
@@ -629,7 +627,6 @@ def _run_case(
 def _compare_case(
     interpreter: Interpreter, function: FuncOp, case: _Case, order: str, epsilon: float
 ) -> Mismatch | str | None:
-    """The difference, or the reason why the function cannot be compared."""
     outcome = _outcome_of_case(interpreter, function, case, order)
     return _difference(case, outcome, order, frozenset(), epsilon) if isinstance(outcome, RunOutcome) else outcome
 
@@ -682,7 +679,6 @@ def _outcome_of_case(
 def _first_other_call(
     before: Sequence[IntrinsicEvent], after: Sequence[IntrinsicEvent]
 ) -> tuple[int, object, object] | None:
-    """The position of the first call that differs, and both calls."""
     for at, (old, new) in enumerate(zip_longest(before, after)):
         if old is None or new is None or not _is_same_call(old, new):
             return at, _call_text(old), _call_text(new)

@@ -368,7 +368,6 @@ def emit_block(emitter: Emitter, op: BlockOp) -> None:
 def _guarded(
     emitter: Emitter, block: BlockOp, guards: Sequence[tuple[AffineExpr, AffineExpr]]
 ) -> AbstractContextManager[object]:
-    """A scope that runs if the guards of a block hold."""
     operands = block.guard_operands
     sides = ((emitter.affine(left, operands), emitter.affine(right, operands)) for left, right in guards)
     return emitter.when([f"{left} < {right}" for left, right in sides], block)

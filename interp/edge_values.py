@@ -167,7 +167,6 @@ def _exact_dtype(type_: Attribute) -> type[Any]:
 
 
 def _count(kind: EdgeKind, values: int, size: int) -> int:
-    """The number of elements of the kind in an array."""
     return max(int(size * kind.share), 1) if kind.share else values * max(1, round(size**0.5 / 8))
 
 
@@ -209,6 +208,5 @@ def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Plan
 
 
 def liberties(operation: Operation) -> FastMath:
-    """The fast-math flags of an operation."""
     flags = operation.properties.get("fastmath")
     return flags.data if isinstance(flags, FastMathAttrBase) else frozenset()

@@ -162,7 +162,6 @@ class Emitter:
         return name
 
     def helper(self, function: object) -> str:
-        """The name of a Python function in the emitted code."""
         return self.constant(function, getattr(function, "__name__", "helper"))
 
     def operation_name(self, op: Operation) -> str:
@@ -310,7 +309,6 @@ class Emitter:
 
     @property
     def names(self) -> Mapping[SSAValue, str]:
-        """The expressions of the values emitted so far."""
         return self._values
 
     # Ranges of integers

@@ -132,7 +132,6 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
 
 
 def places_of(buffer: BufferStorage) -> tuple[int, ...]:
-    """The strides of a buffer, and the offset of its first element."""
     strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
     return (*strides, buffer.offset)
 
@@ -257,7 +256,6 @@ class Interpreter:
         return self._functions[name]
 
     def signature(self, name: str) -> Signature:
-        """The signature of @name. Raises `CompileError`."""
         return call_signature(self.find(name), self._written)
 
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:

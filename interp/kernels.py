@@ -155,7 +155,6 @@ def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Whether two numbers, or two pointers, are equal."""
     if not isinstance(first, tuple):
         return first == second
     (memory, at), (other, place) = cast("tuple[Pointer, Pointer]", (first, second))

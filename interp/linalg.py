@@ -86,7 +86,6 @@ def _indices(emitter: Emitter, map_: AffineMap, loops: Sequence[SSAValue], op: O
 
 
 def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource | None:
-    """The elements of an operand; None for scalars."""
     if isinstance(value.type, TensorType):
         return tensor_source(emitter, value, op)
     return emitter.buffer(value) if isinstance(value.type, MemRefType) else None

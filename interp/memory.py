@@ -250,7 +250,6 @@ class ElementsInBytes(Sequence["Scalar | None"]):
         self._memory[self._in_memory(place)] = value
 
     def clear(self) -> None:
-        """Deallocate the memory."""
         self._memory.clear()
 
     def _in_memory(self, place: int | slice[int, int, None]) -> int | slice[int, int, int]:

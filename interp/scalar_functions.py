@@ -144,7 +144,6 @@ def to_integral(x: float, rounding: Callable[[float], int]) -> float:
 
 
 def half_away(x: float) -> int:
-    """Nearest integer, ties away from zero."""
     whole = math.trunc(x)
     return whole if abs(x - whole) < 0.5 else whole + (1 if x > 0 else -1)
 

@@ -45,7 +45,6 @@ class SharedElements(Sequence["Scalar | None"]):
             self._array.flat[at] = narrow(array_of([value], (1,), self._type), self._type, self._array.dtype)[0]
 
     def clear(self) -> None:
-        """Deallocate the elements."""
         self._length = 0
 
     def _places(self, part: slice[int | None, int | None, int | None]) -> range:

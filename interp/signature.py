@@ -193,7 +193,6 @@ class Binding:
         return found + tuple(self._new_array(*allocated) for allocated in self._allocated)
 
     def _new_array(self, spec: ArraySpec, descriptor: BufferStorage) -> Array:
-        """A result that the function has allocated."""
         elements, *shape = cast("list[Any]", descriptor.data)
         if not isinstance(elements, list):
             raise InterpreterError(self._function, f"the function did not return its result {spec.name}")
@@ -258,7 +257,6 @@ class Binding:
 
 
 def _number(spec: ScalarSpec, bits: int) -> float | int | bool:
-    """The run-time value of a scalar argument with these bits."""
     if spec.element.kind == "float":
         return bits_to_float(wrap(bits, 8 * spec.element.bytes), spec.dtype)
     return bool(bits) if spec.element.kind == "bool" else wrap(bits, 8 * spec.element.bytes)

@@ -75,7 +75,6 @@ def _wide(x: Array) -> Array:
 
 
 def _parts(x: Array) -> Any:
-    """The parts of complex numbers; other numbers unchanged."""
     return (np.real(x), np.imag(x)) if x.dtype.kind == "c" else x
 
 

@@ -153,7 +153,6 @@ def round_array(array: Array, element_type: Attribute) -> Array:
 
 
 def _round_array_bf16(array: NDArray[np.float64]) -> Array:
-    """Round double directly to the nearest bf16, ties to even."""
     with np.errstate(all="ignore"):
         _, exponent = np.frexp(array)
         quantum = np.maximum(exponent - 8, -133)

@@ -143,7 +143,6 @@ class ElementEmitter:
         return value
 
     def _once(self, key: object, make: Callable[[], Operation], hint: str | None = None) -> SSAValue:
-        """The result of an op that is emitted once per scope."""
         known = self._known(key)
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
@@ -229,7 +228,6 @@ class ElementEmitter:
         return self._remember(key, result)
 
     def affine_forms(self, exprs: Sequence[Expr]) -> tuple[list[AffineExpr], list[SSAValue]]:
-        """Integer expressions as affine expressions, and the values of their dimensions."""
         operands: list[SSAValue] = []
         return [self._affine(expr, operands) for expr in exprs], operands
 
@@ -450,7 +448,6 @@ def _integer(number: int, type: Attribute) -> IntegerAttr[IntegerType | IndexTyp
 
 
 def block_results(block: Block) -> Sequence[SSAValue]:
-    """The operands of the terminator of a block."""
     return () if block.last_op is None else block.last_op.operands
 
 
@@ -460,7 +457,6 @@ def _is_of_index_width(expr: Expr) -> bool:
 
 
 def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
-    """`value` as a dimension of a map over `operands`."""
     if value not in operands:
         operands.append(value)
     return AffineExpr.dimension(operands.index(value))
@@ -482,7 +478,6 @@ _OVERFLOW = arith.IntegerOverflowAttr("none")
 
 @cache
 def _defaults(op_class: type[Operation]) -> Mapping[str, Attribute]:
-    """The default properties of an op class, which `create` does not set."""
     if not issubclass(op_class, IRDLOperation):
         raise InternalError(f"{op_class} declares no properties")
     known = op_class.get_irdl_definition().properties
@@ -653,7 +648,6 @@ def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue,
 
 
 def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
-    """Mask a byte to the width of a storage type."""
     return _apply(body, arith.AndIOp, byte, body.constant((1 << bits(dtype)) - 1, byte.type))
 
 

@@ -40,7 +40,6 @@ _OURS = (f"{_ROOMS / 'texpr'}{os.sep}", f"{_ROOMS / 'frontends'}{os.sep}", argum
 
 
 def _column(frame: FrameType) -> int:
-    """The column, from 1, of the expression that a frame evaluates."""
     positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
     column = positions[2] if positions is not None else None
     return 1 if column is None else column + 1
@@ -106,7 +105,6 @@ def has_sign(dtype: str) -> bool:
 
 
 def bits(dtype: str) -> int:
-    """Width in bits; 1 for bool."""
     return TYPES[dtype].bitwidth
 
 
@@ -262,7 +260,6 @@ _Method: TypeAlias = "Callable[[Expr, ExprLike], Expr]"
 
 
 def _operator(kind: BinaryKind) -> tuple[_Method, _Method]:
-    """The methods of a Python operator for an expression as the left and as the right operand."""
     return lambda self, other: binary(kind, self, other), lambda self, other: binary(kind, other, self)
 
 
@@ -309,7 +306,6 @@ class Expr:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """Its direct subexpressions."""
         return ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> object:

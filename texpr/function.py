@@ -266,7 +266,6 @@ class _Function:
                 values.update(zip(inner.results, copy.results, strict=True))
 
     def _note_order(self, function: FuncOp) -> None:
-        """Annotate the order of the parameters if results precede inputs."""
         natural: list[Tensor | Var] = [*self._inputs, *self._outputs]
         order = [next(i for i, p in enumerate(natural) if p is parameter) for parameter in self._parameters]
         if order != sorted(order):

@@ -251,12 +251,10 @@ class Operator(IRDLOperation):
 
     @property
     def shapes(self) -> list[Shape]:
-        """The extents in its properties."""
         return self.shapes_in(self.properties)
 
     @staticmethod
     def shapes_in(properties: Properties) -> list[Shape]:
-        """The extents in some properties."""
         return [tuple(found) for attribute in properties.values() if (found := extents_in(attribute))]
 
     @classmethod
@@ -417,7 +415,6 @@ class Extents:
 def _inferred(
     cls: type[Operator], operands: tuple[graph.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
 ) -> tuple[tuple[graph.Tensor, ...], Sequence[tuple[GraphExtent, GraphExtent]]]:
-    """The result types, and the extents that must be equal."""
     applied = cls.on_placeholders(operands, dict(properties))
     return applied.types, applied.assumed
 

@@ -317,7 +317,6 @@ def known_of(left: Extent, right: Extent) -> Extent:
 
 
 def product(extents: Sequence[Extent]) -> Extent:
-    """The number of elements of a shape."""
     return simplified(reduce(lambda x, y: x * y, extents, 1))
 
 
@@ -343,5 +342,4 @@ def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
 
 
 def shape_text(shape: Sequence[Extent]) -> str:
-    """A shape as text for messages."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

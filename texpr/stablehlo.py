@@ -198,7 +198,6 @@ def _high_product(apply: Apply, x: Value, y: Value) -> Value:
 
 
 def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
-    """`clamp`: min(max(value, low), high)."""
     return apply("minimum", apply("maximum", value, low), high)
 
 

@@ -66,7 +66,6 @@ def _divide(apply: Apply, x: Pair, y: Pair) -> Pair:
 
 
 def _modulus(apply: Apply, x: Pair) -> Value:
-    """The absolute value, scaled by the greater part."""
     a, b = apply("abs", x[0]), apply("abs", x[1])
     great, small = apply("maximum", a, b), apply("minimum", a, b)
     ratio = apply("divide", small, apply("where", apply("greater", great, 0.0), great, 1.0))

@@ -81,12 +81,10 @@ def _plus(apply: Apply, x: Value, y: Any) -> Value:
 
 
 def _linear(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
-    """The row-major index of an element."""
     return reduce(lambda total, pair: total * pair[1] + pair[0], zip(indices, shape, strict=True), 0)
 
 
 def _halves(apply: Apply, word: Value) -> tuple[Value, Value]:
-    """The low and the high half of 64 bits."""
     high = apply("right_shift", word, 32)
     return apply("cast", word, dtype="uint32"), apply("cast", high, dtype="uint32")
 
@@ -97,7 +95,6 @@ def _joined(apply: Apply, low: Value, high: Value) -> Value:
 
 
 def _chosen(apply: Apply, number: Value, words: Sequence[Value]) -> Value:
-    """The word at an index."""
     found = words[-1]
     for at, word in reversed(list(enumerate(words[:-1]))):
         found = apply("where", apply("equal", number, at), word, found)

@@ -96,7 +96,6 @@ def _epsilon(op: BatchNormOp) -> float:
 
 
 def _others(op: BatchNormOp, rank: int) -> tuple[int, ...]:
-    """The dimensions other than the feature dimension."""
     return tuple(axis for axis in range(rank) if axis != op.axis)
 
 

@@ -67,7 +67,6 @@ class Operation:
         return ()
 
     def output(self, position: int) -> Tensor:
-        """Its result at `position`."""
         return self.outputs[position]
 
 

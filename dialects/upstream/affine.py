@@ -112,7 +112,6 @@ class ParallelOp(IRDLOperation):
 
     @property
     def kinds(self) -> list[str]:
-        """The names of the reductions."""
         return [ATOMIC_KINDS[kind.value.data] for kind in self.reductions]
 
 

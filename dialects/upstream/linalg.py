@@ -103,7 +103,6 @@ def _tensor_types(outputs: Sequence[SSAValue]) -> list[Attribute]:
 
 
 def _verify_results(op: Operation) -> None:
-    """Check that there is a result for each output that is a tensor."""
     outputs = _tensor_types(op.operands[-output_count(op) :])
     if [result.type for result in op.results] != outputs:
         raise VerifyException(f"{op.name} gives a result for each output that is a tensor, of its type")

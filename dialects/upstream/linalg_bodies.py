@@ -65,7 +65,6 @@ class _Scalars:
         return op.results[0]
 
     def apply(self, op_class: type[Operation], values: Sequence[SSAValue]) -> SSAValue:
-        """An op of arith or math on values of one type, which is also the result type."""
         return self.append(cast("Callable[..., Operation]", op_class)(*values))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:

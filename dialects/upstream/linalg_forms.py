@@ -200,7 +200,6 @@ class Structure:
 
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
-        """The new element of each output."""
         last = self.body.last_op
         return () if last is None else tuple(last.operands)
 
@@ -316,7 +315,6 @@ def _integers(attribute: Attribute) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _loops_of(text: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The names of the loops, and the subscripts of each operand."""
     names, _, operands = text.partition(":")
     return tuple(names.split()), tuple(tuple(operand.split()) for operand in operands.split(","))
 

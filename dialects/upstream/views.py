@@ -51,7 +51,6 @@ def static_numbers(op: Operation, name: str) -> Sequence[int]:
 
 
 def mixed_lists(op: Operation) -> list[tuple[int | SSAValue, ...]]:
-    """The offsets, sizes and strides of an operation on a slice of a tensor or buffer."""
     names = ("offsets", "sizes", "strides")
     return [mixed_extents(static_numbers(op, f"static_{name}"), getattr(op, name)) for name in names]
 

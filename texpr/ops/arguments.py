@@ -169,7 +169,6 @@ def counts(value: object, what: str, count: int) -> tuple[Extent, ...]:
 
 
 def not_negative(extent: Extent) -> Extent:
-    """The maximum of an extent and 0."""
     return extent if is_not_negative(extent) else simplified(greater(extent, 0))
 
 

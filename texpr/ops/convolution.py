@@ -46,7 +46,6 @@ class KernelWindow:
 
     @property
     def span(self) -> Extent:
-        """The extent of the window, from its first element to its last."""
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
@@ -149,7 +148,6 @@ class Laid:
 
     @property
     def space(self) -> str:
-        """The letters of the spatial axes."""
         return LETTERS[sum(map(str.isupper, self.layout)) - 2]
 
     @property
@@ -160,7 +158,6 @@ class Laid:
         return self.tensor.shape[self.layout.index(letter)]
 
     def at(self, indices: Mapping[str, Expr | int]) -> Expr:
-        """The element at the given indices."""
         return self.tensor(*(indices[letter] for letter in self.layout))
 
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:

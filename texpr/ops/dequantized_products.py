@@ -300,7 +300,6 @@ def _rounded(data: Tensor, weights: _Weights, name: str) -> tuple[Tensor, Tensor
 
 
 def _rounded_product(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """The product of the rounded data with the dequantized weights."""
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:

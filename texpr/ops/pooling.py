@@ -116,7 +116,6 @@ def _windows(
 
 
 def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[str, Extent]:
-    """The extent of each letter of the result."""
     space = {c: window.positions(source.extent(c), what) for c, window in moving.items()}
     return {**{c: source.extent(c) for c in source.layout}, **space}
 

@@ -93,7 +93,6 @@ def reduction(
 
 
 def float_of(extent: Extent, dtype: str) -> Expr:
-    """An extent as a float."""
     return const(float(extent), dtype) if isinstance(extent, int) else cast_to(extent, dtype)
 
 

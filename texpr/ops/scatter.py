@@ -55,7 +55,6 @@ class _Updates:
             result.store(self.data(*outer, *at).astype(self.wide), *outer, *at)
 
     def put(self, result: Written, update: Expr, at: Sequence[ExprLike]) -> None:
-        """Combine an update into an element."""
         value = update.astype(self.wide)
         result.store(value if self.reduction is None else binary(self.reduction, result.load(*at), value), *at)
 

@@ -219,7 +219,6 @@ def _end_of_part(shape: Sequence[Extent], first: int, size: Extent) -> int | Non
 
 
 def _position(indices: Sequence[Expr], shape: Sequence[Extent]) -> ExprLike:
-    """The row-major position of an element."""
     result: ExprLike = 0
     for index, extent in zip(indices, shape, strict=True):
         if not is_same(extent, 1):
@@ -283,7 +282,6 @@ def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
 
 
 def _common(tensors: Sequence[Tensor]) -> list[Extent]:
-    """The common extents of tensors."""
     return [reduce(known_of, extents) for extents in zip(*(tensor.shape for tensor in tensors), strict=True)]
 
 
@@ -452,7 +450,6 @@ def pad(
 
 
 def _is_padded(border: Border) -> bool:
-    """Whether there may be padding elements."""
     return not (is_same(border[0], 0) and is_same(border[1], 0))
 
 

@@ -154,7 +154,6 @@ def _polynomial(squares: Sequence[float]) -> list[float]:
 
 
 def _weighted(weights: Sequence[float], elements: Sequence[Expr]) -> Expr:
-    """The weighted sum of elements, one for each weight."""
     total, *others = [_times(weight, element) for weight, element in zip(weights, elements, strict=False)]
     for other in others:
         total = total + other

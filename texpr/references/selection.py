@@ -8,7 +8,6 @@ from weft.texpr.references.arguments import Array
 
 
 def _fitted(found: Array, size: int, fill: float, axis: int = 0) -> Array:
-    """`found` truncated or padded to `size` along an axis."""
     room = np.take(found, range(min(size, found.shape[axis])), axis)
     widths = [(0, size - room.shape[axis] if d == axis % found.ndim else 0) for d in range(found.ndim)]
     return np.pad(room, widths, constant_values=fill)
