@@ -89,7 +89,7 @@ def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
 
 
 def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:
-    """Shift the attributes of arguments after `before` arguments were added at the start and `behind` at the end."""
+    """Shift the attributes of arguments for `before` arguments added at the start and `behind` arguments at the end."""
     if isinstance(function.arg_attrs, ArrayAttr):
         none = DictionaryAttr({})
         function.arg_attrs = ArrayAttr([none] * before + [*function.arg_attrs] + [none] * behind)

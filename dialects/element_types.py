@@ -75,8 +75,8 @@ def register_element_type(type_: type[Attribute], dtype: str, *, override: bool 
 
     The interpreter can then run functions over such buffers, and `--validate` compares them; operations on the elements
     take and return numbers of `dtype` (`register_operation(..., meaning=...)`). A user-supplied pass replaces the type
-    before the low level. Raises `CompileError` for a type of weft, for an unknown `dtype`, and for a type that is
-    already registered unless `override` is given.
+    before the low level. Raises `CompileError` for a type of weft, an unknown `dtype`, and a type that is already
+    registered unless `override` is given.
     """
     if dtype not in TYPES:
         raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")

@@ -71,7 +71,7 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
 
 
 def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
-    """Restrict the promises of `function`, which comes from upstream, to those that it states and `promises`."""
+    """Restrict the promises of a function converted from upstream to those that it states and `promises`."""
     stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
     function.attributes[PROMISES] = promises_attribute(stated.union(promises))
 

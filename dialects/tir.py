@@ -275,7 +275,7 @@ class ReadsOp(AccessRegionOp):
     ```
     The regions of a buffer without such an op are inferred. The regions of a buffer with such ops together contain
     every load of that buffer in the body outside of the init. The verifier rejects regions that provably miss an
-    element; regions of pointers and data-dependent indices are accepted as stated.
+    element, and regions of pointers and data-dependent indices are accepted as stated.
 
     Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
     expressions.

@@ -100,7 +100,8 @@ REASSOCIATE = "reassociate"
 of floats, so that the loop may be vectorized."""
 
 MAX_PARALLEL, MAX_VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
-"""Annotations of a function for `tir-apply-annotations`: the iterations of the fused outer loops, and the lanes."""
+"""Annotations of a function (`tir-apply-annotations`): the maximum numbers of iterations of fused outer loops, and of
+lanes."""
 UNROLL_ANNOTATIONS = ("meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit")
 """Annotations of a function: `MAX_UNROLL_OF_LOOP` of each nest."""
 MAX_UNROLL_OF_LOOP = "pragma_auto_unroll_max_step"

@@ -120,7 +120,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
     strides: list[str] | None = None
     offset = "0"
     if not isinstance(type_.layout, NoneAttr):
-        # A view passed by an interpreted caller; callers of the interpreter pass copies.
+        # A view from an interpreted caller; callers of the interpreter pass copies.
         strides, offset = (
             [emitter.fresh(f"{data}_s{at}") for at in range(len(extents))],
             emitter.fresh(f"{data}_offset"),

@@ -193,8 +193,9 @@ class _Operands:
         out_dtype: object,
         packed: Sequence[str] = (),
     ) -> None:
-        """`channels` are the channel axes of kernels: before the spatial axes, and after them, as in the data. Kernels
-        of packed data end in one of `packed`, by default the first; without `packed`, data cannot be packed."""
+        """`channels` are the channel axes in the default layout of kernels: before the spatial axes for channels-first
+        data, and after them for channels-last data. Kernels of packed data end in one of `packed`, by default the
+        first; without `packed`, data cannot be packed."""
         data_tiles = ("c",) if packed else ()
         layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
         default = channels[0] + letters if layout.index("C") == 1 else letters + channels[1]
