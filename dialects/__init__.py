@@ -1,1 +1,1 @@
-"""The IR of weft: one dialect a file, one level of abstraction a dialect."""
+"""The IR of weft: one dialect per level of abstraction."""

@@ -1,9 +1,9 @@
-"""Which buffers of a function may share memory.
+"""Aliasing of the buffers of a function.
 
-Parameters of functions that promise `noalias` (`promises.py`) share none. Those of other functions may overlap each
-other, wholly or in part and whatever their element types, but for arguments with the attribute `llvm.noalias`. What a
-function allocates, and the globals of its module, share memory with no parameter. Buffers of other origin, as the
-results of `scf.if`, may be any.
+Parameters of functions that promise `noalias` (`promises.py`) do not alias. Those of other functions may overlap,
+wholly or in part and whatever their element types, except for arguments with the attribute `llvm.noalias`. Allocations
+of a function and the globals of its module alias no parameter. Buffers of other origin, such as the results of
+`scf.if`, may alias any.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _OWN = frozenset((memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))
 
 
 def may_overlap(first: SSAValue, second: SSAValue) -> bool:
-    """Whether two buffers, each no view of another, may share memory."""
+    """Whether two buffers that are not views may share memory."""
     if first is second or _is_of_any_memory(first) or _is_of_any_memory(second):
         return True
     return is_exposed(first) and is_exposed(second)
 
 
 def is_exposed(buffer: SSAValue) -> bool:
-    """Whether some parameters of the function may overlap a buffer, which is no view of another."""
+    """Whether some parameter of the function may overlap a buffer that is not a view."""
     if type(buffer) is BlockArgument and type(function := buffer.block.parent_op()) is FuncOp:
         if PROMISES not in function.attributes or Promise.NOALIAS in promises_of(function):
             return False
@@ -42,7 +42,7 @@ def is_exposed(buffer: SSAValue) -> bool:
 
 
 def _is_of_any_memory(buffer: SSAValue) -> bool:
-    """Whether a buffer is neither a parameter nor allocated, nor a global."""
+    """Whether a buffer is neither a parameter, an allocation nor a global."""
     if type(buffer) is BlockArgument:
         owner = buffer.block.parent_op()
         return owner is not None and type(owner) is not FuncOp
@@ -56,7 +56,7 @@ def _function_around(buffer: SSAValue) -> FuncOp | None:
 
 
 def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
-    """The parameters that may overlap each other; none where fewer than two may."""
+    """The parameters that may overlap each other; empty if fewer than two may."""
     if PROMISES not in function.attributes or not function.body.blocks:
         return ()
     found = tuple(a for a in function.args if isinstance(a.type, MemRefType) and is_exposed(a))
@@ -64,7 +64,7 @@ def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
 
 
 def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
-    """The other parameters of the function that may overlap `buffer`, which is no view of another."""
+    """The other parameters of the function that may overlap `buffer`, which is not a view."""
     if not is_exposed(buffer) or (function := _function_around(buffer)) is None:
         return ()
     if _is_of_any_memory(buffer):
@@ -73,35 +73,35 @@ def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
 
 
 def with_overlapping(buffers: Iterable[SSAValue]) -> set[SSAValue]:
-    """Buffers, none a view of another, and the parameters that may overlap one of them."""
+    """Buffers that are not views, and the parameters that may overlap one of them."""
     found = set(buffers)
     return found.union(*[overlapping(buffer) for buffer in found if is_exposed(buffer)])
 
 
 def has_noalias(function: FuncOp, position: int) -> bool:
-    """Whether an argument is stated to overlap no other."""
+    """Whether an argument is stated not to overlap others."""
     return has_argument_attribute(function, position, NOALIAS_ARGUMENT)
 
 
 def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
-    """State that some arguments overlap no others."""
+    """State that some arguments do not overlap others."""
     set_argument_attribute(function, positions, NOALIAS_ARGUMENT)
 
 
 def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:
-    """Keep the attributes of arguments beside them after so many arguments were added before and behind."""
+    """Shift the attributes of arguments for `before` arguments added at the start and `behind` arguments at the end."""
     if isinstance(function.arg_attrs, ArrayAttr):
         none = DictionaryAttr({})
         function.arg_attrs = ArrayAttr([none] * before + [*function.arg_attrs] + [none] * behind)
 
 
 def overlap_text(first: SSAValue, second: SSAValue) -> str:
-    """What a message says of two parameters that may share memory."""
+    """The part of a message about two parameters that may share memory."""
     return f"{buffer_name(first)} and {buffer_name(second)} may overlap"
 
 
 def overlap_advice(buffer: SSAValue) -> str:
-    """How a function promises that a parameter overlaps no other."""
+    """The advice how to promise that a parameter overlaps no other."""
     function = _function_around(buffer)
     name = "the function" if function is None else f"@{function.sym_name.data}"
     return (

@@ -1,10 +1,10 @@
-"""How many bytes the temporaries of a function share: attribute `tir.arena_bytes`, which `plan-memory` writes.
+"""The size of the arena for the temporaries of a function: attribute `tir.arena_bytes`, written by `plan-memory`.
 
     func.func @main(...) attributes {tir.arena_bytes = 4096 : i64}
     func.func @main(...) attributes {tir.arena_bytes = "max(128 * n, 64 * n + 4096)"}
     func.func @main(...) attributes {tir.arena_bytes = [4096 : i64, "128 * n"]}        // two slots
 
-An extent has the name that the function gives it: that of its `memref.dim`, and of its symbol at the low level.
+Extents are named as in the function: after the `memref.dim`, or after the symbol at the low level.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from weft.dialects.graph_shapes import KnownExtent, evaluate, parse_extent, show
 from weft.support.errors import InternalError
 
 ARENA_BYTES: Final = "tir.arena_bytes"
-"""Attribute of a function: the bytes of the one buffer in which its temporaries lie, or of each of several."""
+"""Attribute of a function: the bytes of the buffer that contains its temporaries, or of each of several."""
 
 
 def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
-    """The attribute that states the greatest of `sizes`."""
+    """The attribute for the maximum of `sizes`."""
     if len(sizes) == 1 and isinstance(sizes[0], int):
         return IntegerAttr(sizes[0], i64)
     texts = [show_extent(size) for size in sizes]
@@ -32,8 +32,8 @@ def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
 
 
 def arena_sizes(function: FuncOp) -> list[list[str]]:
-    """For each buffer in which temporaries of `function` lie, the numbers of bytes, as `show_extent` writes them, the
-    greatest of which it takes; none where they were not planned."""
+    """For each arena buffer of `function`, the candidate sizes in bytes, in the syntax of `show_extent`; the buffer has
+    the greatest of them. Empty without a memory plan."""
     stated = function.attributes.get(ARENA_BYTES)
     if stated is None:
         return []
@@ -51,7 +51,7 @@ def _sizes(size: Attribute) -> list[str]:
 
 
 def _operands_of_max(text: str) -> list[str]:
-    """The operands of `max(x, y, ...)`, which may be maxima themselves; other text is one size."""
+    """The operands of (possibly nested) `max(x, y, ...)`; any other text is a single operand."""
     depth, start, found = 0, len("max("), list[str]()
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -64,8 +64,8 @@ def _operands_of_max(text: str) -> list[str]:
 
 
 def planned_bytes(function: FuncOp, extents: Mapping[str, int]) -> int | None:
-    """The bytes that a call of `function` takes for its temporaries, by the extents of its arguments; None where they
-    were not planned. A missing extent is a KeyError."""
+    """The bytes of temporaries of a call of `function`, given the extents of its arguments; None without a memory plan.
+    A missing extent is a KeyError."""
     if ARENA_BYTES not in function.attributes:
         return None
     buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(function)]

@@ -1,4 +1,4 @@
-"""Unit attributes of the arguments of functions: facts that callers promise, such as `llvm.noalias`."""
+"""Unit attributes of function arguments: facts that callers promise, such as `llvm.noalias`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from xdsl.ir import Attribute
 
 
 def argument_attributes(function: FuncOp) -> list[DictionaryAttr]:
-    """The attributes of each argument of a function."""
     stated = list(function.arg_attrs.data) if isinstance(function.arg_attrs, ArrayAttr) else []
     return stated or [DictionaryAttr({})] * len(function.function_type.inputs)
 
 
 def has_argument_attribute(function: FuncOp, position: int, name: str) -> bool:
-    """Whether an argument has an attribute."""
     entries = function.arg_attrs.data if isinstance(function.arg_attrs, ArrayAttr) else ()
     return position < len(entries) and name in entries[position].data
 

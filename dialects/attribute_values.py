@@ -1,4 +1,4 @@
-"""Attributes as Python values, Python values as attributes, and the Python text of attributes."""
+"""Conversions between attributes and Python values, and Python source text of attributes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from weft.support.names import string_text
 
 
 def attribute_of(value: object, special: Callable[[object], Attribute | None] = lambda value: None) -> Attribute:
-    """A Python value as an attribute: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`, `{unroll = 16}`.
+    """The attribute of a Python value: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`, `{unroll = 16}`.
 
-    `special` gives the attributes of other values, None for these. Raises `CompileError` for what has no attribute.
+    `special` handles other values and returns None for those that it does not handle. Raises `CompileError` for a value
+    without an attribute.
     """
     given = special(value)
     if given is not None:
@@ -57,7 +58,7 @@ def attribute_of(value: object, special: Callable[[object], Attribute | None] = 
 def attributes_of(
     values: Mapping[object, object], special: Callable[[object], Attribute | None] = lambda value: None
 ) -> dict[str, Attribute]:
-    """A dict as named attributes. Raises `CompileError` for names that are no strings."""
+    """A dict as named attributes. Raises `CompileError` for names that are not strings."""
     named: dict[str, Attribute] = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name:
@@ -68,8 +69,8 @@ def attributes_of(
 
 
 def value_of(attribute: Attribute) -> object:
-    """The Python value of an attribute: integers, floats, strings, lists and dicts; all others are given as they
-    are."""
+    """The Python value of an integer, float, string, list or dict attribute; other attributes are returned
+    unchanged."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return bool(attribute.value.data)
@@ -86,8 +87,8 @@ def value_of(attribute: Attribute) -> object:
 
 
 def python_text(attribute: Attribute, other: Callable[[Attribute], str]) -> str:
-    """The Python expression of which `attribute_of` makes `attribute`; `other` gives that of attributes that stand for
-    no Python value."""
+    """The Python expression that `attribute_of` converts to `attribute`; `other` handles attributes without a Python
+    value."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return str(attribute.value.data != 0)

@@ -1,4 +1,4 @@
-"""chlo: the ops that clients of StableHLO write, elementwise functions and ops that broadcast their operands.
+"""chlo: the client ops of StableHLO, elementwise functions and ops that broadcast their operands.
 
 ```mlir
 %0 = chlo.erf %x : tensor<4xf32> -> tensor<4xf32>
@@ -86,7 +86,7 @@ CHLO: Final[Mapping[int, str]] = {
 
 class BroadcastingOp(TensorOp):
     """An elementwise op whose operands are broadcast to one shape: `chlo.broadcast_add`. Dimensions of 1 are repeated;
-    those of the operand of less rank are the last ones, or `broadcast_dimensions`."""
+    an operand of smaller rank has the last dimensions, or those in `broadcast_dimensions`."""
 
     BASE: ClassVar[str]
     """The name of the elementwise op."""
@@ -126,7 +126,7 @@ class BroadcastSelectOp(BroadcastingOp):
 
 @irdl_op_definition
 class ConstantLikeOp(TensorsOp):
-    """A number for each element of a tensor: `"chlo.constant_like"(%x) <{value = 2.0 : f32}> : (T) -> T`."""
+    """A tensor of equal numbers, like another tensor: `"chlo.constant_like"(%x) <{value = 2.0 : f32}> : (T) -> T`."""
 
     name = "chlo.constant_like"
     value = prop_def(Attribute)
@@ -168,7 +168,8 @@ class TopKOp(TensorsOp):
 
 @irdl_op_definition
 class RaggedDotOp(TensorsOp):
-    """Products of groups of rows, whose sizes are the third operand, with a matrix each, in the generic form."""
+    """Products of each group of rows with a separate matrix, in the generic form. The third operand is the group
+    sizes."""
 
     name = "chlo.ragged_dot"
     ragged_dot_dimension_numbers = prop_def(RaggedDotDimensionNumbersAttr)
@@ -182,7 +183,7 @@ class RaggedDotOp(TensorsOp):
 
 @irdl_op_definition
 class ScanOp(IRDLOperation):
-    """A region applied to the slices along a dimension and to values that it carries, one slice after the other.
+    """A region applied to the slices along a dimension in order, with carried values.
 
     ```mlir
     %y, %c = chlo.scan(%x) inits (%z) dimension=1 {

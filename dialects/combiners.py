@@ -1,4 +1,4 @@
-"""Ops that combine two values, associative and commutative ones: of reductions, of atomics, of the lanes of vectors."""
+"""Associative and commutative ops that combine two values, for reductions, atomics and lanes of vectors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from weft.dialects.element_types import greatest, least
 
 @dataclass(frozen=True)
 class Combination:
-    """What is known of an op that combines two values."""
+    """The properties of an op that combines two values."""
 
     kind: Kind
-    """The kind of `vector.reduction` that combines lanes by it."""
+    """The kind of `vector.reduction` that combines lanes with it."""
     neutral: Callable[[Attribute], float | int]
-    """Combined with any value of a type it gives that value."""
+    """The neutral element for a type."""
     is_idempotent: bool = False
-    """Whether a value combined with itself stays."""
+    """Whether combining a value with itself gives that value."""
 
 
 def _always(number: float | int) -> Callable[[Attribute], float | int]:
@@ -49,12 +49,12 @@ COMBINATIONS: Final[Mapping[type[Operation], Combination]] = {
     arith.OrIOp: Combination(Kind.OR, _always(0), is_idempotent=True),
     arith.XOrIOp: Combination(Kind.XOR, _always(0)),
 }
-"""Floats are combined up to rounding, which is what reordering a sum asks for."""
+"""Combinations of floats are exact up to rounding, which reordering a sum requires."""
 
 UPSTREAM_KINDS: Final[Mapping[str, type[Operation]]] = {
     re.sub("([su])i$", r"\1", op_class.name.removeprefix("arith.")): op_class for op_class in COMBINATIONS
 }
-"""Names of `arith.AtomicRMWKind`, `addf` or `maxs` -> the op that combines by them. `assign` has none."""
+"""Names of `arith.AtomicRMWKind`, such as `addf` or `maxs` -> the op that combines. `assign` has none."""
 
 OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "add": (arith.AddfOp, arith.AddiOp),
@@ -66,17 +66,16 @@ OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "minu": (arith.MinUIOp, arith.MinUIOp),
     "maxu": (arith.MaxUIOp, arith.MaxUIOp),
 }
-"""What reductions and atomics name -> the op on floats, and that on integers."""
+"""Name in reductions and atomics -> the op on floats, and the op on integers."""
 
 
 def op_named(name: str, type_: Attribute) -> type[Operation]:
-    """The op of `OPS_BY_NAME` on values of a type."""
     of_floats, of_integers = OPS_BY_NAME[name]
     return of_floats if isinstance(type_, AnyFloat) else of_integers
 
 
 def op_of_kind(kind: Kind, type_: Attribute) -> type[Operation] | None:
-    """The op by which `vector.reduction` of a kind combines lanes of a type."""
+    """The op that combines lanes of a type in a `vector.reduction` of a kind."""
     for op_class, combination in COMBINATIONS.items():
         of_floats = issubclass(op_class, arith.FloatingPointLikeBinaryOperation)
         if combination.kind is kind and of_floats == isinstance(type_, AnyFloat):

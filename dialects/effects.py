@@ -1,12 +1,13 @@
-"""What operations do besides computing their results. Every pass and analysis gets it here.
+"""Side effects of operations, for all passes and analyses.
 
-The effects of an op are those that its `MemoryEffect` traits state. Upstream ops that lack the traits have them in
-`_UPSTREAM`, ops of other dialects by `state_effects`. A call has the effects of its callee: none but on its operands
-when the callee is `low.pure`, an intrinsic that is registered as pure, or a function with a body in which nothing else
-has an effect.
+The effects of an op are those of its `MemoryEffect` traits. Those of upstream ops without the traits are in
+`_UPSTREAM`, those of ops of other dialects are stated by `state_effects`. A call has the effects of its callee: effects
+on its operands only if the callee is `low.pure`, an intrinsic that is registered as pure, or a function with a body
+without other effects.
 
-What is not known is *opaque*: it may read and write all memory that it can reach, and the world outside. It runs as
-often as the program says and in that order, is not dropped, and is not run by several threads or lanes at a time.
+An op with unknown effects is *opaque*: it may read and write all memory that it can reach, and affect the outside
+world. Its executions are preserved in number and order; it is not erased, and not run by several threads or lanes at a
+time.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from weft.dialects.upstream.views import CASTS, VIEWS
 from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
-"""Unit attribute of a function that the module declares only: it computes its result from its arguments alone, and
-touches no memory but what pointers among them (`low.access_ptr`) give access to."""
+"""Unit attribute of a declared function: it computes its result from its arguments alone, and accesses only the memory
+that pointers among them (`low.access_ptr`) give access to."""
 INTRINSIC = "low.intrinsic"
 """String attribute of such a function: the intrinsic that it was lowered from."""
 
@@ -60,9 +61,9 @@ class _NamedResource(Resource):
 
 
 THREADS: Final = _NamedResource("threads")
-"""Resource of effects on what other threads of a kernel do, as a barrier has."""
+"""Resource of effects on other threads of a kernel, such as those of a barrier."""
 STATEMENTS: Final = _NamedResource("statements")
-"""Resource that keeps ops without results which state a fact or give a hint: they touch no memory."""
+"""Resource that preserves ops without results which state a fact or give a hint: they access no memory."""
 
 
 class Synchronizes(MemoryEffect):
@@ -74,7 +75,7 @@ class Synchronizes(MemoryEffect):
 
 
 class StatesFact(MemoryEffect):
-    """Trait of ops that state a fact or give a hint to those who ask, and do nothing when they run."""
+    """Trait of ops that state a fact or give a hint to passes, and have no effect at run time."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -86,7 +87,7 @@ _STATES: Final = frozenset((EffectInstance(WRITE, None, STATEMENTS),))
 
 
 class PointerEffects(MemoryEffect):
-    """Trait of ops that touch no memory but what their pointers (`low.access_ptr`) give access to."""
+    """Trait of ops that access only the memory that their pointers (`low.access_ptr`) give access to."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -96,7 +97,7 @@ class PointerEffects(MemoryEffect):
 
 @dataclass(frozen=True)
 class Effects:
-    """What one op does, without the ops in its regions."""
+    """The effects of one op, without those of the ops in its regions."""
 
     reads: tuple[SSAValue, ...] = ()
     """Buffers and pointers among its operands that it reads from."""
@@ -106,15 +107,15 @@ class Effects:
     reads_all: bool = False
     """Whether it may read any memory that it can reach, or something outside of the program."""
     synchronizes: bool = False
-    """Whether it acts on other threads of a kernel."""
+    """Whether it affects other threads of a kernel."""
     is_opaque: bool = False
-    """Whether it may do anything."""
+    """Whether it may have any effect."""
 
 
 NO_EFFECTS: Final = Effects()
 
 _RECURSIVE: Final = frozenset((scf.ExecuteRegionOp, memref.AllocaScopeOp, affine.ForOp, affine.ParallelOp, func.FuncOp))
-"""Upstream ops without the trait that do what the ops in their regions do."""
+"""Upstream ops without the trait whose effects are those of the ops in their regions."""
 _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys(_RECURSIVE, _NONE),
     **dict.fromkeys((arith.RemUIOp, arith.ExtSIOp, affine.MinOp, tensor.YieldOp, func.ReturnOp), _NONE),
@@ -124,14 +125,14 @@ _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys((affine.LoadOp, affine.VectorLoadOp), frozenset((READ,))),
     **dict.fromkeys((affine.StoreOp, affine.VectorStoreOp), frozenset((WRITE,))),
 }
-"""Effects on the buffers among their operands of upstream ops without traits."""
+"""Effects of upstream ops without traits on the buffers among their operands."""
 _stated: dict[str, Kinds] = {}
-"""Effects that were stated of ops of other dialects, by name."""
+"""The stated effects of ops of other dialects, by name."""
 
 
 def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
     """State that ops called `name`, which have no `MemoryEffect` trait, have effects of these kinds on their memref
-    operands and no others: none at all with no kinds, any with None, as it is of ops of which nothing was stated."""
+    operands and no others. No kinds: no effects. None: any effects, as for ops without a statement."""
     _stated.pop(name, None)
     if kinds is not None:
         _stated[name] = frozenset(kinds)
@@ -139,12 +140,12 @@ def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
 
 
 def op_name(op: Operation) -> str:
-    """The name of an op, also of one that no dialect registers."""
+    """The name of an op, including unregistered ops."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def effects_of(op: Operation) -> Effects:
-    """What `op` does, besides what the ops in its regions do."""
+    """The effects of `op`, without those of the ops in its regions."""
     if _silent(type(op)):
         return NO_EFFECTS
     if type(op) is func.CallOp:
@@ -192,7 +193,7 @@ def _buffers(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _on_operands(op: Operation, kinds: Kinds) -> Effects:
-    """Effects of some kinds on the buffers among the operands; where there are none, on anything."""
+    """Effects of the given kinds on the buffers among the operands, or on any memory if there are none."""
     if not kinds:
         return NO_EFFECTS
     buffers = _buffers(op)
@@ -204,7 +205,7 @@ def _on_operands(op: Operation, kinds: Kinds) -> Effects:
 
 @cache
 def _silent(op_class: type[Operation]) -> bool:
-    """Whether ops of a class have no effects of their own, whatever their operands."""
+    """Whether ops of a class have no effects apart from those of their regions, whatever their operands."""
     if op_class is UnregisteredOp or issubclass(op_class, UnregisteredOp):
         return False
     traits = [trait for trait in op_class.traits.traits if isinstance(trait, MemoryEffect)]
@@ -214,7 +215,7 @@ def _silent(op_class: type[Operation]) -> bool:
 
 
 class RegionEffects(RecursiveMemoryEffect):
-    """Trait of ops with the effects of the ops in their regions, as `effects_of` tells these: none, or unknown."""
+    """Trait of ops with the effects of the ops in their regions: none, or unknown ones."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -226,13 +227,13 @@ class RegionEffects(RecursiveMemoryEffect):
 
 
 def callee_of(call: func.CallOp) -> func.FuncOp | None:
-    """The function that a call names, where the module around the call has it."""
+    """The callee of a call, None if the module around the call does not have it."""
     return function_around(call, call.callee.string_value())
 
 
 def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
-    """Declarations, with the same effects, of the functions that `root` calls, as the module of `home` has them: what a
-    copy of `home` needs around it for its calls to have the effects that they have there."""
+    """Declarations of the functions that `root` calls, with the effects of those in the module of `home`. A copy of
+    `home` in another module needs them to keep the effects of its calls."""
     found: dict[str, func.FuncOp] = {}
     for op in operations_in(root):
         if not isinstance(op, func.CallOp) or (name := op.callee.string_value()) in found:
@@ -247,12 +248,12 @@ def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
 
 
 def is_pure_function(function: func.FuncOp) -> bool:
-    """Whether a function does nothing but give results and touch the buffers that it takes."""
+    """Whether the only effects of a function are on the buffers that it takes."""
     return _is_pure_function(function.sym_name.data, function)
 
 
 def _effects_of_call(call: func.CallOp) -> Effects:
-    """Those of the callee; on buffers and pointers that it takes, both kinds."""
+    """The effects of the callee: reads and writes of the buffers and pointers that it takes."""
     if not _is_pure_function(call.callee.string_value(), callee_of(call)):
         return _opaque(call)
     memory = tuple(dict.fromkeys(v for v in call.operands if isinstance(v.type, MemRefType | PtrType)))
@@ -260,10 +261,10 @@ def _effects_of_call(call: func.CallOp) -> Effects:
 
 
 def _is_pure_function(name: str, function: func.FuncOp | None) -> bool:
-    """Whether a function does nothing but give results and touch the buffers that it takes, as all functions that it
-    calls, none of which calls itself."""
+    """Whether the only effects of a function are on the buffers that it takes. All functions that it calls must be such
+    functions, without recursion."""
     done = set[str]()
-    around: dict[str, Iterator[func.CallOp]] = {}  # each function on the path, and the calls in it still to follow
+    around: dict[str, Iterator[func.CallOp]] = {}  # each function on the path, and its calls still to visit
     while name not in around:
         if name not in done:
             calls = _calls_if_pure(name, function)
@@ -279,7 +280,7 @@ def _is_pure_function(name: str, function: func.FuncOp | None) -> bool:
 
 
 def _calls_if_pure(name: str, function: func.FuncOp | None) -> list[func.CallOp] | None:
-    """The calls that a function makes, when nothing else in it has effects but on its buffers."""
+    """The calls in a function if its other ops have effects on its buffers only, else None."""
     if function is not None and PURE in function.attributes:
         return []
     if function is None or function.is_declaration:
@@ -301,7 +302,7 @@ def _calls_if_pure(name: str, function: func.FuncOp | None) -> list[func.CallOp]
 
 
 def _is_own(memory: SSAValue) -> bool:
-    """Whether a function that touches this memory takes it, allocates it, or finds constants in it."""
+    """Whether memory accessed by a function is a parameter, an allocation of the function, or constant."""
     memory = underlying(memory)
     if not isinstance(memory, OpResult):
         return True
@@ -323,13 +324,13 @@ def _is_constant(get: memref.GetGlobalOp) -> bool:
 
 
 def is_pure(op: Operation) -> bool:
-    """Whether `op` computes its results from its operands and does nothing else. Not said of ops with regions."""
+    """Whether `op` only computes its results from its operands. False for ops with regions."""
     return bool(op.results) and not op.regions and effects_of(op) == NO_EFFECTS
 
 
 def only_computes(op: Operation) -> bool:
-    """Whether `op` gives values and does nothing else but read memory: nothing is lost when it does not run. Not said
-    of ops with regions."""
+    """Whether `op` only computes results and reads memory, so that it may be erased if unused. False for ops with
+    regions."""
     if op.regions or not op.results:
         return False
     effects = effects_of(op)
@@ -337,14 +338,14 @@ def only_computes(op: Operation) -> bool:
 
 
 def may_trap(op: Operation) -> bool:
-    """Whether `op` may fail where it would not have run."""
+    """Whether `op` may fail if it is executed speculatively."""
     if isinstance(op, func.CallOp):
         return True
     return isinstance(op, DIVISIONS) and constant_integer(op.operands[1]) in (None, 0, -1)
 
 
 def touches_memory(op: Operation) -> bool:
-    """Whether `op` itself does more than compute results, allocate and state facts."""
+    """Whether `op` itself has effects other than allocations and statements of facts."""
     if _silent(type(op)):
         return False
     effects = effects_of(op)
@@ -352,17 +353,16 @@ def touches_memory(op: Operation) -> bool:
 
 
 def is_opaque(op: Operation) -> bool:
-    """Whether `op` itself may do anything."""
+    """Whether `op` itself may have any effect."""
     return not _silent(type(op)) and effects_of(op).is_opaque
 
 
 def opaque_op(root: Operation | Block) -> Operation | None:
-    """The first op in `root` that may do anything."""
     return next((op for op in operations_in(root) if is_opaque(op)), None)
 
 
 def opaque_text(op: Operation) -> str:
-    """What a message says of an opaque op: `calls @f, which may have effects (no low.pure)`."""
+    """The part of a message about an opaque op: `calls @f, which may have effects (no low.pure)`."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         function = callee_of(op)
@@ -375,7 +375,7 @@ def opaque_text(op: Operation) -> str:
 
 
 def opaque_advice(op: Operation) -> str:
-    """What would make an opaque op known, where it has no effects."""
+    """The advice how to declare that an opaque op has no effects."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         if name in intrinsics():
@@ -388,21 +388,21 @@ def opaque_advice(op: Operation) -> str:
     return f"if {op_name(op)} has no effects, give it the trait Pure, or weft.register_operation(..., effects=())"
 
 
-# Sets of types: `isinstance` of a class that is none of them takes a microsecond each, for they have a metaclass.
+# Sets of types, because a failing `isinstance` takes a microsecond for each class with a metaclass.
 _CASTS: Final = frozenset(CASTS)
 RENAMES: Final = frozenset((*VIEWS, memref.ViewOp))
-"""Ops that give the memory of a buffer, their first operand, another name: views, and the elements of another type."""
+"""Ops that rename the memory of their first operand: views, including views of another element type."""
 
 
 def underlying(buffer: SSAValue) -> SSAValue:
-    """The buffer that `buffer` is a view of; of the names that a function gives to a global, the first."""
+    """The buffer that `buffer` is a view of; the first of several results of `memref.get_global` for one global."""
     while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         buffer = buffer.op.operands[0]
     return _names_of_global(buffer.op)[0] if _is_global(buffer) else buffer
 
 
 def is_same_elements(buffer: SSAValue) -> bool:
-    """Whether indices of `buffer` are indices of the buffer that it is a view of."""
+    """Whether `buffer` has the same indices as the buffer that it is a view of."""
     while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         if type(buffer.op) not in _CASTS:
             return False
@@ -411,7 +411,7 @@ def is_same_elements(buffer: SSAValue) -> bool:
 
 
 def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
-    """The other names of a buffer, those of these too."""
+    """The views of a buffer, transitively."""
     names = [buffer]
     if _is_global(buffer) and (of_global := _names_of_global(buffer.op))[0] is buffer:
         names = of_global
@@ -426,11 +426,11 @@ def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:
 
 
 def _names_of_global(get: Operation) -> list[SSAValue]:
-    """The results of all ops that give a function the global which `get` gives it, in order."""
+    """The results of all ops in the function that access the same global as `get`, in order."""
     function = get
     while isinstance(parent := function.parent_op(), Operation) and not isinstance(parent, ModuleOp):
         function = parent
-    # Of a model that has hundreds of constants this is asked for each: no property of xDSL's, no generator.
+    # Called for each of hundreds of constants of a model, so it avoids xDSL's properties and generators.
     name = cast("SymbolRefAttr", get.properties["name"]).root_reference.data
     return [
         op.results[0]
@@ -440,7 +440,7 @@ def _names_of_global(get: Operation) -> list[SSAValue]:
 
 
 def reachable_buffers(function: Operation) -> list[SSAValue]:
-    """The buffers of a function that opaque ops in it may touch: all but temporaries that none of them takes."""
+    """The buffers of a function that its opaque ops may access: all except temporaries that do not escape."""
     found: dict[SSAValue, None] = {}
     for region in function.regions:
         for block in region.blocks:
@@ -455,7 +455,7 @@ def reachable_buffers(function: Operation) -> list[SSAValue]:
 
 
 def _escapes(buffer: SSAValue) -> bool:
-    """Whether an opaque op, or one that gives a buffer, takes a temporary."""
+    """Whether a temporary is an operand of an opaque op, or of one that returns a buffer."""
     for use in buffer.uses:
         op = use.operation
         if type(op) in RENAMES:

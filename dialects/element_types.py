@@ -1,10 +1,10 @@
-"""Element types: the names that NumPy has for them, and what they take in memory.
+"""Element types: their NumPy names, and their size in memory.
 
-Arrays tell unsigned integers from signed ones, and so do the tensors of graphs (`tensor<4xui8>`). Everything else
-works on integers without a sign, as MLIR does: tensors, buffers and values of the other levels hold `i8`, and the
-operations on them are signed or unsigned. There a parameter or result of a function that arrays of unsigned integers
-are passed for states their elements: `%x: memref<4xi8> {tir.element = ui8}`. So do those of types of storage, whose
-values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
+Arrays distinguish unsigned from signed integers, and so do the tensors of graphs (`tensor<4xui8>`). All other levels
+use signless integers, as MLIR does: tensors, buffers and values are `i8`, and operations are signed or unsigned. At
+these levels a parameter or result of a function for arrays of unsigned integers states its element type:
+`%x: memref<4xi8> {tir.element = ui8}`. So does one with a storage type, whose values are bytes:
+`%w: memref<4xi8> {tir.element = f8E4M3FN}`.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "uint2": IntegerType(2, Signedness.UNSIGNED),
     "uint4": IntegerType(4, Signedness.UNSIGNED),
 }
-"""Name -> type, for all types that elements of arrays have. Integers wrap."""
+"""Name -> type, for all element types of arrays. Integers wrap."""
 STORED: Final = frozenset({*SMALL_FLOATS, "int2", "int4", "uint2", "uint4"})
-"""Types that elements have in memory only: values are converted to other types, which is all that is done with them.
-An element takes a byte, and is a value of 8 bits until it is converted."""
+"""Types that exist in memory only: the only operation on their elements is conversion to other types. An element takes
+a byte, and is a value of 8 bits until it is converted."""
 _NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.items()}
 _registered: dict[type[Attribute], str] = {}
-"""Types of other dialects -> the type of the elements of their arrays."""
+"""Types of other dialects -> the element type of their arrays."""
 
 
 @checked
 def register_element_type(type_: type[Attribute], dtype: str, *, override: bool = False) -> None:
-    """Let arrays of a NumPy type be the buffers whose elements have a type of another dialect.
+    """Represent elements of a type of another dialect by arrays of a NumPy type.
 
         weft.register_element_type(FixedType, "int16")
 
-    The interpreter runs functions over such buffers then, and `--validate` compares them; operations on the
-    elements get and give numbers of `dtype` (`register_operation(..., meaning=...)`). A pass of the user replaces
-    the type before the low level. Raises `CompileError` for a type that weft knows, for an unknown `dtype`, and for
-    a type that is registered when `override` is not given.
+    The interpreter can then run functions over such buffers, and `--validate` compares them; operations on the elements
+    take and return numbers of `dtype` (`register_operation(..., meaning=...)`). A user-supplied pass replaces the type
+    before the low level. Raises `CompileError` for a type of weft, an unknown `dtype`, and a type that is already
+    registered unless `override` is given.
     """
     if dtype not in TYPES:
         raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")
@@ -90,13 +90,13 @@ def register_element_type(type_: type[Attribute], dtype: str, *, override: bool 
 
 
 def unregister_element_type(type_: type[Attribute]) -> None:
-    """Forget a registered type. Raises `CompileError` when it is not registered."""
+    """Unregister a type. Raises `CompileError` if it is not registered."""
     if _registered.pop(type_, None) is None:
         raise CompileError(f"{type_.name} is not registered")
 
 
 def array_name(type_: Attribute) -> str | None:
-    """The name of the type that elements of arrays have for an element type, None where no array has such elements."""
+    """The element type of the arrays for an element type, None without such arrays."""
     return _NAMES.get(type_) or _registered.get(type(type_))
 
 
@@ -106,28 +106,27 @@ def element_name(type_: Attribute) -> str | None:
 
 
 ELEMENT: Final = "tir.element"
-"""Attribute of a parameter or result of a function: the type of the elements of its arrays, or of the number, where
-values of the function do not tell it."""
+"""Attribute of a parameter or result of a function: the element type of its arrays, or the type of the number, if the
+type of the value does not determine it."""
 
 
 def is_stored(type_: Attribute) -> bool:
-    """Whether elements of a type are in memory only, see `STORED`."""
+    """Whether elements of a type exist in memory only, see `STORED`."""
     return _NAMES.get(type_) in STORED
 
 
 def is_unsigned(type_: Attribute) -> bool:
-    """Whether a type is that of unsigned integers, which only arrays and graphs have."""
+    """Whether a type is an unsigned integer, which only arrays and graphs have."""
     return isinstance(type_, IntegerType) and type_.signedness.data is Signedness.UNSIGNED
 
 
 def element_of(type_: Attribute) -> Attribute:
-    """The element type of a tensor or memref, a number's own type."""
     return type_.element_type if isinstance(type_, TensorType | MemRefType) else type_
 
 
 def value_type(type_: Attribute) -> Attribute:
-    """The type of the values that elements of a type are, or a tensor or memref type with such elements: integers
-    have no sign, and types of storage are bytes."""
+    """The type of the values of an element type, or a tensor or memref type of such elements: integers are signless,
+    and storage types are bytes."""
     element = element_of(type_)
     if is_stored(element):
         return _with_element(type_, IntegerType(8))
@@ -141,8 +140,8 @@ def value_elements(elements: DenseIntOrFPElementsAttr[Any]) -> DenseIntOrFPEleme
 
 
 def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | None:
-    """The attributes of parameters or results that have, or whose arrays have elements of, these types; None where
-    none is needed."""
+    """The attributes of parameters or results that have one of these types as their own or their arrays' element type;
+    None if all are implied."""
     stated = [DictionaryAttr({ELEMENT: type_} if value_type(type_) != type_ else {}) for type_ in types]
     return ArrayAttr(stated) if any(entry.data for entry in stated) else None
 
@@ -150,15 +149,15 @@ def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | N
 def joined_attributes(
     first: ArrayAttr[DictionaryAttr] | None, second: ArrayAttr[DictionaryAttr] | None
 ) -> ArrayAttr[DictionaryAttr] | None:
-    """The attributes of parameters or results that two lists of them have."""
+    """The union of two lists of attributes of parameters or results."""
     if first is None or second is None:
         return first or second
     return ArrayAttr([DictionaryAttr(a.data | b.data) for a, b in zip(first, second, strict=True)])
 
 
 def parameter_types(function: FuncOp) -> Sequence[Attribute]:
-    """The types of the parameters of a function as callers see them. Raises `CompileError` where a parameter has no
-    elements of the type that is stated."""
+    """The types of the parameters of a function as callers see them. Raises `CompileError` if a parameter cannot have
+    the stated element type."""
     return _as_stated(function, function.function_type.inputs.data, function.arg_attrs)
 
 
@@ -168,7 +167,7 @@ def result_types(function: FuncOp) -> Sequence[Attribute]:
 
 
 def forget_elements(function: FuncOp) -> None:
-    """Drop what a function states of the elements of its parameters."""
+    """Remove the stated element types of the parameters of a function."""
     if function.arg_attrs is not None:
         left = [DictionaryAttr({n: a for n, a in entry.data.items() if n != ELEMENT}) for entry in function.arg_attrs]
         function.arg_attrs = ArrayAttr(left) if any(entry.data for entry in left) else None
@@ -200,7 +199,7 @@ def _with_element(type_: Attribute, element: Attribute) -> Attribute:
 
 
 def bytes_of(element: Attribute) -> int:
-    """Bytes that one element takes in memory."""
+    """Bytes of one element in memory."""
     if isinstance(element, IndexType):
         return 8
     if isinstance(element, BFloat16Type):
@@ -214,14 +213,14 @@ def buffer_bytes(type_: Attribute) -> int:
 
 
 def least(type_: Attribute) -> float | int:
-    """The least value of a float, integer or index; of integers without a sign as signed ones."""
+    """The least value of a float, integer or index; signless integers are taken as signed."""
     if isinstance(type_, AnyFloat):
         return -math.inf
     return 0 if is_unsigned(type_) else -(1 << (_width(type_) - 1))
 
 
 def greatest(type_: Attribute) -> float | int:
-    """The greatest value of a float, integer or index; of integers without a sign as signed ones."""
+    """The greatest value of a float, integer or index; signless integers are taken as signed."""
     if isinstance(type_, AnyFloat):
         return math.inf
     return (1 << (_width(type_) - (not is_unsigned(type_)))) - 1

@@ -1,4 +1,4 @@
-"""The functions of a module by their names."""
+"""Look-up of the functions of a module by name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from xdsl.ir import Operation
 from weft.dialects.traversal import ancestors
 
 _FUNCTIONS: Final[WeakKeyDictionary[ModuleOp, WeakValueDictionary[str, FuncOp]]] = WeakKeyDictionary()
-"""Where functions of a module were when one was last looked for: searching a module for each call takes a time that is
-quadratic in its functions. An entry counts only while the function is where it was and has its name."""
+"""Cached look-ups: searching a module for each call takes time quadratic in its functions. An entry is valid while the
+function is still in that module under that name."""
 
 
 def function_around(place: Operation, name: str) -> FuncOp | None:
-    """The function that is called `name` in the innermost module around `place`; None where there is none, and where
-    there is no module."""
+    """The function called `name` in the innermost module around `place`; None without such a function or module."""
     module: Operation | None = place
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -28,7 +27,7 @@ def function_around(place: Operation, name: str) -> FuncOp | None:
     found = None if table is None else table.get(name)
     if found is None or found.parent_op() is not module or _name_of(found) != name:
         functions = [op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)]
-        # The first of each name, as a search would find.
+        # The first function of each name, as a search would find it.
         names = [(_name_of(function), function) for function in reversed(functions)]
         table = WeakValueDictionary({known: function for known, function in names if known is not None})
         _FUNCTIONS[module] = table
@@ -37,7 +36,7 @@ def function_around(place: Operation, name: str) -> FuncOp | None:
 
 
 def _name_of(function: FuncOp) -> str | None:
-    """None for a function that has none, which does not verify."""
+    """None for a function without a name, which does not verify."""
     name = function.properties.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 

@@ -1,8 +1,8 @@
-"""graph: pure operations on whole tensors, in functions that call tensor functions (the job of TVM's Relax).
+"""graph: pure operations on whole tensors, in functions that call tensor functions (the role of TVM's Relax).
 
 A graph function is a `func.func` over tensors. Its ops have no side effects; shapes may be symbolic (`graph_shapes`).
-An op is an operator (declared in `weft.texpr.graph_operators`) or calls a function: one of this module that
-writes its results into buffers of the caller (`graph.call_tir`), or one registered at run time (`graph.call_dps`).
+An op is an operator (declared in `weft.texpr.graph_operators`) or a call: of a function of this module that writes its
+results into buffers of the caller (`graph.call_tir`), or of a function registered at run time (`graph.call_dps`).
 
 ```mlir
 func.func @main(%x: tensor<?x784xf32, #graph.dims<n>>) -> tensor<?x128xf32, #graph.dims<n>> {
@@ -104,10 +104,11 @@ Tensor: TypeAlias = TensorType[Attribute]
 
 
 WEIGHT: Final = "graph.weight"
-"""Attribute of a constant: its name in the file of weights that the module names (`graph.weights`), which its elements
-come from; it prints as `dense_resource<name>`."""
+"""Attribute of a constant: the name of its elements in the weights file that the module names (`graph.weights`); it
+prints as `dense_resource<name>`."""
 PRECONDITIONS: Final = "graph.preconditions"
-"""Attribute of a function: an array of texts of `CallPrecondition` over the names of its extents, which calls check."""
+"""Attribute of a function: an array of texts of `CallPrecondition` over the names of its extents, which are checked at
+calls."""
 
 
 @irdl_op_definition
@@ -118,8 +119,8 @@ class ConstantOp(IRDLOperation):
     %b = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %w = graph.constant dense<"0x0000803F00000040"> : tensor<1x2xf32>
     ```
-    The hexadecimal form holds the little-endian bytes of the elements in row-major order; it parses and prints at
-    the speed of `bytes.fromhex`, so it serves big constants as well.
+    The hexadecimal form holds the little-endian bytes of the elements in row-major order. It parses and prints at the
+    speed of `bytes.fromhex`, so it suits large constants.
 
     Syntax: `graph.constant [{...}] dense<...> : type`, or with `dense_resource<...>`.
     """
@@ -163,9 +164,9 @@ class ConstantOp(IRDLOperation):
 
 
 def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
-    """The elements of a constant, those of a `dense_resource` read from the resources of the parsed file.
+    """The elements of a constant; a `dense_resource` is read from the resources of the parsed file.
 
-    Raises `VerifyException` when the resource is missing or has another size than the type.
+    Raises `VerifyException` if the resource is missing or its size differs from that of the type.
     """
     value = op.value
     if isinstance(value, DenseIntOrFPElementsAttr):
@@ -185,7 +186,7 @@ def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
 
 
 def splat_value(op: ConstantOp) -> int | float | None:
-    """The number that all elements of a constant are; None for other constants."""
+    """The common value of all elements of a constant; None if they differ."""
     if not isinstance(op.value, DenseIntOrFPElementsAttr):
         return None
     element, data = op.result.type.element_type, op.value.data.data
@@ -193,7 +194,7 @@ def splat_value(op: ConstantOp) -> int | float | None:
         return None
     size = element.compile_time_size
     first = bytes(data[:size])
-    # Most constants differ in the first elements: the whole is compared for few.
+    # Most constants differ in the first elements, so the comparison of all elements is rare.
     if not data or data[size : 2 * size] not in (b"", first) or data != first * (len(data) // size):
         return None
     (number,) = element.unpack(first, 1)
@@ -210,7 +211,7 @@ class CallTirSymbolUse(SymbolUserOpInterface):
 
 @irdl_op_definition
 class CallTirOp(IRDLOperation):
-    """Calls a tensor function of this module, which writes its results into buffers that the call allocates.
+    """Call a tensor function of this module, which writes its results into buffers that the call allocates.
 
     ```mlir
     func.func private @linear(memref<1x784xf32>, memref<784x128xf32>, memref<1x128xf32>)
@@ -220,11 +221,11 @@ class CallTirOp(IRDLOperation):
     }
     ```
     The callee takes one buffer for each operand, then one for each result; it may still be a tensor expression
-    function, which takes and returns tensors. It must write nothing but the results. An extent that the callee
-    declares static must be the same here; a dynamic extent of the callee takes any.
+    function, which takes and returns tensors. It must write only the results. An extent that the callee declares static
+    must be the same here; a dynamic extent of the callee accepts any.
 
-    `extents` are passed as further arguments of type `index`, behind those for the operands: what the callee computes
-    with, and cannot read from the shape of an operand.
+    `extents` are passed as further arguments of type `index`, after those for the operands. They are values that the
+    callee computes with and cannot read from the shape of an operand.
     ```mlir
     func.func private @reshape(memref<?xf32>, index, memref<?x8xf32>)
     func.func @rows(%x: tensor<?xf32, #graph.dims<8 * n>>) -> tensor<?x8xf32, #graph.dims<n>> {
@@ -260,7 +261,6 @@ class CallTirOp(IRDLOperation):
 
     @property
     def passed_extents(self) -> tuple[KnownExtent, ...]:
-        """The extents that are passed as arguments."""
         return () if self.extents is None else cast("tuple[KnownExtent, ...]", self.extents.data)
 
     def verify_(self) -> None:
@@ -282,7 +282,7 @@ def function_of(op: Operation, name: str) -> FuncOp:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """The preconditions that a graph function states. Raises `VerifyException` for an attribute that states none."""
+    """The preconditions stated on a graph function. Raises `VerifyException` for a malformed attribute."""
     stated = function.attributes.get(PRECONDITIONS, ArrayAttr([]))
     texts = stated.data if isinstance(stated, ArrayAttr) else (stated,)
     try:
@@ -292,7 +292,7 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 
 
 def verify_callee(call: CallTirOp, callee: FuncOp) -> None:
-    """`callee` takes the operands of `call` and gives its results. Raises `VerifyException`."""
+    """Check that `callee` accepts the operands of `call` and returns its results. Raises `VerifyException`."""
     name = f"graph.call_tir @{callee.sym_name.data}"
     inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
     extents = [IndexType()] * len(call.passed_extents)
@@ -334,13 +334,13 @@ def _verify_argument(name: str, what: str, outer: TensorType[Attribute], inner: 
 
 @irdl_op_definition
 class CallDpsOp(IRDLOperation):
-    """Calls a function that is registered at run time under a name; it fills the results that the call allocates.
+    """Call a function that is registered by name at run time; it fills the results that the call allocates.
 
     ```mlir
     %y = graph.call_dps "env.linear"(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
     ```
-    The function gets the operands, then the results, as arrays; it writes every element of the results and nothing
-    else (`weft.register_func`; in exported libraries, C's `weft_set_function`).
+    The function receives the operands, then the results, as arrays; it writes every element of the results and no other
+    memory (`weft.register_func`; in exported libraries, C's `weft_set_function`).
     """
 
     name = "graph.call_dps"
@@ -367,7 +367,7 @@ class CallDpsOp(IRDLOperation):
 
 @irdl_op_definition
 class MatchShapeOp(IRDLOperation):
-    """Binds new names of extents to integers that the program computes; later ops of the function may use the names.
+    """Bind new names of extents to integers computed by the program; later ops of the function may use the names.
 
     ```mlir
     %places, %count = graph.nonzero %x : tensor<?xf32, #graph.dims<n>>
@@ -376,9 +376,9 @@ class MatchShapeOp(IRDLOperation):
     %y = graph.prefix %places {shape = #graph.dims<1, k>} : tensor<1x?xi64, #graph.dims<n>>
       -> tensor<1x?xi64, #graph.dims<k>>
     ```
-    `sizes` is an integer, or a vector with an integer for each name. A function is cut here: what follows allocates
-    with the value of the name. Values are in 0 .. `at_most`, where `?` is no bound. One outside is an error in checked
-    builds; it is clamped in others, so that no build accesses memory by it.
+    `sizes` is an integer, or a vector with an integer for each name. The function is split after this op: the code that
+    follows allocates with the value of the name. Values are in 0 .. `at_most`, where `?` means unbounded. A value out
+    of this range is an error in checked builds; other builds clamp it, so that no access is out of bounds.
     """
 
     name = "graph.match_shape"
@@ -426,7 +426,7 @@ class MatchShapeOp(IRDLOperation):
             self._verify_new(own, function)
 
     def _verify_new(self, own: set[str], function: FuncOp) -> None:
-        """No parameter of the function and no earlier op uses the names."""
+        """Check that no parameter of the function and no earlier op uses the names."""
         used = own & {name for argument in function.args for name in _names_of(argument.type)}
         for op in function.body.walk():
             if op is self or used:
@@ -445,12 +445,11 @@ class MatchShapeOp(IRDLOperation):
 
 
 def _names_of(type_: Attribute) -> set[str]:
-    """The names in the extents of a type."""
     return {name for extent in shape_of(type_) for name in names_in(extent)} if isinstance(type_, TensorType) else set()
 
 
 def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
-    """The elements of integer parameters that the extents and the preconditions of a graph function name: each with the
+    """The elements of integer parameters that the extents and the preconditions of a graph function name, each with the
     position of the parameter and the element."""
     parameters = {argument.name_hint: argument for argument in function.args}
     types: list[Attribute] = [argument.type for argument in function.args]
@@ -475,13 +474,12 @@ def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
 
 
 def bound_in(function: FuncOp) -> dict[str, MatchShapeOp]:
-    """The names that ops of a function bind, each with the op."""
     return {name: op for op in function.walk() if isinstance(op, MatchShapeOp) for name in op.bound_names}
 
 
 @irdl_op_definition
 class OutputOp(IRDLOperation):
-    """Ends a dataflow region with the values that leave it.
+    """Terminate a dataflow region with its results.
 
     ```mlir
     %y = graph.dataflow -> tensor<4xf32> {
@@ -503,7 +501,7 @@ class OutputOp(IRDLOperation):
 
 @irdl_op_definition
 class DataflowOp(IRDLOperation):
-    """A region without side effects: passes may reorder, merge and drop what is in it.
+    """A region without side effects: passes may reorder, merge and erase its ops.
 
     ```mlir
     %y = graph.dataflow -> tensor<4xf32> {
@@ -511,7 +509,7 @@ class DataflowOp(IRDLOperation):
       graph.output %a : tensor<4xf32>
     }
     ```
-    Syntax: `graph.dataflow -> type [attributes {...}] { body }`, with types in parentheses where there are several.
+    Syntax: `graph.dataflow -> type [attributes {...}] { body }`, with several types in parentheses.
     """
 
     name = "graph.dataflow"
@@ -560,7 +558,7 @@ class DataflowOp(IRDLOperation):
 
 @irdl_op_definition
 class MakeTupleOp(IRDLOperation):
-    """Several values as one.
+    """A tuple of several values.
 
     ```mlir
     %t = graph.make_tuple %a, %b : tuple<tensor<4xf32>, tensor<2xi32>>
@@ -580,7 +578,6 @@ class MakeTupleOp(IRDLOperation):
 
     @staticmethod
     def type_of(types: Sequence[Attribute]) -> TupleType:
-        """The type of a tuple of values of these types."""
         return TupleType(ArrayAttr(cast("Sequence[TypeAttribute]", types)))
 
     def verify_(self) -> None:
@@ -605,7 +602,7 @@ class MakeTupleOp(IRDLOperation):
 
 @irdl_op_definition
 class TupleGetOp(IRDLOperation):
-    """One value of a tuple.
+    """An element of a tuple.
 
     ```mlir
     %b = graph.tuple_get %t[1] : tuple<tensor<4xf32>, tensor<2xi32>>
@@ -662,18 +659,18 @@ class TupleGetOp(IRDLOperation):
 DIALECT = "graph"
 
 FUSED = "graph.fused"
-"""Marks a function over tensors that holds the operators of a fused group: one kernel computes it."""
+"""Marks a function over tensors that contains the operators of a fused group, computed by one kernel."""
 
 
 @irdl_op_definition
 class ObserveOp(IRDLOperation):
-    """An activation that static quantization rounds to 8 bits: its result is its operand.
+    """Marks an activation that static quantization rounds to 8 bits; the result is the operand.
 
     ```mlir
     %o = graph.observe %x as "conv1" : tensor<4xf32>
     %p = graph.observe %x as "conv1" in [-0.5, 2.0] : tensor<4xf32>
     ```
-    `range` holds the least and the greatest number that the integers represent, once calibration has found them.
+    `range` is the range of numbers that the integers represent, found by calibration.
     """
 
     name = "graph.observe"
@@ -722,4 +719,4 @@ STRUCTURE = (
     MakeTupleOp,
     TupleGetOp,
 )
-"""The ops that hold a graph together; `weft.texpr.graph_operators` adds the operators and defines the dialect."""
+"""The structural ops of a graph; `weft.texpr.graph_operators` adds the operators and defines the dialect."""

@@ -1,7 +1,7 @@
-"""Control flow of graphs: ops that call graph functions of the module, one of two, or one repeatedly.
+"""Control flow of graphs: ops that call one of two graph functions of the module, or one repeatedly.
 
-The functions are graph functions as any other: passes work on each by itself, and on the way down each becomes a
-function over buffers. Values from outside are passed as operands.
+The functions are ordinary graph functions: passes transform each separately, and lowering turns each into a function
+over buffers. Values from the enclosing function are passed as operands.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from weft.dialects.printing import write
 
 CONDITION = TensorType(i1, [])
 STEP = TensorType(i64, [])
-"""The type of the first argument of a loop's body: the number of the step."""
+"""The type of the first argument of a loop's body: the step number."""
 
 
 def result_types(op: Operation, callee: FuncOp, given: Sequence[Attribute]) -> list[Tensor]:
-    """The types of the results of a graph function that is called with tensors of these types: its names for extents
-    replaced by what they are here. Raises `VerifyException` for tensors that it does not take."""
+    """The result types of a graph function called with tensors of these types; the callee's names for extents are
+    replaced by the caller's. Raises `VerifyException` for tensors that the function does not accept."""
     name, wanted = f"{op.name} @{callee.sym_name.data}", callee.function_type.inputs.data
     if not all(isinstance(type_, TensorType) for type_ in (*wanted, *callee.function_type.outputs)):
         raise VerifyException(f"{name} must be a function over tensors, got {callee.function_type}")
@@ -75,7 +75,7 @@ def _seen(extent: Extent, extents: Mapping[str, KnownExtent]) -> Extent:
 
 
 class ControlSymbolUses(SymbolUserOpInterface):
-    """The functions that an op of control flow calls exist, take its operands and give its results."""
+    """The callees of a control flow op exist, accept its operands and return its results."""
 
     def verify(self, op: Operation) -> None:
         if isinstance(op, IfOp | LoopOp | WhileOp):
@@ -87,7 +87,7 @@ class ControlSymbolUses(SymbolUserOpInterface):
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """Calls one of two graph functions, as a condition says.
+    """Call one of two graph functions, depending on a condition.
 
     ```mlir
     func.func private @grow(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -102,7 +102,7 @@ class IfOp(IRDLOperation):
       func.return %y : tensor<4xf32>
     }
     ```
-    Both functions take the operands, and give results of the same types.
+    Both functions take the operands and return results of the same types.
     """
 
     name = "graph.if"
@@ -130,11 +130,10 @@ class IfOp(IRDLOperation):
         return self.then_callee, self.else_callee
 
     def taken_types(self) -> list[Attribute]:
-        """The types of the arguments of the functions."""
         return [value.type for value in self.arguments]
 
     def inferred(self) -> list[Tensor]:
-        """The types of the results. Raises `VerifyException` where the functions do not fit."""
+        """The result types. Raises `VerifyException` if the functions do not match the op."""
         given = self.taken_types()
         first, second = (result_types(self, function_of(self, callee.string_value()), given) for callee in self.callees)
         if first != second:
@@ -146,8 +145,8 @@ class IfOp(IRDLOperation):
 
 @irdl_op_definition
 class LoopOp(IRDLOperation):
-    """Calls a graph function again and again: values that are carried from step to step, tensors that it gets one row
-    at a time, values that are the same in each step, and results that are stacked.
+    """Call a graph function repeatedly. Carried values are passed from step to step, scanned tensors are passed one row
+    at a time, captured values are the same in each step, and further results are stacked.
 
     ```mlir
     func.func private @step(%t: tensor<i64>, %h: tensor<4xf32>, %x: tensor<4xf32>, %w: tensor<4xf32>)
@@ -164,12 +163,12 @@ class LoopOp(IRDLOperation):
       func.return %last, %all : tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>
     }
     ```
-    The function takes the number of the step, a `tensor<i64>`, then the carried values, the row of each scanned tensor,
-    and the captured values. It gives the carried values of the next step, and then what is stacked: its results behind
-    them, with the number of steps as the first extent.
+    The function takes the step number (a `tensor<i64>`), then the carried values, the row of each scanned tensor, and
+    the captured values. It returns the carried values of the next step, followed by the values that are stacked: the
+    corresponding results of the op have the number of steps as the first extent.
 
-    Syntax: `graph.loop @body for extent carried(...) scanned(...) captured(...) : (types) -> types`; empty parts may be
-    left out.
+    Syntax: `graph.loop @body for extent carried(...) scanned(...) captured(...) : (types) -> types`; empty parts are
+    optional.
     """
 
     name = "graph.loop"
@@ -202,11 +201,11 @@ class LoopOp(IRDLOperation):
 
     @property
     def count(self) -> KnownExtent:
-        """The number of steps."""
         return cast("KnownExtent", self.steps.data[0])
 
     def row_types(self) -> list[Tensor]:
-        """The types of the rows of the scanned tensors. Raises `VerifyException` for another number of rows."""
+        """The row types of the scanned tensors. Raises `VerifyException` if their number of rows is not the step
+        count."""
         rows: list[Tensor] = []
         for value in self.scanned:
             type_ = cast("Tensor", value.type)
@@ -220,12 +219,12 @@ class LoopOp(IRDLOperation):
         return rows
 
     def taken_types(self) -> list[Attribute]:
-        """The types of the arguments of the function. Raises `VerifyException` for another number of rows."""
+        """The argument types of the function. Raises `VerifyException` for a wrong number of rows."""
         carried, captured = ([value.type for value in values] for values in (self.carried, self.captured))
         return [STEP, *carried, *self.row_types(), *captured]
 
     def inferred(self) -> list[Tensor]:
-        """The types of the results. Raises `VerifyException` where the function does not fit."""
+        """The result types. Raises `VerifyException` if the function does not match the op."""
         if len(self.steps.data) != 1 or self.steps.data[0] is None:
             raise VerifyException(f"{self.name} needs its number of steps, got {self.steps}")
         carried = [value.type for value in self.carried]
@@ -263,8 +262,7 @@ _PARTS = ("carried", "scanned", "captured")
 def _parse_parts(
     parser: Parser, names: Sequence[str]
 ) -> tuple[list[list[SSAValue]], dict[str, Attribute], Sequence[Attribute], int]:
-    """The operands in each of the optional named parts, the attributes, the types of the results, and the position of
-    the types."""
+    """The operands of each optional named part, the attributes, the result types, and the position of the types."""
     groups = [
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         if parser.parse_optional_keyword(name) is not None
@@ -280,7 +278,6 @@ def _parse_parts(
 
 
 def _print_parts(printer: Printer, op: LoopOp | WhileOp, parts: Mapping[str, Sequence[SSAValue]]) -> None:
-    """Print the operands in named parts, the attributes, and the types."""
     for name, values in parts.items():
         if values:
             write(printer, f" {name}(", [*values], ")")
@@ -291,7 +288,7 @@ def _print_parts(printer: Printer, op: LoopOp | WhileOp, parts: Mapping[str, Seq
 
 @irdl_op_definition
 class WhileOp(IRDLOperation):
-    """Calls a graph function as long as another one says so: values that are carried from step to step, and values that
+    """Call a graph function while another returns true. Carried values are passed from step to step; captured values
     are the same in each step.
 
     ```mlir
@@ -308,8 +305,8 @@ class WhileOp(IRDLOperation):
       func.return %y : tensor<f32>
     }
     ```
-    Both functions take the carried values and then the captured ones. The first one gives a bool of rank 0; if it is
-    false, the carried values are the results. The second one gives the carried values of the next step.
+    Both functions take the carried values and then the captured values. The first returns a bool of rank 0; when it is
+    false, the carried values are the results. The second returns the carried values of the next step.
 
     Syntax: `graph.while @test do @body carried(...) captured(...) : (types) -> types`; `captured` is optional.
     """
@@ -335,11 +332,10 @@ class WhileOp(IRDLOperation):
         return self.test, self.body
 
     def taken_types(self) -> list[Attribute]:
-        """The types of the arguments of the functions."""
         return list(self.operand_types)
 
     def inferred(self) -> list[Tensor]:
-        """The types of the results. Raises `VerifyException` where the functions do not fit."""
+        """The result types. Raises `VerifyException` if the functions do not match the op."""
         given = self.taken_types()
         test, body = (result_types(self, function_of(self, name.string_value()), given) for name in self.callees)
         if test != [CONDITION]:

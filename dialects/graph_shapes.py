@@ -1,14 +1,14 @@
-"""Symbolic tensor shapes: extents by name, expressions over names, and how a tensor type carries them.
+"""Symbolic tensor shapes: names of extents, expressions over names, and their encoding in tensor types.
 
 A tensor type writes a dynamic extent as `?`; the encoding `#graph.dims<...>` of the type names its dynamic extents in
-order, so that one name in two types means one extent:
+order, so that the same name in two types means equal extents:
 
     tensor<?x784xf32, #graph.dims<n>>
     tensor<?x?xf32, #graph.dims<n, 2 * m + 1>>
     tensor<?x?xf32, #graph.dims<n, ?>>
 
-Without an encoding every `?` is unknown. Expressions are kept canonical, a polynomial with integer coefficients over
-names, floor quotients, remainders, minima and maxima, so equal polynomials are equal objects and print alike.
+Without an encoding every `?` is unknown. Expressions are canonical: polynomials with integer coefficients over names,
+floor quotients, remainders, minima and maxima. Equal polynomials are equal objects and print alike.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from weft.dialects.strides import Arithmetic, only_number
 
 Division: TypeAlias = Literal["floordiv", "mod"]
 _MOST_PARTS: Final = 512
-"""The largest number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
+"""The maximum number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
 Choice: TypeAlias = Literal["min", "max"]
 
 
 @dataclass(frozen=True)
 class ExtentOperation:
-    """Floor quotient, remainder, minimum or maximum that does not simplify; it is in a monomial as a name is."""
+    """A floor quotient, remainder, minimum or maximum that does not simplify; a factor of monomials, like a name."""
 
     kind: Division | Choice
     left: KnownExtent
@@ -45,7 +45,6 @@ class ExtentOperation:
 
     @cached_property
     def size(self) -> int:
-        """The number of factors of both sides."""
         sides = (side for side in (self.left, self.right) if isinstance(side, Expression))
         return 1 + sum(_size(monomial) for side in sides for monomial, _ in side.terms)
 
@@ -61,10 +60,10 @@ Monomial: TypeAlias = tuple[Atom, ...]
 
 @dataclass(frozen=True)
 class Expression:
-    """A polynomial that is not constant: pairs of monomial and coefficient, in the order of their text.
+    """A non-constant polynomial: pairs of monomial and coefficient, ordered by their text.
 
-    Build it with `symbol`, `add`, `multiply`, `floordiv`, `modulo` and `choose`, which keep it canonical, or with the
-    operators of Python.
+    Build it with `symbol`, `add`, `multiply`, `floordiv`, `modulo` and `choose`, which keep it canonical, or with
+    Python's operators.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -96,11 +95,9 @@ class Expression:
     __radd__, __rmul__ = __add__, __mul__
 
     def min(self, other: KnownExtent) -> KnownExtent:
-        """The smaller of two extents."""
         return choose("min", self, other)
 
     def max(self, other: KnownExtent) -> KnownExtent:
-        """The greater of two extents."""
         return choose("max", self, other)
 
     def __str__(self) -> str:
@@ -117,12 +114,12 @@ class Expression:
 
 KnownExtent: TypeAlias = int | Expression
 Extent: TypeAlias = KnownExtent | None
-"""How many elements a dimension has: a number, an expression over names, or None when unknown."""
+"""The extent of a dimension: a number, an expression over names, or None if unknown."""
 Shape: TypeAlias = tuple[Extent, ...]
 
 
 class ShapeError(VerifyException):
-    """Shapes or element types that an op cannot take; the message names the op, the shapes and the extents."""
+    """Shapes or element types that an op does not accept; the message names the op, the shapes and the extents."""
 
 
 def _is_simple(atom: Atom) -> bool:
@@ -136,12 +133,11 @@ def _parenthesised(extent: Extent) -> str:
 
 
 def symbol(name: str) -> Expression:
-    """The extent called `name`."""
     return Expression((((name,), 1),))
 
 
 def _size(monomial: Monomial) -> int:
-    """The number of factors, with those within quotients and remainders, and one for the coefficient."""
+    """The number of factors, including those within quotients and remainders, plus one for the coefficient."""
     return 1 + sum(1 if isinstance(atom, str) else atom.size for atom in monomial)
 
 
@@ -157,13 +153,13 @@ def _canonical(terms: Mapping[Monomial, int]) -> KnownExtent:
         raise ShapeError(f"an extent has more than {_MOST_PARTS} factors: {len(kept)} terms")
     if not kept.keys() - {()}:
         return kept.get((), 0)
-    # Constants last, as people write them; the text orders the rest.
+    # Constants last, as is customary; the text orders the others.
     order = sorted(kept, key=lambda m: (not m, -len(m), [str(atom) for atom in m]))
     return Expression(tuple((m, kept[m]) for m in order))
 
 
 _E = TypeVar("_E", KnownExtent, Extent)
-"""Sums, products, ... of known extents are known."""
+"""Results for known extents are known."""
 
 
 def add(a: _E, b: _E) -> _E:
@@ -195,14 +191,14 @@ def subtract(a: _E, b: _E) -> _E:
 
 
 def floordiv(a: _E, b: _E) -> _E:
-    """`a` divided by `b`, rounded down; multiples of a constant divisor leave the quotient: `(3 * n + 5) floordiv 2` is
-    `n + (n + 1) floordiv 2 + 2`. A quotient of a quotient is one quotient: `(n floordiv 2 + 1) floordiv 2` is
-    `(n + 2) floordiv 4`."""
+    """`a` divided by `b`, rounded down. Multiples of a constant divisor are moved out of the quotient: `(3 * n + 5)
+    floordiv 2` is `n + (n + 1) floordiv 2 + 2`. Nested quotients are merged: `(n floordiv 2 + 1) floordiv 2` is `(n +
+    2) floordiv 4`."""
     return divide("floordiv", a, b)
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
-    """`total` divided by `divisor` if the division of polynomials leaves no remainder, else None."""
+    """`total` divided by `divisor` if the polynomial division has no remainder, else None."""
     if total == divisor:
         return None if total == 0 else 1
     if divisor == 0:
@@ -234,7 +230,7 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
 
 
 def modulo(a: _E, b: _E) -> _E:
-    """The remainder of `floordiv`, not negative for a positive divisor."""
+    """The remainder of `floordiv`, non-negative for a positive divisor."""
     return divide("mod", a, b)
 
 
@@ -260,7 +256,7 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
 
 
 def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
-    """Numerator and divisor of an extent that is a quotient by a positive number plus a number."""
+    """Numerator and divisor of an extent that is the sum of a constant and a quotient by a positive constant."""
     (monomial, factor), offset = extent.terms[0], _canonical(dict(extent.terms[1:]))
     match monomial:
         case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0 and factor == 1:
@@ -270,7 +266,7 @@ def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
 
 
 def choose(kind: Choice, a: _E, b: _E) -> _E:
-    """The smaller or the greater of two extents: one of them if their difference is a number."""
+    """The minimum or maximum of two extents: one of them if their difference is constant."""
     if a is None or b is None:
         return cast("_E", None)
     difference = subtract(a, b)
@@ -289,21 +285,22 @@ EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
 def is_signed(name: str) -> bool:
-    """Whether a name may be negative: `x.0` is element 0 of the parameter `x`, others are extents."""
+    """Whether a name may be negative: `x.0` is element 0 of the parameter `x`; names without a dot are extents."""
     return "." in name
 
 
 def element_symbol(parameter: str, element: int) -> Expression:
-    """The value of an element of a parameter of integers, which calls read before anything runs."""
+    """The value of an element of an integer parameter, which a call reads before it runs any code."""
     return symbol(f"{parameter}.{element}")
 
 
 MOST_ELEMENTS: Final = 64
-"""The greatest number of elements of a parameter that extents may name."""
+"""The maximum number of elements of a parameter whose elements extents may name."""
 
 
 def is_element(type_: Attribute, element: int) -> bool:
-    """Whether extents may name an element of a tensor: it is an integer of 32 or 64 bits, one of few."""
+    """Whether extents may name an element of a tensor: the tensor has at most `MOST_ELEMENTS` integers of 32 or 64
+    bits."""
     if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
         return False
     count = prod(type_.get_shape())
@@ -315,14 +312,14 @@ def is_element(type_: Attribute, element: int) -> bool:
 
 
 def element_of_name(name: str) -> tuple[str, int] | None:
-    """The parameter and the element that a name stands for; None for the name of an extent."""
+    """The parameter and the element of a name; None for the name of an extent."""
     parameter, _, element = name.rpartition(".")
     return (parameter, int(element)) if parameter and element.isdecimal() else None
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether no term of an extent is negative if the `names` in it are not, by default those of extents. Not proved of
-    extents whose cases have too many factors."""
+    """Whether an extent is provably non-negative if the `names` in it are, by default the names of extents. False if
+    the proof involves an extent with too many factors."""
     try:
         return _is_not_negative(extent, names)
     except ShapeError:
@@ -339,7 +336,7 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
     for monomial, factor in extent.terms:
         match monomial:
             case (ExtentOperation(kind="min" | "max" as kind) as atom,):
-                # A maximum is at least each of its operands, a minimum is one of them.
+                # A maximum is at least each of its operands; a minimum is one of them.
                 rests = (
                     _is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
                     for side in (atom.left, atom.right)
@@ -351,8 +348,8 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
 
 
 def is_never_negative(extent: KnownExtent, names: Collection[str]) -> bool:
-    """As `is_not_negative`; in addition, a minimum that is subtracted may be replaced by one of its operands, which are
-    at least as great: `n - min(k, n)`."""
+    """Like `is_not_negative`, but a subtracted minimum may also be replaced by one of its operands, which are at least
+    as large: `n - min(k, n)`."""
     if is_not_negative(extent, names):
         return True
     for monomial, factor in () if isinstance(extent, int) else extent.terms:
@@ -373,7 +370,7 @@ def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
 
 
 def compared(a: KnownExtent, b: KnownExtent) -> int | None:
-    """A number with the sign of `a - b` if all sizes give the same sign, None otherwise. Names are not negative."""
+    """A number with the sign of `a - b` if it is the same for all sizes, else None. Names are non-negative."""
     difference = subtract(a, b)
     if isinstance(difference, int):
         return difference
@@ -381,7 +378,7 @@ def compared(a: KnownExtent, b: KnownExtent) -> int | None:
 
 
 def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """The smaller or the greater of two extents whose names are not negative: one of them if `a - b` has one sign."""
+    """The minimum or maximum of two extents with non-negative names: one of them if `a - b` has one sign."""
     for left, right in ((a, b), (b, a)):
         if is_not_negative(subtract(left, right)):
             return left if kind == "max" else right
@@ -389,7 +386,7 @@ def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
 
 
 def names_in(extent: Extent) -> set[str]:
-    """The names that an extent speaks of."""
+    """The names in an extent."""
     if not isinstance(extent, Expression):
         return set()
     found: set[str] = set()
@@ -401,17 +398,17 @@ def names_in(extent: Extent) -> set[str]:
 
 @dataclass(frozen=True)
 class Solution:
-    """The name that an extent `factor * name + rest` determines, if those in `rest` are known."""
+    """The name that an extent `factor * name + rest` determines if the names in `rest` are known."""
 
     position: int
-    """The place of the extent among several."""
+    """The position of the extent in the sequence."""
     name: str
     factor: int
     rest: KnownExtent
 
 
 def solutions(extents: Sequence[Extent]) -> list[Solution]:
-    """The names that extents determine, each by an extent that has it alone or with names of earlier solutions."""
+    """The names that extents determine, each by an extent with no other names than those of earlier solutions."""
     found: dict[str, Solution] = {}
     pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
     pending.sort(key=lambda place: lone_name(place[1]) is None)
@@ -434,7 +431,7 @@ def solutions(extents: Sequence[Extent]) -> list[Solution]:
 
 
 def lone_name(extent: Extent) -> str | None:
-    """The name of an extent that is nothing but a name."""
+    """The name of an extent that is a single name."""
     match extent:
         case Expression(terms=(((str(name),), 1),)):
             return name
@@ -443,7 +440,7 @@ def lone_name(extent: Extent) -> str | None:
 
 
 def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
-    """The extent as a number, each name replaced by its value (a missing name is a KeyError)."""
+    """The value of the extent with each name replaced (a missing name is a KeyError)."""
     found = substitute(extent, values)
     if not isinstance(found, int):
         raise KeyError(*names_in(found))
@@ -451,7 +448,7 @@ def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
 
 
 def substitute(extent: _E, values: Mapping[str, KnownExtent]) -> _E:
-    """The extent with some names replaced, all at once."""
+    """The extent with some names replaced simultaneously."""
     if not isinstance(extent, Expression):
         return extent
     total: KnownExtent = 0
@@ -472,12 +469,12 @@ def show_extent(extent: Extent) -> str:
 
 
 def sum_text(extent: KnownExtent) -> str:
-    """An extent as call preconditions write it: `(n + 1) // 2`."""
+    """An extent in the syntax of call preconditions: `(n + 1) // 2`."""
     return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")
 
 
 def show_shape(shape: Sequence[Extent]) -> str:
-    """A shape as people write it: `(n, 784)`, `(n,)`, `()`."""
+    """A shape in Python's tuple syntax: `(n, 784)`, `(n,)`, `()`."""
     return f"({', '.join(map(show_extent, shape))}{',' * (len(shape) == 1)})"
 
 
@@ -502,7 +499,7 @@ class DimsAttr(Data[Shape]):
 
 
 def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
-    """A property with `apply` of each of its extents: those of `DimsAttr`, also in arrays."""
+    """Apply a function to each extent of a property: those of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return DimsAttr(tuple(map(apply, attribute.data)))
     if isinstance(attribute, ArrayAttr) and extents_in(attribute):
@@ -520,7 +517,7 @@ def extents_in(attribute: Attribute) -> Sequence[Extent]:
 
 
 def parse_extent(text: str) -> Extent:
-    """The extent that a text spells, `n` or `2 * n + 1`. Raises `ShapeError` for another text."""
+    """Parse an extent, such as `n` or `2 * n + 1`. Raises `ShapeError` for other text."""
     parser = Parser(Context(), f"<{text}>")
     try:
         (extent,) = DimsAttr.parse_parameter(parser)
@@ -537,7 +534,7 @@ def _parse_entry(parser: AttrParser) -> Extent:
 
 
 def parse_sum(parser: AttrParser) -> Extent:
-    """An extent that is written as an expression."""
+    """Parse an extent that is written as an expression."""
     total = _parse_product(parser)
     while True:
         if parser.parse_optional_punctuation("+") is not None:
@@ -596,7 +593,7 @@ def _parse_primary(parser: AttrParser) -> Extent:
 def shape_of(type_: TensorType[Attribute]) -> Shape:
     """The extents of a tensor type.
 
-    Raises `ShapeError` when the encoding does not name one extent for each `?`.
+    Raises `ShapeError` if the encoding does not name one extent for each `?`.
     """
     static = type_.get_shape()
     dynamic = sum(e == DYNAMIC_INDEX for e in static)
@@ -613,12 +610,12 @@ def shape_of(type_: TensorType[Attribute]) -> Shape:
 
 
 def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[Attribute]:
-    """The tensor type of a shape, with an encoding when it has a name to carry."""
+    """The tensor type of a shape, with an encoding if an extent is symbolic."""
     dynamic = tuple(extent for extent in shape if not isinstance(extent, int))
     encoding = DimsAttr(dynamic) if any(e is not None for e in dynamic) else NoneAttr()
     return TensorType(element_type, [e if isinstance(e, int) else DYNAMIC_INDEX for e in shape], encoding)
 
 
 def refines(shape: Sequence[Extent], general: Sequence[Extent]) -> bool:
-    """Whether `shape` says at least what `general` says: equal extents wherever `general` knows one."""
+    """Whether `shape` is at least as precise as `general`: equal extents wherever `general` has a known one."""
     return len(shape) == len(general) and all(g is None or s == g for s, g in zip(shape, general, strict=True))

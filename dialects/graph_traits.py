@@ -1,6 +1,6 @@
 """Traits of operators of the graph dialect, declared with the functions of `te.ops` that define them.
 
-Properties that element regions show are derived from them instead (`analysis.operator_patterns`).
+Properties that follow from element regions are derived instead (`analysis.operator_patterns`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from xdsl.traits import OpTrait
 
 
 class Elementwise(OpTrait):
-    """Each result is a formula of the elements of the operands, which broadcast together; no attribute names an axis or
-    an extent."""
+    """Each result is a formula of the elements of the operands, which are broadcast; no attribute names an axis or an
+    extent."""
 
 
 class Idempotent(OpTrait):
@@ -34,7 +34,7 @@ class Repeating(OpTrait):
 
 
 class Discontinuous(OpTrait):
-    """A difference in the last bit of an operand may be one of 1 or more in the result."""
+    """A difference in the last bit of an operand may become a difference of 1 or more in the result."""
 
 
 class Recurrent(OpTrait):
@@ -43,12 +43,12 @@ class Recurrent(OpTrait):
 
 @dataclass(frozen=True)
 class Product(OpTrait):
-    """A sum of products, for which there are kernels that multiply fewer bits than they add."""
+    """A sum of products, for which there are kernels with factors narrower than the accumulator."""
 
     factors: int = 2
-    """The number of the first operands that are factors."""
+    """The number of leading operands that are factors."""
     of_matrices: bool = False
-    """Whether it reads each element of a large factor once. The factors may have different types then."""
+    """Whether each element of a large factor is read once. The factors may have different types then."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,9 @@ class RightNeutral(OpTrait):
 
 
 def declare(trait: OpTrait, *functions: Callable[..., object]) -> None:
-    """Declare a trait of the operators that functions define."""
     for function in functions:
         vars(function)["traits"] = (*traits_of(function), trait)
 
 
 def traits_of(function: Callable[..., object]) -> Sequence[OpTrait]:
-    """The traits declared of a function."""
     return cast("Sequence[OpTrait]", vars(function).get("traits", ()))

@@ -1,8 +1,8 @@
 """Index expressions over SSA values: affine maps, their text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
 
-Every op of ours that computes indices stores an `AffineMap` with dimensions only, and the SSA values that stand for the
-dimensions as operands. Canonical means: each value once, in the order of first use, no unused value. Two maps that mean
-the same text are then equal attributes, so text round trips are exact.
+weft's ops that compute indices store an `AffineMap` with dimensions only, and the values of the dimensions as operands.
+In canonical form each value occurs once, in the order of first use, and no value is unused. Maps with the same text are
+then equal attributes, so text round trips are exact.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 Extent: TypeAlias = "int | SSAValue"
-"""The number of values of an axis, static or an index value."""
+"""The extent of an axis, static or an index value."""
 _SUM, _PRODUCT, _PRIMARY = 0, 1, 2
 
 
@@ -69,21 +69,20 @@ def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
 def parse_second_map(
     parser: Parser, first: AffineMap, values: Sequence[SSAValue]
 ) -> tuple[tuple[AffineExpr, ...], tuple[SSAValue, ...]]:
-    """Parse an index map behind another one: its expressions over the values of both, and these values."""
+    """Parse an index map that follows another: its expressions over the values of both, and these values."""
     second, more = parse_index_map(parser)
     behind = [AffineDimExpr(d + first.num_dims) for d in range(second.num_dims)]
     return tuple(expr.replace_dims_and_symbols(behind, ()) for expr in second.results), (*values, *more)
 
 
 def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
-    """Print `exprs` over `operands` in square brackets, as `parse_index_map` reads them."""
+    """Print `exprs` over `operands` in square brackets, in the syntax of `parse_index_map`."""
     printer.print_string("[")
     printer.print_list(exprs, lambda expr: _print_expr(printer, expr, operands, _SUM))
     printer.print_string("]")
 
 
 def parse_extent(parser: Parser) -> int | SSAValue:
-    """Parse a number or an index value."""
     extent = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
     return parser.parse_operand(IndexType()) if extent is None else extent
 
@@ -105,13 +104,13 @@ def parse_domain(parser: Parser) -> tuple[list[Parser.Argument], list[int | SSAV
 def parse_annotations_and_body(
     parser: Parser, arguments: Sequence[Parser.Argument] | None = None
 ) -> tuple[Mapping[str, Attribute], Region]:
-    """Parse `attributes {...}`, which may be left out, and a region over `arguments`."""
+    """Parse optional `attributes {...}` and a region over `arguments`."""
     annotations = parser.parse_optional_attr_dict_with_keyword()
     return {} if annotations is None else annotations.data, parser.parse_region(arguments)
 
 
 def print_annotations_and_body(printer: Printer, annotations: Mapping[str, Attribute], body: Region) -> None:
-    """Print what ends an op with a body, as `parse_annotations_and_body` reads it."""
+    """Print the end of an op with a body, in the syntax of `parse_annotations_and_body`."""
     printer.print_op_attributes(annotations, print_keyword=True)
     printer.print_string(" ")
     printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
@@ -123,13 +122,13 @@ def static_extents(extents: Sequence[int | SSAValue]) -> DenseArrayBase[IntegerT
 
 
 def mixed_extents(static: Sequence[int], dynamic: Iterable[SSAValue]) -> tuple[int | SSAValue, ...]:
-    """Extents with the values of `dynamic` in place of each DYNAMIC_INDEX."""
+    """Extents with each DYNAMIC_INDEX replaced by the next value of `dynamic`."""
     values = iter(dynamic)
     return tuple(next(values) if extent == DYNAMIC_INDEX else extent for extent in static)
 
 
 def negated(expr: AffineExpr) -> AffineExpr | None:
-    """What is subtracted when `expr` is added, if it reads better as a subtraction."""
+    """The expression to subtract in place of adding `expr`, if that reads better, else None."""
     if isinstance(expr, AffineConstantExpr) and expr.value < 0:
         return AffineConstantExpr(-expr.value)
     if (

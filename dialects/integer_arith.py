@@ -1,7 +1,7 @@
-"""The numbers of `arith` constants, and integer `arith` ops carried out on Python numbers.
+"""The numbers of `arith` constants, and integer `arith` ops evaluated on Python numbers.
 
-Numbers are as large as they get: nothing wraps around. A division by zero raises `ZeroDivisionError`, an unsigned op on
-a negative number `ArithmeticError`.
+Numbers have arbitrary precision: they do not wrap around. A division by zero raises `ZeroDivisionError`, an unsigned op
+on a negative number `ArithmeticError`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 
 def constant_number(value: SSAValue) -> int | float | None:
-    """The number that a scalar `arith.constant` gives a value; None for other values."""
+    """The number of a scalar `arith.constant`; None for other values."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
         return op.value.value.data
@@ -24,13 +24,13 @@ def constant_number(value: SSAValue) -> int | float | None:
 
 
 def constant_integer(value: SSAValue) -> int | None:
-    """The integer that an `arith.constant` gives a value; None for other values."""
+    """The integer of an `arith.constant`; None for other values."""
     number = constant_number(value)
     return number if isinstance(number, int) else None
 
 
 def known_number(value: SSAValue) -> float | None:
-    """The number that a constant is, in every lane of a vector, also as an index made of an `i64` and the reverse."""
+    """The number of a constant, of a splat vector, or of a cast of a constant between index and `i64`, else None."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return known_number(owner.source)
@@ -38,14 +38,14 @@ def known_number(value: SSAValue) -> float | None:
         return known_number(owner.input)
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
         number, *others = owner.value.get_values()
-        # As text: zeros with different signs are equal.
+        # Compared as text, because zeros with different signs are equal.
         same = all(repr(other) == repr(number) for other in others)
         return number if same and isinstance(number, int | float) else None
     return constant_number(value)
 
 
 def known_iterations(loop: scf.ForOp) -> int | None:
-    """The iterations of a loop whose bounds and step are constants, and its step positive; None for others."""
+    """The number of iterations of a loop with constant bounds and a constant positive step; None for others."""
     lower, upper, step = map(constant_integer, (loop.lb, loop.ub, loop.step))
     if lower is None or upper is None or step is None or step < 1:
         return None
@@ -80,9 +80,9 @@ DIVISIONS: Final = (
     arith.CeilDivSIOp,
     arith.CeilDivUIOp,
 )
-"""Ops that are not defined for a divisor of 0; signed ones not for the smallest number over -1 either."""
+"""Ops that are undefined for a divisor of 0; signed ones also for the least number divided by -1."""
 SHIFTS: Final = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
-"""Ops that are not defined for a shift by the width or more."""
+"""Ops that are undefined for a shift by the width or more."""
 
 INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
     arith.AddiOp: lambda a, b: a + b,
@@ -105,7 +105,7 @@ INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
 
 
 def evaluated(op: Operation, numbers: Sequence[int | None]) -> int | None:
-    """The result of an op on indices, by the numbers of its operands; None if one is not known, and for other ops."""
+    """The result of an op on indices, given the numbers of its operands; None if one is unknown, and for other ops."""
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return None
@@ -127,4 +127,4 @@ SIGNED_PREDICATES: Final[Mapping[int, Callable[[float, float], bool]]] = {
     4: operator.gt,
     5: operator.ge,
 }
-"""The predicates of `arith.cmpi` but for the unsigned ones."""
+"""The predicates of `arith.cmpi` except the unsigned ones."""

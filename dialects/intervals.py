@@ -1,7 +1,6 @@
-"""Interval arithmetic: the range of a sum, product, quotient or affine expression, by the ranges of its parts.
+"""Interval arithmetic: the range of a sum, product, quotient or affine expression from the ranges of its operands.
 
-Division by zero gives zero, or never happens: a range of quotients by
-what may be 0 holds 0.
+A division by zero gives zero or does not occur: if the divisor may be 0, the range of the quotient contains 0.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def ceil_quotient_of_intervals(a: Interval, b: Interval) -> Interval:
 
 
 def quotient_of_intervals(a: Interval, b: Interval) -> Interval:
-    """Of the division that rounds toward zero."""
+    """Quotient rounded toward zero."""
     floor = floor_quotient_of_intervals(a, b)
     if a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] >= 0:
         return floor
@@ -92,7 +91,7 @@ def quotient_of_intervals(a: Interval, b: Interval) -> Interval:
 
 
 def remainder_of_intervals(a: Interval, b: Interval) -> Interval:
-    """Of the division that rounds toward zero: the remainder has the sign of the dividend."""
+    """Remainder of the division rounded toward zero: it has the sign of the dividend."""
     most = None if b[0] is None or b[1] is None else max(abs(b[0]), abs(b[1]), 1) - 1
     low, high = intersection_of_intervals(a, (None if most is None else -most, most))
     return 0 if a[0] is not None and a[0] >= 0 else low, 0 if a[1] is not None and a[1] <= 0 else high
@@ -109,13 +108,13 @@ INTERVALS_OF_ARITH: Final[Mapping[type[Operation], Callable[[Interval, Interval]
     arith.CeilDivSIOp: ceil_quotient_of_intervals,
     arith.RemSIOp: remainder_of_intervals,
 }
-"""The range of a result that does not wrap around, by those of the two operands."""
+"""The range of a result that does not wrap around, from the ranges of the two operands."""
 
 
 def interval_of(expr: AffineExpr, range_of_dim: Callable[[int], Interval]) -> Interval:
-    """An interval that holds every value of `expr` when dimension d lies in `range_of_dim(d)`.
+    """An interval that contains every value of `expr` when dimension d is in `range_of_dim(d)`.
 
-    Exact when each dimension occurs once; an over-approximation otherwise.
+    Exact if each dimension occurs once, else an over-approximation.
     """
     if isinstance(expr, AffineConstantExpr):
         return expr.value, expr.value

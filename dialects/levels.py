@@ -1,6 +1,6 @@
-"""Which ops may stand at which level: the contract that is checked at every level boundary (pass `verify-level`).
+"""The ops that are legal at each level: the contract that is checked at every level boundary (pass `verify-level`).
 
-Names that end in `.*` admit a whole dialect. Ops of other dialects join by registration:
+Names that end in `.*` stand for a whole dialect. Ops of other dialects are added by registration:
 
     weft.register_operation(ClampOp, levels=("tir", "low"), effects=(), meaning=lambda op, x: min(max(x, 0.0), 1.0))
 """
@@ -19,7 +19,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 _FUNCTIONS = ("builtin.module", "func.func", "func.return")
 _CALLS = ("func.call", "memref.global", "memref.get_global")
-"""Functions over buffers call each other and read constants of the module."""
+"""Functions over buffers call each other and use constants of the module."""
 _SCALARS = ("arith.*", "math.*")
 _CONDITIONS = ("scf.if", "scf.yield")
 _WHILE = ("scf.while", "scf.condition")
@@ -86,14 +86,14 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "vector.*",
     ),
 }
-"""Level -> names of the ops that may stand there. `graph` modules also hold the tensor functions that they call."""
+"""Level -> names of its legal ops. `graph` modules also contain the tensor functions that they call."""
 
 
 Meaning: TypeAlias = Callable[..., Any]
 _EFFECTS = {"read": READ, "write": WRITE}
 
 _registered: dict[str, tuple[frozenset[str], Meaning | None]] = {}
-"""Name of an op -> the levels where it may stand, and what it computes."""
+"""Name of an op -> the levels where it is legal, and its meaning."""
 
 
 @checked
@@ -105,17 +105,17 @@ def register_operation(
     meaning: Meaning | None = None,
     override: bool = False,
 ) -> None:
-    """Let an op of another dialect stand at levels of weft: `"graph"`, `"te"`, `"tir"`, `"low"`.
+    """Make an op of another dialect legal at levels of weft: `"graph"`, `"te"`, `"tir"`, `"low"`.
 
-    `meaning` computes it for the interpreter, of the op and one value for each operand: a Python number rounded to its
-    type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a tensor. It gives the value of the
-    result, a tuple for several. What the op reads and writes, its `MemoryEffect` traits state, or `effects` where it
-    has none: `"read"`, `"write"` of its memref operands, both, or `()` for neither. An op of which nothing is stated
-    may do anything: it is not repeated, dropped, reordered, or run by several threads or lanes. A pass of the user
-    lowers it before the level where it may not stand any more.
+    `meaning` is its semantics for the interpreter: a function of the op and one value for each operand, which is a
+    Python number rounded to its type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a
+    tensor. It returns the value of the result, or a tuple for several. The effects of the op are stated by its
+    `MemoryEffect` traits, or by `effects` if it has none: `"read"` and `"write"` of its memref operands, or `()`. An op
+    without either is opaque: it is not repeated, erased, reordered, or run by several threads or lanes. A user-supplied
+    pass lowers it before the first level where it is illegal.
 
     Raises `CompileError` for an unknown level or effect, for effects of an op that has traits, for ops of weft's own
-    levels, and for a name that is registered when `override` is not given.
+    levels, and for a name that is already registered unless `override` is given.
     """
     name = op if isinstance(op, str) else op.name
     for level in levels:
@@ -135,7 +135,7 @@ def register_operation(
 
 
 def unregister_operation(op: type[Operation] | str) -> None:
-    """Forget a registered op. Raises `CompileError` when there is none of that name."""
+    """Unregister an op. Raises `CompileError` if there is none of that name."""
     name = op if isinstance(op, str) else op.name
     if _registered.pop(name, None) is None:
         raise CompileError(f"no operation '{name}' is registered{did_you_mean(name, _registered)}")
@@ -143,17 +143,17 @@ def unregister_operation(op: type[Operation] | str) -> None:
 
 
 def registered_elsewhere(level: str) -> Collection[str]:
-    """The names of the registered ops that may stand at other levels only."""
+    """The names of the registered ops that are legal at other levels only."""
     return {name for name, (levels, _) in _registered.items() if level not in levels}
 
 
 def registered_meaning(op_name: str) -> Meaning | None:
-    """What a registered op computes, None for others."""
+    """The semantics of a registered op, None for others."""
     return _registered[op_name][1] if op_name in _registered else None
 
 
 def allowed_at(level: str, op_name: str) -> bool:
-    """Whether an op named `op_name` may stand at `level`."""
+    """Whether an op named `op_name` is legal at `level`."""
     return _is_listed(level, op_name) or (op_name in _registered and level in _registered[op_name][0])
 
 

@@ -1,18 +1,19 @@
-"""low: where all targets meet. Structured control flow over flat memory, no blocks, no tensors.
+"""low: the level common to all targets. Structured control flow over flat memory, without blocks and tensors.
 
-A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector` ops plus the few below:
+A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector` ops plus the ops below:
 
-- every buffer is a one-dimensional `memref`; the rank and shape that callers see stand in the function's `low.params`;
+- every buffer is a one-dimensional `memref`; the function's `low.params` state the rank and shape that callers see;
 - dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
-- kernels for GPUs, and what only they hold, stand in `low_kernel.py`;
+- kernels for GPUs and the ops that only kernels contain are in `low_kernel.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 
-`arith.fptosi` and `arith.fptoui` are defined for every number, on scalars and lanes, on all targets. The number is
-truncated toward zero. It becomes a signed integer of 32 or 64 bits, the register, which is the least one for NaN and
-for numbers beyond its range; the result is the low bits of that. These are the results of PyTorch 2.13 and NumPy 2.4 on
-x86-64, where the two agree. Elsewhere NaN gives 0, and other numbers saturate to 64 bits and wrap.
+`arith.fptosi` and `arith.fptoui` are defined for all inputs, on scalars and lanes, on all targets. The number is
+truncated toward zero and converted to a signed integer of 32 or 64 bits (the register), which is the least such integer
+for NaN and for numbers beyond its range. The result is the low bits of the register. These are the results of PyTorch
+2.13 and NumPy 2.4 on x86-64, where the two agree. Where they differ, NaN gives 0, and other numbers saturate to 64 bits
+and wrap.
 
 | to an integer of | register | NaN, and beyond the register |
 |---|---|---|
@@ -23,7 +24,7 @@ x86-64, where the two agree. Elsewhere NaN gives 0, and other numbers saturate t
 | ui64 | 64 bits; numbers from 2^63 to 2^64 as they are | NaN and below -2^63: 2^63; from 2^64: 0 |
 | fewer than 8 bits | 64 bits | NaN and below -2^63: 0; from 2^63: all bits set |
 
-Integers become the nearest float, ties to even, and so do wider floats, which overflow to infinity.
+Integers and wider floats are converted to the nearest float, ties to even; wider floats overflow to infinity.
 """
 
 from __future__ import annotations
@@ -90,35 +91,36 @@ PARAMS = "low.params"
 SYMBOLS = "low.symbols"
 """Function attribute: an array of strings, the names of the trailing index parameters."""
 ASSUME = "low.assume"
-"""Function attribute: an array of strings, facts about symbols and index parameters that calls check
+"""Function attribute: an array of strings, the facts about symbols and index parameters that are checked at calls
 (`weft.support.call_preconditions`)."""
 BOUNDS_LOG = "low.bounds_log"
-"""Function attribute: an array of strings, the rows of the function's first parameter, a memref of shape (rows, 3) of
-i64. A row is a dimension of an access that may leave its buffer: whether one did, an index that does, the extent."""
+"""Function attribute: an array of strings that describe the rows of the function's first parameter, a memref of shape
+(rows, 3) of i64. Each row belongs to a dimension of an access that may leave its buffer: a flag that it did, an index
+that is out of bounds, the extent."""
 IMPORT_LLVM = "low.import_llvm"
 """Module attribute: an array of strings, LLVM IR that defines functions which the module declares."""
 IMPORT_C = "low.import_c"
 """Module attribute: an array of strings, C sources that define functions which the module declares."""
 ORDERED = "low.ordered"
-"""Unit attribute of an addition, subtraction or multiplication that is not reassociated where the target allows that:
-it is part of a formula that counts on the order. It may be contracted to a fused multiply-add."""
+"""Unit attribute of an addition, subtraction or multiplication of a formula that relies on the order of its operations:
+it is never reassociated. It may be contracted to a fused multiply-add."""
 ROUNDED = "low.rounded"
-"""Unit attribute of a multiplication of such a formula: it is rounded, never contracted. Of a sum of two products the
-other one may be, and no choice is left that could differ between vectors of different widths."""
+"""Unit attribute of a multiplication of such a formula: it is rounded, never contracted. In a sum of two products, only
+the other product may then be contracted, so that vectors of different widths cannot differ in that choice."""
 DEFINED = "low.defined"
 """Unit attribute of a division whose divisor is not zero and whose quotient does not overflow, and of a conversion to
-an integer of floats that fit it."""
+an integer of floats that are in its range."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
 MOST_COPIES = 1024
-"""Copies of a body that unrolled loops may make together. LLVM takes a second for as many, and minutes for four times
-that; from some number on it warns on standard error that it has not unrolled the loop."""
+"""The maximum total number of copies of bodies made by unrolled loops. LLVM takes a second for this number and minutes
+for four times as much; beyond a limit it warns on standard error that it has not unrolled the loop."""
 
 
 @irdl_attr_definition
 class ParamAttr(ParametrizedAttribute):
-    """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent and,
-    after those, for each dynamic stride.
+    """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent
+    followed by a symbol for each dynamic stride.
 
     ```mlir
     #low.param<"A", memref<?x128xf32>, read, ["m"]>
@@ -163,8 +165,7 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
 
 
 def verify_signature(function: FuncOp) -> None:
-    """What a function says of its parameters (`low.params`, `low.symbols`, `low.assume`) fits them. Raises
-    `VerifyException`."""
+    """Verify `low.params`, `low.symbols` and `low.assume` against the function. Raises `VerifyException`."""
     name = f"@{function.sym_name.data}"
     attribute = function.attributes[PARAMS]
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(p, ParamAttr) for p in attribute):
@@ -202,7 +203,7 @@ def verify_signature(function: FuncOp) -> None:
 
 
 def _static_elements(type_: Attribute) -> int | None:
-    """The number of elements of a dense buffer, where it is known and not 0."""
+    """The number of elements of a dense buffer if it is static and not 0."""
     if not isinstance(type_, MemRefType) or strides_of(type_) is not None or dynamic_extents(type_):
         return None
     return prod(type_.get_shape()) or None
@@ -213,7 +214,8 @@ def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:
-    """The symbols of a low function that are no extents, which may be negative: strides, and elements of parameters."""
+    """The symbols of a low function that may be negative because they are not extents: strides, and elements of
+    parameters."""
     extents: set[str] = set()
     for param in params_of(function):
         if isinstance(param.type, MemRefType):
@@ -223,8 +225,8 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """What calls of a low function check of its symbols and index parameters. Raises `VerifyException` for text that is
-    no fact, or that names something else."""
+    """The facts about symbols and index parameters that calls of a low function check. Raises `VerifyException` for
+    text that is not a fact, or that names something else."""
     texts = _texts(function, ASSUME)
     known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
     facts: list[CallPrecondition] = []
@@ -244,22 +246,20 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 
 
 def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
-    """What the rows of a function's log of accesses outside of their buffers mean; empty where it has none."""
+    """The meanings of the rows of a function's log of out-of-bounds accesses; empty without a log."""
     return _texts(function, BOUNDS_LOG)
 
 
 def returned_by(function: FuncOp) -> tuple[str, ...]:
-    """The names of the parameters that calls return, of a function that writes results over donated ones."""
+    """The names of the parameters that calls return, for a function that writes results into donated parameters."""
     return _texts(function, RETURNED)
 
 
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:
-    """The LLVM IR that comes with a module."""
     return _texts(module, IMPORT_LLVM)
 
 
 def imported_c(module: ModuleOp) -> tuple[str, ...]:
-    """The C sources that come with a module."""
     return _texts(module, IMPORT_C)
 
 
@@ -275,7 +275,7 @@ def symbols_of(function: FuncOp) -> tuple[str, ...]:
 
 @irdl_op_definition
 class ParallelForOp(IRDLOperation):
-    """Iterations 0 .. extent-1, spread over the threads of the target. If there is a condition that does not hold, the
+    """Iterations 0 .. extent-1, distributed over the threads of the target. If the optional condition is false, the
     calling thread runs all of them.
 
     ```mlir
@@ -334,12 +334,12 @@ class ParallelForOp(IRDLOperation):
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Lanes read from unrelated places: lane l is `base[indices[l]]`, and zero where the mask is false.
+    """Lanes read from arbitrary indices: lane l is `base[indices[l]]`, and zero if the mask is false.
 
     ```mlir
     %v = low.gather %A[%indices] mask %m : memref<64xf32>, vector<8xindex> -> vector<8xf32>
     ```
-    A lane whose mask is false touches no memory.
+    A lane whose mask is false accesses no memory.
     """
 
     name = "low.gather"
@@ -365,7 +365,7 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """Lanes written to unrelated, pairwise different places: `base[indices[l]] = value[l]` where the mask is true.
+    """Lanes written to pairwise different indices: `base[indices[l]] = value[l]` if the mask is true.
 
     ```mlir
     low.scatter %v, %A[%indices] mask %m : vector<8xf32>, memref<64xf32>, vector<8xindex>

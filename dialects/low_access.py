@@ -1,4 +1,4 @@
-"""How code accesses buffers, and pointers for code that is not in the module."""
+"""Access modes of buffers, and pointers for code that is not in the module."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from weft.dialects.effects import READ, WRITE, StatesFact, effects_of
 
 
 class AccessMode(StrEnum):
-    """What a function does with a buffer parameter."""
+    """How a function accesses a buffer parameter."""
 
     READ = auto()
     WRITE = auto()
-    """Written before it is read: what the caller put there does not matter."""
+    """Written before it is read: its initial contents are irrelevant."""
     READWRITE = auto()
 
 
@@ -51,7 +51,7 @@ class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
 
 
 class _AccessEffects(MemoryEffect):
-    """Those of the function that gets the pointer."""
+    """The effects of the function that receives the pointer."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -68,9 +68,9 @@ class AccessPtrOp(IRDLOperation):
     ```mlir
     %c = low.access_ptr %C[%i, %j] sizes [16, 16] readwrite : memref<128x128xf32>
     ```
-    The function may access the box of that many elements from there on, as `access` says, and no others; it runs in
-    the block where the pointer is taken, and keeps no pointer. `write` writes the whole box. Without sizes it may
-    access the whole buffer.
+    The function may access the box of these sizes that starts at the element, as `access` states, and no other
+    elements. It is called in the block that contains the op, and keeps no pointer. `write` writes the whole box.
+    Without sizes the function may access the whole buffer.
     """
 
     name = "low.access_ptr"
@@ -124,18 +124,18 @@ def _pointer_op(op: Operation, pointer: SSAValue) -> AccessPtrOp:
 
 
 def buffer_type_at(op: Operation, pointer: SSAValue) -> MemRefType[Attribute]:
-    """The type of the buffer that a pointer which `op` takes points into. Raises `VerifyException` for others."""
+    """The type of the buffer that an operand of `op` points into. Raises `VerifyException` for other values."""
     return cast("MemRefType[Attribute]", _pointer_op(op, pointer).buffer.type)
 
 
 def box_at(op: Operation, pointer: SSAValue) -> tuple[int, ...] | None:
-    """The sizes of the box that a pointer which `op` takes gives access to. Raises `VerifyException` for others."""
+    """The sizes of the box that an operand of `op` gives access to. Raises `VerifyException` for other values."""
     return _pointer_op(op, pointer).box_sizes
 
 
 @irdl_op_definition
 class StrideOp(IRDLOperation):
-    """The number of elements between neighbours in a dimension of a buffer, as lowering lays it out.
+    """The stride of a dimension of a buffer in elements, in the layout that lowering chooses.
 
     ```mlir
     %s = low.stride %C {dimension = 0} : memref<128x128xf32>
@@ -162,25 +162,23 @@ class StrideOp(IRDLOperation):
     def verify_(self) -> None:
         rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
         if not 0 <= self.dimension.value.data < rank:
-            raise VerifyException(
-                f"{self.name} asks for dimension {self.dimension.value.data} of a buffer of rank {rank}"
-            )
+            raise VerifyException(f"{self.name} has dimension {self.dimension.value.data} for a buffer of rank {rank}")
 
 
 MOST_PREFETCHED: Final = 1 << 16
-"""Elements that one prefetch names: each line of the caches is an instruction."""
+"""The maximum number of elements of one prefetch: each cache line takes an instruction."""
 
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """Elements of a buffer will be accessed soon: a hint to caches, which changes no value.
+    """Elements of a buffer will be accessed soon: a hint to the caches without effect on values.
 
     ```mlir
     low.prefetch %A[%at] {lanes = 16 : i64} : memref<?xf32>
     low.prefetch %A[%at] {lanes = 4 : i64, for_write} : memref<?xf32>
     ```
-    It names `lanes` elements from the index on, which may be elements that the buffer does not have. With
-    `for_write`, they will be stored to. There is an index for each dimension, until `tir-flatten` leaves one.
+    It names `lanes` elements from the index on, possibly beyond the end of the buffer. With `for_write`, they will be
+    stored to. There is an index for each dimension; `tir-flatten` reduces them to one.
     """
 
     name = "low.prefetch"
@@ -205,7 +203,7 @@ class PrefetchOp(IRDLOperation):
 
     @property
     def index(self) -> SSAValue:
-        """Of the element in a flat buffer."""
+        """The index of the element in a flat buffer."""
         return self.indices[0]
 
     def verify_(self) -> None:
@@ -217,7 +215,7 @@ class PrefetchOp(IRDLOperation):
 
 
 def access_by(op: Operation, buffer: SSAValue) -> AccessMode | None:
-    """What an op itself does with a buffer that it takes, None when it touches none of its elements."""
+    """How `op` itself accesses a buffer operand, None if it accesses no elements."""
     effects = effects_of(op)
     reads, writes = buffer in effects.reads, buffer in effects.writes
     if reads and writes:

@@ -1,10 +1,11 @@
-"""Dot products of neighbouring numbers, as processors have instructions for: bytes by fours, halves and bf16 by twos.
+"""Dot products of neighbouring numbers, for which processors have instructions: groups of four bytes, of two 16-bit
+integers or of two bf16 numbers.
 
-`low.dot` works on values. At tir level, and until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` do what
-takes a few vectors in memory, so that `tensorize` can put them in blocks.
+`low.dot` works on values. At tir level, and until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` work on a
+few vectors in memory, so that `tensorize` can use them in blocks.
 
-The types that `as` names say how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255. Integers are added
-to i32, where sums wrap, and bf16 to f32.
+The types after `as` state how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255. Integers are added to
+i32, where sums wrap, and bf16 to f32.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from weft.dialects.low_access import AccessPtrOp, box_at, buffer_type_at
 _WIDTHS: Final = (8, 16)
 
 Reading: TypeAlias = IntegerType | BFloat16Type
-"""How lanes are read."""
+"""The type that lanes are read as."""
 
 
 def is_signed(type_: Reading) -> bool:
@@ -65,11 +66,11 @@ def sum_of_reading(type_: Reading) -> IntegerType | Float32Type:
 
 
 _MOST_ELEMENTS = 1 << 16
-"""They become vectors, and code generators take time and memory for each element."""
+"""The elements become vectors, and the time and memory of code generators grow with each element."""
 
 
 def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
-    """Integers of 8 or 16 bits are read as signed or unsigned ones of as many bits, bf16 as they are."""
+    """Integers of 8 or 16 bits are read as signed or unsigned integers of the same width, bf16 as bf16."""
     if isinstance(reading, IntegerType):
         fits = reading.signedness.data is not Signedness.SIGNLESS and reading.width.data in _WIDTHS
     else:
@@ -81,14 +82,13 @@ def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> No
 
 
 def _verify_pair(op: Operation, left: Reading, right: Reading) -> None:
-    """Both factors are integers of one width, or both are bf16."""
     if element_of_reading(left) != element_of_reading(right):
         raise VerifyException(f"{op.name} multiplies numbers of one width and kind, got {left} and {right}")
 
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """Each lane of an accumulator gets the dot product of its group of lanes added; sums of integers wrap.
+    """Add to each lane of an accumulator the dot product of its group of lanes; sums of integers wrap.
 
     ```mlir
     %r = low.dot %c, %a as si8, %b as ui8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
@@ -96,10 +96,10 @@ class DotOp(IRDLOperation):
     %s = low.dot %d, %x as bf16, %y as bf16 : vector<16xf32>, vector<2xbf16>, vector<32xbf16>
     ```
     Products of bf16 are exact in f32. The sums of a group are added in any order and rounded any number of times;
-    instructions of processors may take subnormal numbers for zero.
+    processors may flush subnormal numbers to zero.
 
-    A group has as many lanes as `rhs` has for each lane of the accumulator; `lhs` has as many lanes as `rhs`, or a
-    single group, which goes with every one.
+    The size of a group is the number of lanes of `rhs` divided by that of the accumulator. `lhs` has the number of
+    lanes of `rhs`, or is a single group, which multiplies every group of `rhs`.
     """
 
     name = "low.dot"
@@ -126,22 +126,21 @@ class DotOp(IRDLOperation):
 
     @property
     def readings(self) -> tuple[Reading, Reading]:
-        """How the lanes of both factors are read."""
         return cast("Reading", self.lhs_as), cast("Reading", self.rhs_as)
 
     @property
     def lanes(self) -> int:
-        """How many sums there are."""
+        """The number of sums."""
         return _lanes(self.acc)
 
     @property
     def group(self) -> int:
-        """How many products each sum gets."""
+        """The number of products added to each sum."""
         return _lanes(self.rhs) // self.lanes
 
     @property
     def is_one_group(self) -> bool:
-        """Whether `lhs` is a single group, which goes with every one of `rhs`."""
+        """Whether `lhs` is a single group, which multiplies every group of `rhs`."""
         return _lanes(self.lhs) != _lanes(self.rhs)
 
     def verify_(self) -> None:
@@ -169,7 +168,7 @@ def _lanes(value: SSAValue) -> int:
 
 
 def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
-    """A pointer to so many elements, and their type."""
+    """Check that a pointer gives access to `count` elements; return their type."""
     sizes = box_at(op, pointer)
     if count > _MOST_ELEMENTS:
         raise VerifyException(f"{op.name} works on at most {_MOST_ELEMENTS:,} elements of a buffer, got {count:,}")
@@ -179,7 +178,7 @@ def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
 
 
 class _TileOp(IRDLOperation):
-    """An op on the vectors that its pointers name, in so many lanes."""
+    """An op on the vectors that its pointers name, with `lanes` lanes."""
 
     lanes = prop_def(IntegerAttr)
 
@@ -193,7 +192,7 @@ class _TileOp(IRDLOperation):
 
 @irdl_op_definition
 class TileDotOp(_TileOp):
-    """`low.dot` on memory: C[l] += sum over s of A[s] * B[l][s], all of them next to each other.
+    """`low.dot` on memory: C[l] += sum over s of A[s] * B[l][s], each operand contiguous.
 
     ```mlir
     %a = low.access_ptr %A[%i] sizes [4] read : memref<?xi8>
@@ -223,7 +222,6 @@ class TileDotOp(_TileOp):
 
     @property
     def readings(self) -> tuple[Reading, Reading]:
-        """How the lanes of both factors are read."""
         return cast("Reading", self.a_as), cast("Reading", self.b_as)
 
     @property
@@ -243,7 +241,7 @@ class TileDotOp(_TileOp):
 
 @irdl_op_definition
 class TileInterleaveOp(_TileOp):
-    """Rows become groups of neighbours: Y[l][r] = X[r][l].
+    """Interleave rows: column r becomes a group of neighbours, Y[l][r] = X[r][l].
 
     ```mlir
     %x = low.access_ptr %X[%i, %j] sizes [4, 16] read : memref<64x64xi8>
@@ -251,7 +249,7 @@ class TileInterleaveOp(_TileOp):
     %x_rows = low.stride %X {dimension = 0} : memref<64x64xi8>
     low.tile_interleave %x, %x_rows to %y {lanes = 16, rows = 4}
     ```
-    A row of X starts `%x_rows` elements behind the one before; the elements of Y are next to each other.
+    Consecutive rows of X are `%x_rows` elements apart; the elements of Y are contiguous.
     """
 
     name = "low.tile_interleave"
@@ -284,4 +282,4 @@ class TileInterleaveOp(_TileOp):
 
 
 DOT_OPS: Final[tuple[type[IRDLOperation], ...]] = (DotOp, TileDotOp, TileInterleaveOp)
-"""Dot products of neighbouring lanes, and what brings their operands into that order."""
+"""Dot products of neighbouring lanes, and the op that interleaves their operands."""

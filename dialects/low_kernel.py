@@ -1,8 +1,9 @@
-"""Kernels at low level, their launches, the places of threads in them, and what threads do together.
+"""Kernels at low level, launches, thread ids, and the ops by which threads cooperate.
 
-A kernel is a `func.func` with the attribute `low.kernel`; it returns nothing, and the host starts it with `low.launch`.
-In a kernel memory of space "shared" belongs to a block of threads and memory of space "local" to one thread; both are
-`memref.alloca` at the top of the kernel. Buffers without a space (or of space "global") are device memory.
+A kernel is a `func.func` with the attribute `low.kernel`; it returns no values, and the host starts it with
+`low.launch`. In a kernel, memory of space "shared" belongs to a block of threads and memory of space "local" to one
+thread; both are `memref.alloca` at the top of the kernel. Buffers without a space (or of space "global") are device
+memory.
 
 ```mlir
 func.func @scale(%A: memref<?xf32>, %n: index) attributes {low.params = [...], low.symbols = ["n"]} {
@@ -92,14 +93,15 @@ BLOCK_AXES = tuple(f"blockIdx.{dimension}" for dimension in "xyz")
 
 
 def space_of(type_: Attribute) -> str:
-    """The memory of a buffer type, `global`, `shared` or `local` on GPUs: a tag behind a dot tells nothing of it."""
+    """The memory of a buffer type: `global`, `shared` or `local` on GPUs. A tag after a dot is ignored."""
     space = type_.memory_space if isinstance(type_, MemRefType) else None
     return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
 
 
 @irdl_attr_definition
 class KernelAttr(ParametrizedAttribute):
-    """Marks a kernel: threads in a block for the x, y and z axis, and the blocks of the program that it comes from.
+    """Marks a kernel: the number of threads of a block along x, y and z, and the names of the blocks (`tir.block`) that
+    it was made from.
 
     ```mlir
     #low.kernel<[256, 1, 1], source = "C">
@@ -147,13 +149,13 @@ class KernelAttr(ParametrizedAttribute):
 
 
 def kernel_of(function: FuncOp) -> KernelAttr | None:
-    """What marks `function` as a kernel, None for a host function."""
+    """The attribute that marks `function` as a kernel, None for a host function."""
     attribute = function.attributes.get(KERNEL)
     return attribute if isinstance(attribute, KernelAttr) else None
 
 
 def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
-    """How a kernel accesses each of its arguments; `readwrite` where nothing is said."""
+    """How a kernel accesses each of its arguments; `readwrite` if it has no attribute."""
     noted = function.attributes.get(ARG_ACCESS)
     if not isinstance(noted, ArrayAttr):
         return (AccessMode.READWRITE,) * len(function.function_type.inputs)
@@ -166,11 +168,11 @@ class InKernel(OpTrait):
     def verify(self, op: Operation) -> None:
         function = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp)), None)
         if function is not None and kernel_of(function) is None and IN_STEP not in function.attributes:
-            raise VerifyException(f"{op.name} stands in a kernel, and @{function.sym_name.data} has no {KERNEL}")
+            raise VerifyException(f"{op.name} must be in a kernel, but @{function.sym_name.data} has no {KERNEL}")
 
 
 class _LaunchSymbol(SymbolUserOpInterface):
-    """What a launch names is a kernel of the module that takes such arguments."""
+    """The callee of a launch is a kernel of the module whose arguments have the types of the operands."""
 
     def verify(self, op: Operation) -> None:
         if not isinstance(op, LaunchOp):
@@ -210,7 +212,7 @@ class _LaunchEffects(MemoryEffect):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Start a kernel on a grid of blocks of threads; launches of a function run one after the other.
+    """Start a kernel on a grid of blocks of threads; the launches of a function run one after the other.
 
     ```mlir
     func.func @f(%A: memref<?xf32>, %n: index) {
@@ -224,7 +226,7 @@ class LaunchOp(IRDLOperation):
       func.return
     }
     ```
-    An empty grid (an extent of zero) starts nothing.
+    An empty grid (an extent of zero) starts no threads.
     """
 
     name = "low.launch"
@@ -255,13 +257,13 @@ class LaunchOp(IRDLOperation):
 
 @irdl_op_definition
 class ThreadIdOp(IRDLOperation):
-    """The place of this thread on an axis: `blockIdx.x|y|z` or `threadIdx.x|y|z`.
+    """The index of this thread on an axis: `blockIdx.x|y|z` or `threadIdx.x|y|z`.
 
     ```mlir
     %b = low.thread_id "blockIdx.x" : index
     %t = low.thread_id "threadIdx.x" extent 256 : index
     ```
-    `extent` is stated where it is static: the value is less.
+    `extent`, if static, is an upper bound: the value is less.
     """
 
     name = "low.thread_id"
@@ -295,47 +297,47 @@ class ThreadIdOp(IRDLOperation):
 
 
 class ShuffleMode(StrEnum):
-    """Which lane of its group of `width` lanes a thread reads from."""
+    """The lane that a thread reads, within its group of `width` lanes."""
 
     DOWN = "down"
-    """Its own lane plus the offset; its own value where that is outside of the group."""
+    """Its own lane plus the offset; its own value if that is outside of the group."""
     UP = "up"
-    """Its own lane less the offset; its own value where that is outside of the group."""
+    """Its own lane minus the offset; its own value if that is outside of the group."""
     XOR = "xor"
     """Its own lane xor the offset."""
     IDX = "idx"
-    """The lane that the offset names, modulo the width."""
+    """The lane given by the offset, modulo the width."""
 
 
 class AtomicKind(StrEnum):
-    """How an atomic operation combines what memory holds with its value."""
+    """How an atomic operation combines the value in memory with its operand."""
 
     ADD = "add"
     MIN = "min"
-    """The lesser one; of signed integers, or of floats as `arith.minimumf`."""
+    """The minimum; of signed integers, or of floats as `arith.minimumf`."""
     MAX = "max"
-    """The greater one; of signed integers, or of floats as `arith.maximumf`."""
+    """The maximum; of signed integers, or of floats as `arith.maximumf`."""
     AND = "and"
-    """The bits that both integers have."""
+    """Bitwise and."""
     OR = "or"
-    """The bits that one of the integers has."""
+    """Bitwise or."""
 
 
 ATOMIC_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
-"""Ops that combine two values -> the kind of atomic operations that combine by them."""
+"""Op that combines two values -> the kind of the atomic operation that combines with it."""
 
 
 @irdl_attr_definition
 class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
-    """The mode of a shuffle: the lane of its group of `width` lanes that a thread reads from.
+    """The mode of a shuffle: the lane that a thread reads, within its group of `width` lanes.
 
     ```mlir
     #low<shuffle_mode down>
     ```
-    - `down`: its own lane plus the offset; its own value where that is outside of the group
-    - `up`: its own lane less the offset; its own value where that is outside of the group
+    - `down`: its own lane plus the offset; its own value if that is outside of the group
+    - `up`: its own lane minus the offset; its own value if that is outside of the group
     - `xor`: its own lane xor the offset
-    - `idx`: the lane that the offset names, modulo the width
+    - `idx`: the lane given by the offset, modulo the width
     """
 
     name = "low.shuffle_mode"
@@ -356,12 +358,12 @@ class AtomicKindAttr(EnumAttribute[AtomicKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """All threads of the block arrive before one goes on; what they wrote before is seen by all after.
+    """Wait for all threads of the block; writes before the barrier are visible to all of them after it.
 
     ```mlir
     low.barrier
     ```
-    All threads of the block execute it, or none.
+    Either all threads of the block execute it or none.
     """
 
     name = "low.barrier"
@@ -373,13 +375,13 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """The value of another lane of the warp; every lane of the warp takes part.
+    """The value of another lane of the warp; all lanes of the warp execute it.
 
     ```mlir
     %r = low.shuffle down %x, %offset width 32 : f32
     ```
     Lanes form groups of `width` (a power of two up to 32), and the mode states which lane of the group is read
-    (`#low<shuffle_mode ...>`). Threads are counted with x running fastest.
+    (`#low<shuffle_mode ...>`). Lanes are numbered with x varying fastest.
     """
 
     name = "low.shuffle"
@@ -415,12 +417,12 @@ class ShuffleOp(IRDLOperation):
 
 @irdl_op_definition
 class AtomicOp(IRDLOperation):
-    """Combine a value into memory at once, whatever other threads do; gives what was there before.
+    """Combine a value into memory atomically; the result is the previous value.
 
     ```mlir
     %old = low.atomic add %v, %B[%i] : f32, memref<?xf32>
     ```
-    No order among threads is implied. Buffers have one index a dimension until `tir-flatten`.
+    It implies no order among threads. Buffers have one index per dimension until `tir-flatten`.
     """
 
     name = "low.atomic"
@@ -465,7 +467,7 @@ class _CopyEffects(MemoryEffect):
 
 @irdl_op_definition
 class AsyncCopyOp(IRDLOperation):
-    """Start to copy 4, 8 or 16 bytes from device memory to shared memory; both places are aligned to as many bytes.
+    """Start to copy 4, 8 or 16 bytes from device memory to shared memory; both addresses are multiples of that size.
 
     ```mlir
     low.async_copy %A[%i] to %S[%j] bytes 16 : memref<?xf32>, memref<1024xf32, "shared">
@@ -473,8 +475,8 @@ class AsyncCopyOp(IRDLOperation):
     low.async_wait 0
     low.barrier
     ```
-    The copy has arrived for this thread after the `low.async_wait` of its group, and for the others after a barrier
-    behind that. A target without asynchronous copies copies at once.
+    The copy is visible to this thread after the `low.async_wait` of its group, and to the other threads after a barrier
+    that follows it. Targets without asynchronous copies copy immediately.
     """
 
     name = "low.async_copy"
@@ -519,7 +521,7 @@ class AsyncCopyOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncCommitOp(IRDLOperation):
-    """The copies that this thread started since the last one form a group.
+    """Put the copies that this thread has started since the last commit into a group.
 
     ```mlir
     low.async_commit
@@ -535,7 +537,7 @@ class AsyncCommitOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncWaitOp(IRDLOperation):
-    """Wait until at most so many of the latest groups of this thread are still on their way.
+    """Wait until at most the given number of the latest groups of this thread are incomplete.
 
     ```mlir
     low.async_wait 1
@@ -562,8 +564,8 @@ class AsyncWaitOp(IRDLOperation):
 
 
 def is_host_condition(op: Operation) -> bool:
-    """Whether an op loads the first truth value of a buffer, which then decides what code runs, and no more. Host code
-    that launches kernels may do that: one byte comes from the device."""
+    """Whether an op only loads the first truth value of a buffer, which then decides which code runs. Host code that
+    launches kernels may do that: it copies one byte from the device."""
     return (
         isinstance(op, memref.LoadOp)
         and op.res.type == i1

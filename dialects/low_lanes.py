@@ -1,9 +1,9 @@
-"""Lane-wise comparisons, selection and casts of `low`: what `arith` has for scalars only.
+"""Lane-wise comparisons, selection and casts of `low`, which `arith` has for scalars only.
 
-xDSL types `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and the conversions from and to integers for
-scalars. Each op here is the same operation on every lane of vectors of one length, with the operand, result and
-property names of its scalar form: `low.cmpi` is to `vector<8xi32>` what `arith.cmpi` is to `i32`. The other `arith`
-and `math` ops take vectors as they are.
+In xDSL, `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and the conversions from and to integers are typed for
+scalars. Each op here applies one of them to every lane of vectors of one length, with the operand, result and property
+names of its scalar form: `low.cmpi` is to `vector<8xi32>` what `arith.cmpi` is to `i32`. The other `arith` and `math`
+ops accept vectors.
 """
 
 from __future__ import annotations
@@ -46,20 +46,19 @@ T = TypeVar("T")
 
 
 def vector_type(type_: Attribute) -> VectorType[Attribute]:
-    """`type_`, which must be a vector type. Raises `VerifyException` for others."""
+    """`type_` as a vector type. Raises `VerifyException` for other types."""
     if not isinstance(type_, VectorType):
         raise VerifyException(f"lanes and masks are vectors, got {type_}")
     return type_
 
 
 def mask_type(lanes: Attribute) -> VectorType[Attribute]:
-    """The type of a mask for vectors of type `lanes`: one i1 a lane."""
     return VectorType(i1, vector_type(lanes).get_shape())
 
 
 SAME: Final = TypeByRule("LANES", vector_type, vector_type)
 LANES: Final = VarConstraint("LANES", SAME)
-"""The vector type that the text of an op gives."""
+"""The vector type in the text of an op."""
 MASK: Final = TypeByRule("LANES", mask_type, vector_type)
 
 
@@ -133,7 +132,7 @@ class CmpfOp(_LaneCompareOp):
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """Lane l is that of `lhs` where the mask `cond` is true, else that of `rhs`.
+    """Lane l is `lhs[l]` if the mask `cond` is true, else `rhs[l]`.
 
     ```mlir
     %r = low.select %mask, %a, %b : vector<8xf32>
@@ -175,7 +174,6 @@ class LaneCastOp(IRDLOperation):
 
     @staticmethod
     def converts(source: Attribute, target: Attribute) -> bool:
-        """Whether the scalar form converts `source` to `target`."""
         raise NotImplementedError
 
     def verify_(self) -> None:
@@ -189,7 +187,7 @@ class LaneCastOp(IRDLOperation):
 def _on_lanes(
     scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool], example: str
 ) -> type[LaneCastOp]:
-    """The form on lanes of a conversion of `arith`; `example` holds its types."""
+    """The lane-wise form of a conversion of `arith`; `example` is the pair of types in its docstring."""
     name = scalar.name.replace("arith.", "low.")
     doc = f"`{scalar.name}` on every lane.\n\n```mlir\n%r = {name} %v : {example}\n```\n"
     fields = {"name": name, "__doc__": doc, "__module__": __name__}
@@ -235,8 +233,8 @@ class LdexpOp(IRDLOperation):
     ```mlir
     %r = low.ldexp %p, %n : vector<16xf32>
     ```
-    The exponent is a whole number of the same type; results may be subnormal, infinite or zero. Some processors have
-    an instruction for it.
+    The exponent is a whole number of the same type; results may be subnormal, infinite or zero. Some processors have an
+    instruction for it.
     """
 
     name = "low.ldexp"
@@ -272,9 +270,9 @@ LANE_FORMS: Mapping[type[Operation], type[Operation]] = {
     arith.TruncIOp: TruncIOp,
     arith.IndexCastOp: IndexCastOp,
 }
-"""Scalar op -> the op that does the same on every lane."""
+"""Scalar op -> its lane-wise form."""
 
 
 def with_lane_forms(table: Mapping[type[Operation], T]) -> dict[type[Operation], T]:
-    """A table of scalar ops, in which the lane form of an op has the same entry."""
+    """Extend a table of scalar ops: the lane-wise form of an op gets the same entry."""
     return {**table, **{form: table[scalar] for scalar, form in LANE_FORMS.items() if scalar in table}}

@@ -1,4 +1,4 @@
-"""Calls of functions that are registered at run time under a name."""
+"""Calls of functions that are registered by name at run time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _RegisteredEffects(MemoryEffect):
 
 @irdl_op_definition
 class CallRegisteredOp(IRDLOperation):
-    """Calls the function that is registered at run time as `callee`, with arrays.
+    """Call the function that is registered at run time as `callee`, with arrays.
 
     ```mlir
     low.call_registered "env.linear"(%x, %w) outs(%y) extents(%n, %n)
@@ -86,7 +86,7 @@ class CallRegisteredOp(IRDLOperation):
 
     @property
     def array_types(self) -> tuple[MemRefType[Attribute], ...]:
-        """The types of the arrays that the function gets, inputs first."""
+        """The types of the arrays passed to the function, inputs first."""
         return cast("tuple[MemRefType[Attribute], ...]", self.shapes.data)
 
     def arrays(self) -> Iterator[tuple[SSAValue, Attribute, tuple[int | SSAValue, ...]]]:
@@ -104,7 +104,7 @@ class CallRegisteredOp(IRDLOperation):
             if not isinstance(shape, MemRefType) or not isinstance(shape.layout, NoneAttr):
                 raise VerifyException(f"{self.name}: the type of an array is a dense memref, got {shape}")
             type_ = cast("MemRefType[Attribute]", buffer.type)
-            # Arrays of unsigned integers lie in buffers of signless ones.
+            # Arrays of unsigned integers are stored in buffers of signless integers.
             is_stored = bytes_of(type_.element_type) == bytes_of(shape.element_type)
             if not is_stored or type_.get_num_dims() not in (1, shape.get_num_dims()):
                 raise VerifyException(f"{self.name}: {type_} cannot be passed as {shape}")
@@ -114,8 +114,8 @@ class CallRegisteredOp(IRDLOperation):
 
 
 def dlpack_type(op: CallRegisteredOp, element: Attribute) -> tuple[int, int]:
-    """The number of an element type in DLPack and the bits of an element in memory. Raises `CompileError` for types
-    that arrays do not have."""
+    """The DLPack type code and the width in bits of an element type. Raises `CompileError` for types without a DLPack
+    equivalent."""
     found = DLPACK_TYPES.get("int64" if isinstance(element, IndexType) else array_name(element) or "")
     if found is None:
         raise CompileError.at(op, f'the function registered as "{op.callee.data}" cannot take arrays of {element}')

@@ -1,4 +1,4 @@
-"""Results whose size depends on data: a call allocates them, and leaves their address and extents in a descriptor."""
+"""Results with data-dependent shapes: a call allocates them and stores their address and extents in a descriptor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.strides import dynamic_extents
 
 RESULT: Final = "tir.result"
-"""Attribute of a parameter: the tensor type of a result. The parameter is the descriptor of it."""
+"""Attribute of a parameter that is the descriptor of a result: the tensor type of the result."""
 
 
 def descriptor_type(rank: int) -> MemRefType[Attribute]:
@@ -27,7 +27,7 @@ def descriptor_type(rank: int) -> MemRefType[Attribute]:
 
 
 def allocated_results(function: FuncOp) -> dict[int, TensorType[Attribute]]:
-    """The types of the results that a function allocates, by the positions of the parameters that describe them."""
+    """The types of the results that a function allocates, by the positions of their descriptors."""
     entries = enumerate(argument_attributes(function) if function.arg_attrs is not None else [])
     return {at: cast("TensorType[Attribute]", e.data[RESULT]) for at, e in entries if RESULT in e.data}
 
@@ -44,14 +44,14 @@ class _ResultEffects(MemoryEffect):
 
 @irdl_op_definition
 class ReturnResultOp(IRDLOperation):
-    """Copies a buffer into memory that it allocates for the caller, and fills in the descriptor of the result.
+    """Copy a buffer into memory allocated for the caller, and fill in the descriptor of the result.
 
     ```mlir
     low.return_result %buffer extents(%k) memref<?x2xf32> in %y : memref<?x2xf32>, memref<3xi64>
     ```
-    The first element of the descriptor is the address, the others are the extents. The address that was there before
-    is 0, or that of an earlier result, whose memory may be used again (`realloc`). `shape` is the type of the result;
-    `extents` are its dynamic extents. The buffer has that type until `tir-flatten` makes it one-dimensional.
+    The first element of the descriptor is the address, the others are the extents. The previous address is 0, or that
+    of an earlier result, whose memory may be reused (`realloc`). `shape` is the type of the result; `extents` are its
+    dynamic extents. The buffer has that type until `tir-flatten` makes it one-dimensional.
     """
 
     name = "low.return_result"

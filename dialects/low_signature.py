@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
-    """The signatures of the functions of a low module that have a body, kernels apart. Raises `CompileError`."""
+    """The signatures of the functions of a low module that have a body, except kernels. Raises `CompileError`."""
     functions = (op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration)
     return tuple(signature_of(function) for function in functions if kernel_of(function) is None)
 
@@ -41,8 +41,8 @@ def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
 def signature_of(function: FuncOp) -> Signature:
     """The signature of a low function, from its `low.params` and `low.symbols`.
 
-    Arrays that are only written, last among the arguments, may be left out of calls where the other arguments tell
-    their shapes. Raises `CompileError` when a parameter has a type that callers have no value for.
+    Trailing arrays that are only written may be omitted from calls if the other arguments determine their shapes.
+    Raises `CompileError` for a parameter of a type that callers have no value for.
     """
     exposed = {argument.index for argument in exposed_arguments(function)}
     args = tuple(_argument(function, param, at in exposed) for at, param in enumerate(params_of(function)))
@@ -57,7 +57,7 @@ def signature_of(function: FuncOp) -> Signature:
     facts = preconditions_of(function)
     results = _count_results(args, symbols_of(function), facts)
     buffers = arena_sizes(function)
-    # Several are in the memory of a device, which tells what it lacks.
+    # Several buffers are in the memory of a device, which reports when memory is exhausted.
     sizes = buffers[0] if len(buffers) == 1 else []
     texts = (size.replace(" floordiv ", " // ").replace(" mod ", " % ") for size in sizes)
     temporaries = tuple(CallPrecondition(f"bytes == {text}") for text in texts)
@@ -66,7 +66,7 @@ def signature_of(function: FuncOp) -> Signature:
 
 
 def _iterations(region: Region) -> int:
-    """Iterations of the innermost loops of a region, as far as extents are known: others count as 1."""
+    """Iterations of the innermost loops of a region; an unknown extent counts as 1."""
     total = 1
     for op in (op for block in region.blocks for op in block.ops if op.regions):
         if isinstance(op, scf.ForOp):
@@ -98,12 +98,12 @@ def _count_results(
 
 
 def _is_result(arg: ArraySpec | ScalarSpec) -> bool:
-    """Whether an argument is an array that is only written, in the order of memory."""
+    """Whether an argument is a contiguous array that is only written."""
     return isinstance(arg, ArraySpec) and (arg.access == "write" or arg.is_allocated) and arg.strides is None
 
 
 def allocated_spec(function: FuncOp, name: str, type_: TensorType[Attribute]) -> ArraySpec:
-    """A result that the function allocates; texts in its shape are the extents that data decide."""
+    """The spec of a result that the function allocates; strings in its shape are data-dependent extents."""
     extents = tuple(extent if isinstance(extent, int) else show_extent(extent) for extent in shape_of(type_))
     return ArraySpec(name, element_dtype(function, name, type_.element_type), extents, "allocated")
 

@@ -1,8 +1,8 @@
 """Matrix products on tensor cores: fragments, ops on whole tiles, and ops of the threads of a warp.
 
-A fragment is a tile of a matrix as the 32 threads of a warp hold it. At tir level each op (`low.tile_*`) runs once and
-works on whole tiles in memory: a fragment is a box of a buffer in a scope such as `wmma.matrix_a`, with its elements
-where the program puts them. Every tile is a pointer to its first element and the distance of its rows.
+A fragment is a tile of a matrix in the registers of the 32 threads of a warp. At tir level each op (`low.tile_*`) runs
+once and works on whole tiles in memory: a fragment is a box of a buffer in a scope such as `wmma.matrix_a`, with its
+elements in the order of the program. Every tile is a pointer to its first element and its row stride.
 
 ```mlir
 %s = low.access_ptr %S[%i, %k] sizes [16, 16] read : memref<64x32xf16, "shared">
@@ -66,36 +66,36 @@ from weft.dialects.low_access import box_at, buffer_type_at
 from weft.dialects.low_kernel import SHARED, InKernel
 
 WARP: Final = 32
-"""Threads that hold a fragment together."""
+"""The number of threads that hold a fragment."""
 
 
 class Family(StrEnum):
-    """The instructions that work on a fragment, which decide where its elements are."""
+    """The instructions that work on a fragment, which determine which thread holds which element."""
 
     WMMA = auto()
-    """`wmma.*`: which thread holds which element is up to the architecture."""
+    """`wmma.*`: the layout depends on the architecture."""
     MMA = auto()
-    """`mma.sync` and `ldmatrix`: the tables of the PTX ISA say it."""
+    """`mma.sync` and `ldmatrix`: the layout is given in the PTX ISA."""
 
 
 class FragmentRole(StrEnum):
-    """Which matrix of D = A * B + C a fragment belongs to."""
+    """The matrix of D = A * B + C that a fragment belongs to."""
 
     A = auto()
     """m rows, k columns."""
     B = auto()
     """k rows, n columns."""
     C = auto()
-    """m rows, n columns: what is accumulated."""
+    """m rows, n columns: the accumulator."""
 
 
 class Order(StrEnum):
-    """How a tile, as a program indexes it, is the matrix."""
+    """How a tile, as the program indexes it, maps to the matrix."""
 
     ROW = auto()
-    """Its rows are the rows of the matrix."""
+    """The rows of the tile are the rows of the matrix."""
     COL = auto()
-    """Its rows are the columns of the matrix."""
+    """The rows of the tile are the columns of the matrix."""
 
 
 _SCOPES: Final = {
@@ -104,17 +104,16 @@ _SCOPES: Final = {
     for role, name in ((FragmentRole.A, "matrix_a"), (FragmentRole.B, "matrix_b"), (FragmentRole.C, "accumulator"))
 }
 SHAPES: Final = {Family.WMMA: ((16, 16, 16), (32, 8, 16), (8, 32, 16)), Family.MMA: ((16, 8, 16), (16, 16, 16))}
-"""Family -> m, n, k. Two instructions m16n8k16 make the 16 columns of the last one."""
+"""Family -> m, n, k. The last shape takes two instructions m16n8k16, for 8 of its 16 columns each."""
 
 
 def is_fragment_scope(space: Attribute) -> bool:
-    """Whether buffers of a memory space are fragments."""
     return isinstance(space, StringAttr) and space.data in _SCOPES
 
 
 @irdl_attr_definition
 class FragmentAttr(ParametrizedAttribute):
-    """A tile of a matrix as a warp holds it: instructions, matrix, order, shape and element type.
+    """A tile of a matrix in the registers of a warp: instructions, matrix, order, shape and element type.
 
     ```mlir
     #low.fragment<wmma, a, row, [16, 16, 16], f16>
@@ -150,13 +149,11 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """m, n, k."""
         m, n, k = self.sizes.get_values()
         return m, n, k
 
     @property
     def matrix(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
         m, n, k = self.shape
         return {FragmentRole.A: (m, k), FragmentRole.B: (k, n), FragmentRole.C: (m, n)}[self.role]
 
@@ -173,7 +170,7 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def elements_per_thread(self) -> int:
-        """How many elements each thread holds; `wmma` holds those of A and B of type `f16` twice."""
+        """The number of elements that each thread holds; `wmma` stores `f16` elements of A and B twice."""
         rows, columns = self.matrix
         if self.family is Family.WMMA and self.role is not FragmentRole.C:
             # PTX ISA, "Matrix Fragments for WMMA".
@@ -182,12 +179,12 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """Of family `mma`: the first row and column of each 8 x 8 part of the matrix, of which a thread holds two
-        neighbours (`place`)."""
+        """For family `mma`: the first row and column of each 8 x 8 part of the matrix. A thread holds two neighbours of
+        each part (`place`)."""
         return tuple((8 * (part % 2), 8 * (part // 2)) for part in range(self.elements_per_thread // 2))
 
     def place(self, lane: int, number: int) -> tuple[int, int]:
-        """Of family `mma`: the row and column, in the matrix, of an element that a thread of the warp holds.
+        """For family `mma`: the row and column, in the matrix, of element `number` of a thread of the warp.
 
         PTX ISA, "Matrix Fragments for mma.m16n8k16".
         """
@@ -196,7 +193,6 @@ class FragmentAttr(ParametrizedAttribute):
         return (row + along, column + across) if self.role is FragmentRole.B else (row + across, column + along)
 
     def with_role(self, role: FragmentRole, order: Order, element: Attribute) -> FragmentAttr:
-        """The fragment of another matrix of the same product."""
         return FragmentAttr.of(self.family, role, order, self.shape, element)
 
     def verify(self) -> None:
@@ -212,7 +208,7 @@ class FragmentAttr(ParametrizedAttribute):
         if not isinstance(self.element, wanted):
             raise VerifyException(f"{self.name}: {self.role} of {self.family} does not hold {self.element}")
         if self.order is Order.COL and self.role is FragmentRole.C:
-            raise VerifyException(f"{self.name}: what is accumulated has its rows as they are")
+            raise VerifyException(f"{self.name}: the accumulator must have order row")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -235,7 +231,8 @@ _LOCAL = StringAttr("local")
 
 
 class TileOp(IRDLOperation):
-    """What the ops of this file share. `fragments` are those that an op takes, each with its pointer."""
+    """The common parts of the ops of this file. `fragments` are the fragments that an op takes, each with its
+    pointer."""
 
     traits = traits_def(PointerEffects())
 
@@ -243,14 +240,14 @@ class TileOp(IRDLOperation):
         raise NotImplementedError
 
     def memory(self) -> SSAValue | None:
-        """The pointer to a tile that is no fragment."""
+        """The pointer to the operand that is a tile in memory instead of a fragment."""
         return None
 
     def verify_(self) -> None:
         for fragment, pointer in self.fragments():
             space = _verify_box(self, pointer, fragment)
             if space is not None and space not in (StringAttr(fragment.scope), _LOCAL):
-                raise VerifyException(f'{self.name}: {fragment} lies in scope "{fragment.scope}", got {space}')
+                raise VerifyException(f'{self.name}: {fragment} must be in scope "{fragment.scope}", got {space}')
         other = self.memory()
         if other is not None:
             space = _verify_box(self, other, self.fragments()[0][0])
@@ -259,7 +256,7 @@ class TileOp(IRDLOperation):
 
 
 def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Attribute | None:
-    """The memory space of the buffer that a pointer to a tile points into."""
+    """Check a pointer to a tile; return the memory space of its buffer."""
     type_ = buffer_type_at(op, pointer)
     if type_.element_type != fragment.element:
         raise VerifyException(f"{op.name}: {fragment} is loaded from and stored to elements of its type, got {type_}")
@@ -270,7 +267,7 @@ def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Att
 
 
 class _TileCopyOp(TileOp):
-    """A tile from one place to another, each given by a pointer and the distance of its rows."""
+    """A copy of a tile; source and target are each a pointer and a row stride."""
 
     source = operand_def(PtrType())
     source_rows = operand_def(IndexType())
@@ -283,8 +280,7 @@ class _TileCopyOp(TileOp):
 
 @irdl_op_definition
 class TileLoadOp(_TileCopyOp):
-    """A tile of memory that threads share, copied into a fragment. Each is given by a pointer and the distance of its
-    rows.
+    """Copy a tile of shared or global memory into a fragment. Each is a pointer and its row stride.
 
     ```mlir
     %s = low.access_ptr %A[%i, %j] sizes [16, 16] read : memref<64x64xf16>
@@ -312,8 +308,7 @@ class TileLoadOp(_TileCopyOp):
 
 @irdl_op_definition
 class TileStoreOp(_TileCopyOp):
-    """A fragment, copied to a tile of memory that threads share. Each is given by a pointer and the distance of its
-    rows.
+    """Copy a fragment to a tile of shared or global memory. Each is a pointer and its row stride.
 
     ```mlir
     %s = low.access_ptr %F[%c0, %c0] sizes [16, 16] read : memref<16x16xf32, "wmma.accumulator">
@@ -335,12 +330,12 @@ class TileStoreOp(_TileCopyOp):
     def verify_(self) -> None:
         super().verify_()
         if self.fragment.role is not FragmentRole.C:
-            raise VerifyException(f"{self.name} stores what was accumulated, got {self.fragment}")
+            raise VerifyException(f"{self.name} stores accumulators, got {self.fragment}")
 
 
 @irdl_op_definition
 class TileFillOp(TileOp):
-    """Every element of a fragment becomes a number.
+    """Set every element of a fragment to a number.
 
     ```mlir
     %c = low.access_ptr %F[%c0, %c0] sizes [16, 16] write : memref<16x16xf32, "wmma.accumulator">
@@ -364,12 +359,12 @@ class TileFillOp(TileOp):
     def verify_(self) -> None:
         super().verify_()
         if self.fragment.role is not FragmentRole.C or not isinstance(self.value.type, Float32Type):
-            raise VerifyException(f"{self.name} fills what is accumulated with numbers of f32, got {self.fragment}")
+            raise VerifyException(f"{self.name} fills f32 accumulators, got {self.fragment}")
 
 
 @irdl_op_definition
 class TileMmaOp(TileOp):
-    """C += A * B, the products exact and summed in `f32`, in an order that is not specified.
+    """C += A * B, with exact products summed in `f32`, in an unspecified order.
 
     ```mlir
     %a = low.access_ptr %FA[%c0, %c0] sizes [16, 16] read : memref<16x16xf16, "wmma.matrix_a">
@@ -407,7 +402,7 @@ class TileMmaOp(TileOp):
 
 
 def verify_factors(op: Operation, a: FragmentAttr, b: FragmentAttr) -> None:
-    """Two fragments are the factors of one product."""
+    """Check that two fragments are the factors of one product."""
     if (a.role, b.role) != (FragmentRole.A, FragmentRole.B):
         raise VerifyException(f"{op.name} multiplies a fragment of a and one of b, got {a} and {b}")
     if a != b.with_role(FragmentRole.A, a.order, b.element):
@@ -419,7 +414,7 @@ TILE_OPS: Final[tuple[type[TileOp], ...]] = (TileLoadOp, TileStoreOp, TileFillOp
 
 
 WMMA_ALIGNMENT: Final = 32
-"""Bytes that rows of tiles of `wmma` start at multiples of (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
+"""Alignment in bytes of the rows of tiles of `wmma` (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
 
 
 def _verify_registers(op: Operation, pointer: SSAValue, element: Attribute) -> None:
@@ -435,26 +430,24 @@ def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None
 
 
 class WarpOp(IRDLOperation):
-    """An op that all threads of a warp execute, or none."""
+    """An op that either all threads of a warp execute or none."""
 
     traits = traits_def(PointerEffects(), Synchronizes(), InKernel())
 
     def __init__(self, *operands: SSAValue, **properties: Attribute) -> None:
-        """The op on its operands in order, with its properties by name."""
         super().__init__(operands=operands, properties=properties)
 
 
 @irdl_op_definition
 class WmmaLoadOp(WarpOp):
-    """A tile, whose rows are so many elements apart, becomes a fragment; all threads name the same tile.
+    """Load a tile with the given row stride into a fragment; all threads name the same tile.
 
     ```mlir
     %s = low.access_ptr %S[%i] sizes [512] read : memref<4096xf16, "shared">
     %a = low.access_ptr %A[%c0] sizes [16] write : memref<16xf16, "local">
     low.wmma_load <wmma, a, row, [16, 16, 16], f16> %s, %c32 to %a
     ```
-    Which thread holds which element is not specified. Rows start at multiples of 32 bytes (PTX ISA, "Matrix
-    Storage").
+    Which thread holds which element is not specified. Rows are aligned to 32 bytes (PTX ISA, "Matrix Storage").
     """
 
     name = "low.wmma_load"
@@ -474,7 +467,7 @@ class WmmaLoadOp(WarpOp):
 
 @irdl_op_definition
 class WmmaStoreOp(WarpOp):
-    """A fragment becomes a tile, whose rows are so many elements apart; all threads name the same tile.
+    """Store a fragment to a tile with the given row stride; all threads name the same tile.
 
     ```mlir
     %c = low.access_ptr %C[%c0] sizes [8] read : memref<8xf32, "local">
@@ -504,8 +497,7 @@ def _verify_wmma(op: Operation, fragment: FragmentAttr) -> None:
 
 
 class _WarpMmaOp(WarpOp):
-    """C += A * B of matrices in registers, the products exact and summed in `f32`, in an order that is not
-    specified."""
+    """C += A * B of matrices in registers, with exact products summed in `f32`, in an unspecified order."""
 
     a = operand_def(PtrType())
     b = operand_def(PtrType())
@@ -515,7 +507,7 @@ class _WarpMmaOp(WarpOp):
     assembly_format = "$a `by` $b `onto` $c attr-dict"
 
     def verify_matrices(self, element: Attribute) -> None:
-        """The factors hold values of type `element`."""
+        """Check that the factors hold values of type `element`."""
         for pointer in (self.a, self.b):
             _verify_registers(self, pointer, element)
         _verify_registers(self, self.c, Float32Type())
@@ -547,16 +539,16 @@ class WmmaMmaOp(_WarpMmaOp):
 
 @irdl_op_definition
 class LdmatrixOp(WarpOp):
-    """1, 2 or 4 matrices of 8 x 8 elements of 16 bits, from shared memory into registers.
+    """Load 1, 2 or 4 matrices of 8 x 8 elements of 16 bits from shared memory into registers.
 
     ```mlir
     %s = low.access_ptr %S[%i] read : memref<4096xf16, "shared">
     %a = low.access_ptr %A[%c0] sizes [8] write : memref<8xf16, "local">
     low.ldmatrix %s to %a {count = 4, transposed = false, element = f16}
     ```
-    Thread l names row l mod 8 of matrix l floordiv 8, at a multiple of 16 bytes; the pointers of other threads do
-    not matter. It gets, of each matrix, elements 2 * (l mod 4) and the next one of row l floordiv 4; transposed, of
-    that column. (PTX ISA, "ldmatrix")
+    Thread l names row l mod 8 of matrix l floordiv 8, aligned to 16 bytes; the pointers of other threads are ignored.
+    Of each matrix, it receives elements 2 * (l mod 4) and the next one of row l floordiv 4, or of that column if
+    transposed. (PTX ISA, "ldmatrix")
     """
 
     name = "low.ldmatrix"

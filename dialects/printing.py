@@ -1,4 +1,4 @@
-"""The text of operations, written in one call."""
+"""Printing of several pieces of an operation in one call."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ Piece: TypeAlias = "str | int | SSAValue | Attribute | tuple[Piece, ...] | Seque
 
 
 def grouped(types: Sequence[Attribute]) -> Piece:
-    """The types of results: `T`, or `(T, U)`."""
     return types[0] if len(types) == 1 else ("(", [*types], ")")
 
 
 def write(printer: Printer, *pieces: Piece) -> None:
-    """Print text and numbers as they are, values by their names, and attributes. The elements of a list are separated
-    by commas, those of a tuple follow each other.
+    """Print strings and numbers verbatim, values by their names, and attributes. The elements of a list are separated
+    by commas, those of a tuple are concatenated.
 
     ```python
     write(printer, " (", [(index, " in ", extent) for index, extent in domain], ") : ", self.result.type)

@@ -1,7 +1,7 @@
-"""What a function promises of its callers and allows compilers to do: attribute `tir.promises`.
+"""Promises of a function's author that allow optimisations: attribute `tir.promises`.
 
-weft's own functions promise all of `Promise`. Functions converted from upstream dialects promise what upstream does,
-nothing, unless their attribute names more:
+weft's own functions make all promises of `Promise`. Functions converted from upstream dialects make none, as in
+upstream, unless the attribute lists some:
 
     func.func @f(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.promises = ["noalias", "contract"]}
 """
@@ -19,7 +19,7 @@ from xdsl.utils.str_enum import StrEnum
 from weft.support.errors import CompileError, did_you_mean
 
 PROMISES: Final = "tir.promises"
-"""Attribute of a function: an array of the names of promises. A function without it promises all."""
+"""Attribute of a function: an array of names of promises. A function without it makes all promises."""
 
 
 class Promise(StrEnum):
@@ -28,16 +28,16 @@ class Promise(StrEnum):
     NOALIAS = "noalias"
     """Buffers of different parameters do not overlap."""
     CONTRACT = "contract"
-    """Products and sums of floats may become fused multiply-adds."""
+    """Products and sums of floats may be contracted to fused multiply-adds."""
     REASSOC = "reassoc"
-    """Reductions of floats may combine their values in another order."""
+    """Reductions of floats may be reassociated."""
 
 
 ALL_PROMISES: Final = frozenset(Promise)
 
 
 def promises_of(function: FuncOp) -> frozenset[Promise]:
-    """What `function` promises. Raises `CompileError` for an attribute that names none of `Promise`."""
+    """The promises of `function`. Raises `CompileError` for an attribute with a name that is not in `Promise`."""
     attribute = function.attributes.get(PROMISES)
     if attribute is None:
         return ALL_PROMISES
@@ -48,7 +48,7 @@ def promises_of(function: FuncOp) -> frozenset[Promise]:
 
 
 def promises_in(attribute: Attribute | None) -> frozenset[Promise]:
-    """What the attribute of a function says it promises. Raises `CompileError` where it names none of `Promise`."""
+    """The promises in an attribute of a function. Raises `CompileError` for a name that is not in `Promise`."""
     if attribute is None:
         return ALL_PROMISES
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(name, StringAttr) for name in attribute):
@@ -57,7 +57,7 @@ def promises_in(attribute: Attribute | None) -> frozenset[Promise]:
 
 
 def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
-    """The promises of these names. Raises `CompileError` for an unknown name."""
+    """The promises with these names. Raises `CompileError` for an unknown name."""
     found: set[Promise] = set()
     for name in names:
         try:
@@ -71,11 +71,11 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
 
 
 def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
-    """Make `function`, which comes from upstream, promise what it states already and `promises`, and no more."""
+    """Restrict the promises of a function converted from upstream to those that it states and `promises`."""
     stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
     function.attributes[PROMISES] = promises_attribute(stated.union(promises))
 
 
 def promises_attribute(promises: Iterable[Promise]) -> ArrayAttr[StringAttr]:
-    """The attribute of a function that promises exactly `promises`."""
+    """The attribute of a function that makes exactly `promises`."""
     return ArrayAttr([StringAttr(name) for name in sorted(promise.value for promise in promises)])

@@ -8,10 +8,10 @@ sched.func @schedule {
   sched.reorder %j0, %k, %j1
 }
 ```
-Handles are SSA values. A step that takes a loop apart *consumes* its handle: the verifier rejects a later use. All
-steps share one form: operands, then properties in braces, then result types.
+Handles are SSA values. A step that replaces a loop by others *consumes* its handle: the verifier rejects later uses.
+All steps share one form: operands, then properties in braces, then result types.
 
-Each step is declared here once (`sched_parameters.Step`); `get_block` has a syntax, and so an op, of its own.
+Each step is declared here once (`sched_parameters.Step`), except `get_block`, which has a separate syntax and op.
 """
 
 from __future__ import annotations
@@ -66,18 +66,20 @@ _CONSUMERS = Parameter(
     "consumer_blocks",
     kinds.BLOCKS,
     default=None,
-    stated_meaning="The blocks that use the copy; all of the scope if absent.",
+    stated_meaning="The blocks that use the copy; by default all blocks of the scope.",
 )
 _INDEX_MAP = Parameter("index_map", kinds.BLOCK_MAP)
 _MOVE = (
     _BLOCK,
     Parameter("loop", kinds.LOOP_ELSEWHERE),
-    Parameter("preserve_unit_loops", kinds.FLAG, default=False, stated_meaning="Whether loops of one iteration stay."),
+    Parameter(
+        "preserve_unit_loops", kinds.FLAG, default=False, stated_meaning="Whether loops of one iteration are kept."
+    ),
     Parameter(
         "index",
         kinds.PLACE,
         default=-1,
-        stated_meaning="The place in the body of the loop: before its n-th loop or block, -1 the last, -2 the first.",
+        stated_meaning="The position in the loop body: before its n-th loop or block, -1 at the end, -2 at the start.",
     ),
 )
 _NO_PREDICATE = Parameter(
@@ -85,14 +87,14 @@ _NO_PREDICATE = Parameter(
     kinds.FLAG,
     default=False,
     keyword_only=True,
-    stated_meaning="Whether a split that would need a guard is refused.",
+    stated_meaning="Whether a split that requires a predicate is refused.",
 )
 _UNIT_ITERS = ("preserve_unit_iters",)
-_THRESHOLD = "How many loads at one index make it worth computing; 0 computes all."
+_THRESHOLD = "The minimum number of loads at an index for precomputing it; 0 precomputes all."
 _ALIGNMENT = {
-    "axis": "The axis of the buffer; a negative one is counted from the end.",
-    "factor": "What the stride of the axis is a multiple of, up to `offset`, in elements.",
-    "offset": "What is added to the multiple of `factor`, in elements.",
+    "axis": "The axis of the buffer; negative axes count from the end.",
+    "factor": "The stride of the axis, in elements, is a multiple of `factor` plus `offset`.",
+    "offset": "The number of elements added to the multiple of `factor`.",
 }
 
 
@@ -135,21 +137,21 @@ QUERY_STEPS: Final = _by_name(
     ),
     Step(
         "get_producers",
-        "The blocks of its scope that write what the block reads.",
+        "The producers of a block: blocks of its scope that write a buffer that it reads.",
         (_BLOCK,),
         (BLOCK,),
         example="%b = sched.get_producers %block : block",
     ),
     Step(
         "get_consumers",
-        "The blocks of its scope that read what the block writes.",
+        "The consumers of a block: blocks of its scope that read a buffer that it writes.",
         (_BLOCK,),
         (BLOCK,),
         example="%b = sched.get_consumers %block : block",
     ),
     Step(
         "get_child_blocks",
-        "The blocks inside the body of a block or loop that are in no other block there, in order.",
+        "The blocks in the body of a block or loop that are not nested in another block there, in order.",
         (_TARGET,),
         (BLOCK,),
         on_root=True,
@@ -157,19 +159,19 @@ QUERY_STEPS: Final = _by_name(
     ),
     Step(
         "get_output_blocks",
-        "The blocks inside a block, or the root block, that write buffers which are not temporaries, in order.",
+        "The blocks in a block, possibly the root block, that write buffers other than temporaries, in order.",
         (Parameter("scope_block", kinds.BLOCK_HANDLE),),
         (BLOCK,),
         on_root=True,
         example="%b = sched.get_output_blocks %scope_block : block",
     ),
 )
-"""Steps that only look."""
+"""Steps that do not change the program."""
 
 SAMPLING_STEPS: Final = _by_name(
     Step(
         "sample_perfect_tile",
-        "Draw n factors whose product is the extent of a loop.",
+        "Sample n factors whose product is the extent of a loop.",
         (
             _LOOP,
             Parameter("n", kinds.INTEGER),
@@ -185,7 +187,7 @@ SAMPLING_STEPS: Final = _by_name(
     ),
     Step(
         "sample_categorical",
-        "Draw one of several integers; `decision` is its position.",
+        "Sample one of several integers; `decision` is its position.",
         (
             Parameter("candidates", kinds.INTEGERS),
             Parameter("probs", kinds.FLOATS),
@@ -199,13 +201,13 @@ SAMPLING_STEPS: Final = _by_name(
     ),
     Step(
         "sample_compute_location",
-        "Draw a place for a producer, for `compute_at`.",
+        "Sample a loop at which a producer is computed, for `compute_at`.",
         (_BLOCK, Parameter("decision", kinds.DECISION, default=None)),
         LOOP,
         example="%l = sched.sample_compute_location %b {decision = 1} : loop\nsched.compute_at %b, %l",
     ),
 )
-"""Steps that draw integers or a loop; what was drawn is written down as their `decision`."""
+"""Steps that sample integers or a loop; the sample is recorded as their `decision`."""
 
 PRIMITIVE_STEPS: Final = _by_name(
     Step(
@@ -238,13 +240,13 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "reorder",
-        "Put loops of one chain into the given order.",
+        "Reorder loops of one chain.",
         (_LOOPS,),
         example="sched.reorder %j, %i",
     ),
     Step(
         "parallel",
-        "Run the iterations on several threads.",
+        "Distribute the iterations over several threads.",
         (_LOOP,),
         example="sched.parallel %i",
     ),
@@ -256,13 +258,13 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "unroll",
-        "Repeat the body at emission.",
+        "Unroll the loop at emission.",
         (_LOOP,),
         example="sched.unroll %i",
     ),
     Step(
         "bind",
-        'Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`).',
+        'Bind the iterations to threads (`"threadIdx.x"`) or blocks of threads (`"blockIdx.x"`).',
         (
             _LOOP,
             Parameter(
@@ -276,7 +278,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "merge",
-        "Make loops of equal extent that follow each other one.",
+        "Merge consecutive loops of equal extent into one.",
         (Parameter("loops", kinds.LOOPS_OF_BLOCKS),),
         LOOP,
         consumes=True,
@@ -284,7 +286,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "loop_partition",
-        "Cut a loop into loops that follow each other, of the given extents; None (at most one) is inferred.",
+        "Split the range of a loop into consecutive loops of the given extents; None (at most one) is inferred.",
         (_LOOP, _FACTORS),
         (LOOP,),
         consumes=True,
@@ -294,14 +296,14 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "add_unit_loop",
-        "Put a loop of one iteration around a block or loop.",
+        "Add a loop of one iteration around a block or loop.",
         (_TARGET,),
         LOOP,
         example="%u = sched.add_unit_loop %i : loop",
     ),
     Step(
         "reorder_block_iter_var",
-        "Put the iterators of a block into another order.",
+        "Reorder the iterators of a block.",
         (
             _BLOCK,
             Parameter(
@@ -330,71 +332,69 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "compute_at",
-        "Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the "
-        "first.",
+        "Move a producer under a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.",
         _MOVE,
         example="sched.compute_at %b, %i {preserve_unit_loops = true}",
     ),
     Step(
         "reverse_compute_at",
-        "Move a consumer under a loop of its producers, to the `index`-th place in it: -1 is the last place, -2 the "
-        "first.",
+        "Move a consumer under a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.",
         _MOVE,
         example="sched.reverse_compute_at %b, %i",
     ),
     Step(
         "compute_inline",
-        "Make a producer part of every block that reads it.",
+        "Inline a producer into every block that reads it.",
         (_BLOCK,),
         example="sched.compute_inline %b",
     ),
     Step(
         "reverse_compute_inline",
-        "Make a consumer part of the block it reads.",
+        "Inline a consumer into the block that it reads.",
         (_BLOCK,),
         example="sched.reverse_compute_inline %b",
     ),
     Step(
         "cache_read",
-        "Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or those "
-        "given. Returns the copying block.",
+        "Read a copy of the index-th (or named) buffer that the block reads, in all blocks of the scope or in the "
+        "given ones. Returns the copying block.",
         (_BLOCK, _READ, _SCOPE, _CONSUMERS),
         BLOCK,
         example='%copy = sched.cache_read %b {index = 0, scope = "local"} : block',
     ),
     Step(
         "cache_write",
-        "Write a copy of the index-th (or named) buffer that the block writes; blocks that are given read the copy, "
-        "too. Returns the copying block.",
+        "Write a copy of the index-th (or named) buffer that the block writes; the given blocks read the copy. Returns "
+        "the copying block.",
         (_BLOCK, _WRITTEN, _SCOPE, _CONSUMERS),
         BLOCK,
         example='%copy = sched.cache_write %b {index = 0, scope = "local"} : block',
     ),
     Step(
         "cache_inplace",
-        "Let a block update a copy of the index-th (or named) buffer that it reads. Returns the blocks that copy to it "
-        "and back.",
+        "Update a copy of the index-th (or named) buffer that a block reads. Returns the blocks that copy to it and "
+        "back.",
         (_BLOCK, _READ, _SCOPE),
         (BLOCK,),
         example='%copy, %back = sched.cache_inplace %b {index = 1, scope = "local"} : block, block',
     ),
     Step(
         "cache_index",
-        "Compute indices at which a block loads once, before its nest. Returns the computing blocks.",
+        "Precompute the indices of the loads of a block before its nest. Returns the computing blocks.",
         (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0, stated_meaning=_THRESHOLD)),
         (BLOCK,),
         example='%indices = sched.cache_index %b {scope = "global", cse_thresh = 0} : block',
     ),
     Step(
         "read_at",
-        "Read a copy of the elements that an iteration of `loop` reads of a buffer. Returns the copying block.",
+        "Read a copy of the elements of a buffer that an iteration of `loop` reads. Returns the copying block.",
         (_LOOP, _BLOCK, _READ, _SCOPE),
         BLOCK,
         example='%copy = sched.read_at %i, %b {index = 0, scope = "shared"} : block',
     ),
     Step(
         "write_at",
-        "Write a copy of the elements that an iteration of `loop` writes of a buffer. Returns the copying block.",
+        "Write a copy of the elements of a buffer that an iteration of `loop` writes. Returns the copying block.",
         (_LOOP, _BLOCK, _WRITTEN, _SCOPE),
         BLOCK,
         example='%copy = sched.write_at %i, %b {index = 0, scope = "local"} : block',
@@ -407,20 +407,20 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "decompose_reduction",
-        "Give the init of a reduction its own block, before `loop`. Returns that block.",
+        "Move the init of a reduction to a separate block before `loop`. Returns that block.",
         (_BLOCK, _LOOP),
         BLOCK,
         example="%init = sched.decompose_reduction %b, %i : block",
     ),
     Step(
         "fuse_reduction_epilogue",
-        "Let a reduction start from the operand that a block combines with its result, such as a bias.",
+        "Initialise a reduction with the operand that an epilogue block combines with its result, such as a bias.",
         (Parameter("reduction_block", kinds.BLOCK_HANDLE), Parameter("epilogue_block", kinds.BLOCK_HANDLE)),
         example="sched.fuse_reduction_epilogue %b, %epilogue",
     ),
     Step(
         "rfactor",
-        "Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them. "
+        "Reduce in two steps: to partial results for each iteration of `loop`, in a new dimension, then over these. "
         "Returns the block of the partial results.",
         (_LOOP, Parameter("factor_axis", kinds.INTEGER, stated_meaning="The position of the new dimension.")),
         BLOCK,
@@ -428,7 +428,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "blockize",
-        "Make one block of a loop and all in it, or of several blocks. Returns that block.",
+        "Combine a loop and its body, or several blocks, into one block. Returns that block.",
         (Parameter("target", kinds.LOOP_OR_BLOCKS),),
         BLOCK,
         ignores=_UNIT_ITERS,
@@ -436,7 +436,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "tensorize",
-        "Let a registered tensor intrinsic do what a block, or all in a loop, does.",
+        "Replace a block, or a loop and its body, by a registered tensor intrinsic.",
         (
             _TARGET,
             Parameter("intrinsic", kinds.STRING, "tensor_intrin", stated_meaning="The name of the tensor intrinsic."),
@@ -446,7 +446,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "storage_align",
-        "Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`.",
+        "Make the stride of an axis of a temporary a multiple of `factor` plus `offset`.",
         (
             _BLOCK,
             _BUFFER_INDEX,
@@ -456,9 +456,9 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "annotate_buffer_access",
-        'State the region that a block touches of a buffer that it reads (`buf_type` "read") or writes ("write"): '
-        "`gen_new_ranges(*iterators)` gives a `(begin, end)` for each dimension, or an index alone, or begins and ends "
-        "in turn.",
+        'State the region of a buffer that a block reads (`buf_type` "read") or writes ("write"): '
+        "`gen_new_ranges(*iterators)` returns for each dimension a `(begin, end)` or an index, or alternating begins "
+        "and ends.",
         (
             _BLOCK,
             Parameter("index", kinds.READ_OR_WRITTEN_BUFFER, "buffer_index"),
@@ -474,14 +474,14 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "reindex",
-        "Let a block access a copy of a buffer that is indexed by its iterators only. Returns the copying block.",
+        "Access a copy of a buffer that is indexed only by the iterators of the block. Returns the copying block.",
         (_BLOCK, _BUFFER),
         BLOCK,
         example='%copy = sched.reindex %b {buffer = ["write", 0]} : block',
     ),
     Step(
         "reindex_cache_read",
-        "Let a block read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.",
+        "Read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.",
         (_BLOCK, _READ, _SCOPE, _INDEX_MAP),
         BLOCK,
         example=(
@@ -491,8 +491,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "reindex_cache_write",
-        "Let a block write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that "
-        "copies it out.",
+        "Write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that copies back.",
         (_BLOCK, _WRITTEN, _SCOPE, _INDEX_MAP),
         BLOCK,
         example=(
@@ -505,21 +504,21 @@ PRIMITIVE_STEPS: Final = _by_name(
         """Store a buffer that the block accesses in another layout: its element at `indices` moves to
 `index_map(*indices)`.
 
-Further elements of the new buffer get `pad_value`, a number or a function of the new indices; those of a temporary
-buffer may stay "undefined". When the buffer is a parameter, callers pass it in the new layout from then on.""",
+Padding elements of the new buffer get `pad_value`, a number or a function of the new indices; those of a temporary
+may be "undefined". If the buffer is a parameter, callers pass it in the new layout.""",
         (
             _BLOCK,
             _BUFFER,
             Parameter("index_map", kinds.BUFFER_MAP),
-            Parameter("pad_value", kinds.PADDING, default=None, stated_meaning="The value of elements that are added."),
+            Parameter("pad_value", kinds.PADDING, default=None, stated_meaning="The value of padding elements."),
         ),
         ignores=("assume_injective_transform",),
         example='sched.transform_layout %b {buffer = ["write", 0], index_map = affine_map<(d0, d1) -> (d1, d0)>}',
     ),
     Step(
         "transform_block_layout",
-        "Run a block over another domain: the instance at `indices` becomes the one at `index_map(*indices)`. Returns "
-        "the new loops.",
+        "Transform the domain of a block: the instance at `indices` moves to `index_map(*indices)`. Returns the new "
+        "loops.",
         (_BLOCK, _INDEX_MAP),
         (LOOP,),
         example=(
@@ -528,9 +527,9 @@ buffer may stay "undefined". When the buffer is a parameter, callers pass it in 
     ),
     Step(
         "recode",
-        'Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a '
-        'wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the '
-        "other factor and the one that writes the results.",
+        'Read a factor of a sum of products from a copy in another integer encoding: "unsigned", "signed", or a '
+        'wider type such as "int16". Returns the copying block and, for the first two, the block that sums up the '
+        "other factor and the block that writes the results.",
         (
             _BLOCK,
             _READ,
@@ -546,21 +545,21 @@ buffer may stay "undefined". When the buffer is a parameter, callers pass it in 
     ),
     Step(
         "decompose_padding",
-        "Fill with the constant of a border before `loop`, and copy the inside without a branch. Returns the block "
-        "that fills.",
+        "Separate a padding block into a fill with the padding value before `loop`, and a copy without predicates. "
+        "Returns the fill block.",
         (_BLOCK, _LOOP),
         BLOCK,
         example="%fill = sched.decompose_padding %b, %i : block",
     ),
     Step(
         "pad_einsum",
-        "Let each iterator of a block run up to a multiple of its padding, over padded copies.",
+        "Pad the extent of each iterator of a block to a multiple, over padded copies of its buffers.",
         (
             _BLOCK,
             Parameter(
                 "padding",
                 kinds.INTEGERS,
-                stated_meaning="For each iterator, what its extent becomes a multiple of.",
+                stated_meaning="For each iterator, the number that its extent is padded to a multiple of.",
                 stated_example="8,8",
             ),
         ),
@@ -568,7 +567,7 @@ buffer may stay "undefined". When the buffer is a parameter, callers pass it in 
     ),
     Step(
         "rolling_buffer",
-        "Keep what the windows of neighbouring iterations share, in a circular buffer.",
+        "Keep the overlap of the windows of consecutive iterations in a circular buffer.",
         (_BLOCK, _WRITTEN),
         example="sched.rolling_buffer %b {index = 0}",
     ),
@@ -579,17 +578,17 @@ DECLARATIONS: Final = {**QUERY_STEPS, **SAMPLING_STEPS, **PRIMITIVE_STEPS}
 
 
 class QueryOp(StepOp):
-    """A step that only looks."""
+    """A step that does not change the program."""
 
 
 class SamplingOp(StepOp):
-    """A step that draws when it has no `decision`."""
+    """A step that samples if it has no `decision`."""
 
 
 @irdl_op_definition
 class GetBlockOp(QueryOp):
-    """A block by its name. The function is optional if only one has such a block. "root" is the root block of a
-    function: it has annotations, and its child blocks are those of the function.
+    """A block by its name. The function is optional if the name is unique in the module. "root" is the root block of a
+    function: it has the annotations of the function, and its child blocks are those of the function.
 
     ```mlir
     %y = sched.get_block "Y" in @mm_relu : block

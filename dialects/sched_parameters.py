@@ -1,7 +1,7 @@
-"""How steps of schedules are declared, and what they share: types of handles, the function that holds them, syntax.
+"""Declarations of schedule steps, and the parts that they share: handle types, the enclosing function, syntax.
 
-A `Step` lists its parameters once. From this follow the `sched` op (`define`), the pass (`primitive_passes.py`), the
-method of `Schedule` (`schedule/schedule.py`), and how a trace is replayed and printed as Python.
+A `Step` lists its parameters once. The `sched` op (`define`), the pass (`primitive_passes.py`), the method of
+`Schedule` (`schedule/schedule.py`), the replay of a trace and its printing as Python are derived from it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LoopType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class IntType(ParametrizedAttribute, TypeAttribute):
-    """A handle on an integer that was sampled.
+    """A handle on a sampled integer.
 
     ```mlir
     !sched.int
@@ -92,12 +92,12 @@ LOOP = LoopType()
 INT = IntType()
 SHORT_NAMES: Mapping[str, Attribute] = {"block": BLOCK, "loop": LOOP, "int": INT}
 SAMPLED = DYNAMIC_INDEX
-"""Stands in a list of integers for one that an operand gives."""
+"""Placeholder in a list of integers for an integer given by an operand."""
 
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """A schedule: steps to apply, in order, to the module that holds it.
+    """A schedule: steps to apply, in order, to the enclosing module.
 
     ```mlir
     sched.func @schedule {
@@ -155,17 +155,17 @@ class StepOp(IRDLOperation):
     """One step of a schedule."""
 
     HANDLE_TYPES: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
-    """The types that each operand may have; the last one repeats for a variadic group."""
+    """The types that each operand may have; the last entry repeats for a variadic group."""
     INTEGERS: ClassVar[str | None] = None
-    """The property, a list of integers, of which some may be operands: then it is written `[%t0, 4]`."""
+    """The list property whose integers may be operands; it is then printed as `[%t0, 4]`."""
     CONSUMES: ClassVar[bool] = False
-    """Whether the loop handles given are gone afterwards."""
+    """Whether the step consumes its loop handles."""
 
     traits = traits_def(HasParent(FuncOp))
 
 
 def verify_handles(step: StepOp, given: int) -> None:
-    """A step names all of the handles that it gives, or none."""
+    """Check that a step has a result for each of `given` handles, or no results."""
     if step.results and len(step.results) != given:
         raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
 
@@ -209,14 +209,13 @@ def _print_step(step: StepOp, printer: Printer) -> None:
 
 
 def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribute, ...]) -> SSAValue[Attribute]:
-    """The value of an operand; where several types are possible, it has been defined with one of them."""
+    """The value of an operand; if several types are possible, that of its definition."""
     known = parser.ssa_values.get(operand.operand_name)
     found = next((v.type for v in known or () if v.type in expected), expected[0])
     return parser.resolve_operand(operand, found)
 
 
 def integers_of(attribute: Attribute | None) -> list[int]:
-    """The elements of a list of integers."""
     elements: tuple[Attribute, ...] = attribute.data if isinstance(attribute, ArrayAttr) else ()
     return [element.value.data for element in elements if isinstance(element, IntegerAttr)]
 
@@ -235,7 +234,7 @@ def _parse_result_types(parser: Parser) -> list[Attribute]:
 
 
 def _print_plain(printer: Printer, value: Attribute) -> None:
-    """Integers and floats of the default types are printed without them, and floats so that they read back equal."""
+    """Print integers and floats of the default types without the type, and floats so that they round-trip."""
     if isinstance(value, IntegerAttr) and value.type == i64:
         printer.print_string(str(value.value.data))
     elif isinstance(value, ArrayAttr):
@@ -258,7 +257,7 @@ def _print_entry(printer: Printer, key: str, value: Attribute) -> None:
 
 
 def _print_float(printer: Printer, value: Attribute) -> bool:
-    """Print a finite float of the default type; false for anything else."""
+    """Print a finite float of the default type; return False for other attributes."""
     if not isinstance(value, FloatAttr) or value.type != f64 or not isfinite(value.value.data):
         return False
     digits, _, exponent = repr(value.value.data).partition("e")
@@ -268,23 +267,23 @@ def _print_float(printer: Printer, value: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What is given for a parameter: handles, which are operands of the op, or a value, which is a property."""
+    """The kind of a parameter: handles, which are operands of the op, or a value, which is a property."""
 
     argument: str
     """The annotation of the method's argument."""
     option: object = None
-    """The type of the pass option that is called as the parameter; None if other options name the loop or block."""
+    """The type of the pass option with the name of the parameter; None if other options identify the loop or block."""
     attribute: IRDLAttrConstraint = Attribute
     handles: tuple[Attribute, ...] = ()
-    """The types that a handle may have."""
+    """The possible types of a handle."""
     several: bool = False
-    """Whether the rest of the handles are for this parameter."""
+    """Whether the parameter takes all remaining handles."""
     sampled: bool = False
-    """Whether integers may be handles of sampled ones, which are operands."""
+    """Whether integers may be handles of sampled integers, which are operands."""
     optional: bool = False
-    """Whether the property is absent when the argument is the default of the method."""
+    """Whether the property is absent if the argument is the default of the method."""
     meaning: str = ""
-    """The meaning of the pass option, for parameters that do not state their own."""
+    """The description of the pass option, for parameters without `stated_meaning`."""
     example: str = ""
     """A value of the pass option, for examples."""
 
@@ -330,7 +329,7 @@ READ_BUFFER: Final = Kind(
     int,
     IntegerAttr,
     meaning="The position of the buffer among those that the block reads, from 0, in order of first load; buffers that "
-    "a block with an init updates do not count.",
+    "a block with an init updates are not counted.",
     example="0",
 )
 """The index or name of a buffer that the block reads."""
@@ -345,7 +344,7 @@ READ_OR_WRITTEN_BUFFER: Final = Kind(
     "int | str",
     int,
     IntegerAttr,
-    meaning="The position of the buffer among those that the block reads, or writes, as `buffer-type` says.",
+    meaning="The position of the buffer among those that the block reads or writes, depending on `buffer-type`.",
     example="0",
 )
 BUFFER: Final = Kind(
@@ -357,7 +356,7 @@ FACTORS: Final = Kind(
     tuple[int, ...],
     _INTEGERS,
     sampled=True,
-    meaning="The extents of the new loops, outermost first; at most one of them is 0, and is inferred.",
+    meaning="The extents of the new loops, outermost first; at most one is 0 and then inferred.",
     example="0,4",
 )
 TILE_FACTORS: Final = Kind(
@@ -392,7 +391,7 @@ REGION: Final = Kind(
     "IndexMap",
     str,
     AffineMapAttr,
-    meaning="A map from the iterators of the block to begin and end of each dimension of the buffer.",
+    meaning="A map from the iterators of the block to the begin and end of each dimension of the buffer.",
     example='"lambda i, j: (i, i + 1, j, j + 1)"',
 )
 FLAG: Final = Kind("bool", bool, BoolAttr, optional=True)
@@ -408,19 +407,19 @@ REQUIRED: Final = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a step. `name` is that of the property and the pass option."""
+    """A parameter of a step. `name` is the name of the property and the pass option."""
 
     name: str
     kind: Kind
     argument_name: str = ""
-    """The name of the method's argument, where it is another one."""
+    """The name of the method's argument, if it differs."""
     default: object = REQUIRED
     """The default of the method's argument."""
     keyword_only: bool = False
     stated_meaning: str = ""
-    """The meaning of the pass option, where that of the kind does not do."""
+    """The description of the pass option, if it differs from that of the kind."""
     stated_example: str = ""
-    """A value of the pass option, where that of the kind does not do."""
+    """A value of the pass option, if the example of the kind does not fit."""
 
     @property
     def argument(self) -> str:
@@ -428,12 +427,11 @@ class Parameter:
 
     @property
     def meaning(self) -> str:
-        """The meaning of the pass option."""
         return self.stated_meaning or self.kind.meaning
 
     @property
     def example(self) -> str:
-        """A value of the pass option; empty where any of the type does."""
+        """A value of the pass option; empty if any value of the type is valid."""
         return self.stated_example or self.kind.example
 
 
@@ -445,16 +443,16 @@ class Step:
     doc: str
     parameters: tuple[Parameter, ...]
     gives: Attribute | tuple[Attribute] | None = None
-    """The type of its result; in a tuple, that of any number of results."""
+    """The type of its result; in a tuple, the type of a variadic result."""
     consumes: bool = False
-    """Whether the loop handles given are gone afterwards."""
+    """Whether the step consumes its loop handles."""
     verify: Callable[[StepOp], None] | None = None
     on_root: bool = False
     """Whether a block may be the root block, which is the function."""
     ignores: tuple[str, ...] = ()
-    """Keywords that the method accepts, as TVM's does, and that change nothing."""
+    """Keywords that the method accepts for compatibility with TVM and ignores."""
     example: str = ""
-    """The op in a schedule: part of its docstring."""
+    """The op in a schedule, for its docstring."""
 
     @property
     def class_name(self) -> str:

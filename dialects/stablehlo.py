@@ -1,9 +1,9 @@
 """stablehlo and chlo: the ops of programs as `jax.export` and `jax.jit(f).lower(...)` print them.
 
-Only the text form stands here, with what StableHLO's own printer writes; the meaning of each op is in
-`interp/stablehlo.py` and in the pass `convert-stablehlo-to-te`. Shapes are checked where an op is converted.
+This file defines only the text form, as printed by StableHLO; the semantics of each op is in `interp/stablehlo.py` and
+in the pass `convert-stablehlo-to-te`. Shapes are checked when an op is converted.
 
-Most ops are their operands, then keywords, then types, and differ in a table only:
+Most ops are printed as operands, keywords and types, and are defined by a table:
 
 ```mlir
 %0 = stablehlo.add %a, %b : tensor<4xf32>
@@ -67,7 +67,7 @@ NUMBERS: Final = DenseArrayBase.constr(i64)
 
 
 def numbers(attribute: Attribute | None) -> tuple[int, ...]:
-    """The integers of an `array<i64: ...>` or of a dense constant; none where the attribute is absent."""
+    """The integers of an `array<i64: ...>` or of a dense constant; empty if the attribute is absent."""
     if attribute is None:
         return ()
     return tuple(int(n) for n in cast("DenseArrayBase[Any] | DenseIntOrFPElementsAttr[Any]", attribute).get_values())
@@ -77,15 +77,15 @@ def numbers(attribute: Attribute | None) -> tuple[int, ...]:
 
 
 class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
-    """Lists of dimensions under keys, `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
+    """Lists of dimensions by key, `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
 
     def dims(self, key: str) -> tuple[int, ...]:
-        """The list under `key`, empty where it is absent."""
+        """The list for `key`, empty if it is absent."""
         found = dict(self.data).get(key, ())
         return found if isinstance(found, tuple) else (found,)
 
     def number(self, key: str) -> int:
-        """The number under `key`, 0 where it is absent."""
+        """The number for `key`, 0 if it is absent."""
         found = dict(self.data).get(key, 0)
         return found if isinstance(found, int) else 0
 
@@ -103,7 +103,6 @@ AttrT = TypeVar("AttrT", bound="Attribute")
 
 
 def attribute(name: str, base: type[AttrT]) -> type[AttrT]:
-    """An attribute of stablehlo that differs from others of its form in its name."""
     label = "".join(word.capitalize() for word in name.split("_")) + "Attr"
     return cast("type[AttrT]", irdl_attr_definition(type(label, (base,), {"name": f"stablehlo.{name}"})))
 
@@ -124,9 +123,9 @@ ConvLayout: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 @irdl_attr_definition
 class ConvDimensionNumbersAttr(Data[ConvLayout]):
-    """The letters of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+    """The labels of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
 
-    Lists of dimensions are read too: `#stablehlo.conv<raw input_batch_dimension = 0, ...>`.
+    Lists of dimensions are also parsed: `#stablehlo.conv<raw input_batch_dimension = 0, ...>`.
     """
 
     name = "stablehlo.conv"
@@ -150,7 +149,7 @@ class ConvDimensionNumbersAttr(Data[ConvLayout]):
             printer.print_string(self.text())
 
     def text(self) -> str:
-        """The form without brackets around it."""
+        """The form without enclosing angle brackets."""
         left, kernel, output = (f"[{', '.join(letters)}]" for letters in self.data)
         return f"{left}x{kernel}->{output}"
 
@@ -160,11 +159,11 @@ _CONV_DIMS: Final = (
     ("kernel", {"i": "input_feature_dimension", "o": "output_feature_dimension"}),
     ("output", {"b": "batch_dimension", "f": "feature_dimension"}),
 )
-"""An operand of a convolution, and its dimensions that are not spatial."""
+"""An operand of a convolution, and its non-spatial dimensions."""
 
 
 def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Mapping[str, str]) -> tuple[str, ...]:
-    """The letters of the dimensions of an operand; an empty one where none, or another one, is for a dimension."""
+    """The labels of the dimensions of an operand; empty for a dimension without a unique label."""
     spatial = dims.get(f"{operand}_spatial_dimensions", ())
     spatial = spatial if isinstance(spatial, tuple) else (spatial,)
     places = {str(at): dim for at, dim in enumerate(spatial)}
@@ -202,9 +201,9 @@ class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
 
 
 OutputOperandAliasAttr = attribute("output_operand_alias", KeyedAttr)
-"""An operand of a custom call whose memory a result takes."""
+"""An operand of a custom call whose memory is reused for a result."""
 PrecisionAttr = attribute("precision", WordAttr)
-"""How exactly products are formed. weft always works in the precision of the elements."""
+"""The precision of products. weft always uses the precision of the elements."""
 ComparisonDirectionAttr = attribute("comparison_direction", WordAttr)
 """EQ, NE, GE, GT, LE or LT."""
 ComparisonTypeAttr = attribute("comparison_type", WordAttr)
@@ -221,8 +220,8 @@ RngDistributionAttr = attribute("rng_distribution", WordAttr)
 
 @irdl_attr_definition
 class DotAlgorithmAttr(Data[tuple[tuple[str, str], ...]]):
-    """How the products of a dot_general are formed, as keys and the text of their values. weft forms them in the
-    precision of the elements, or of the accumulation if that is more.
+    """The algorithm for the products of a dot_general, as keys and the text of their values. weft uses the precision of
+    the elements, or of the accumulation if that is higher.
 
     ```mlir
     #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32,
@@ -269,7 +268,7 @@ ATTRIBUTES: Final[list[type[Attribute]]] = [
 
 
 def parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
-    """Keys and their values up to a closing angle bracket, which a comma may precede."""
+    """Parse keys and values up to a closing angle bracket, which a comma may precede."""
     found: list[tuple[str, tuple[int, ...] | int]] = []
     while parser.parse_optional_punctuation(">") is None:
         key = parser.parse_identifier()
@@ -299,7 +298,6 @@ def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
 
 
 def _parse_dictionary(parser: Parser, op: type[IRDLOperation]) -> tuple[Properties, Properties]:
-    """An optional dictionary, as the properties of `op` and its other attributes."""
     given = parser.parse_optional_attr_dict()
     names = op.get_irdl_definition().properties.keys()
     properties = {name: value for name, value in given.items() if name in names}
@@ -321,7 +319,7 @@ def parse_end(
     at: int,
     types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = parse_function_type,
 ) -> OpT:
-    """Parse the end of the text of an op, from its dictionary on, and create the op."""
+    """Parse the end of the text of an op, starting at its dictionary, and create the op."""
     more, attributes = _parse_dictionary(parser, cls)
     operand_types, result_types = types(parser)
     return cls.create(
@@ -333,7 +331,7 @@ def parse_end(
 
 
 def print_end(printer: Printer, op: Operation, *written: str, types: bool = True) -> None:
-    """Print the properties that the text has not shown, the attributes, and the types."""
+    """Print the properties that are not yet printed, the attributes, and the types."""
     rest = {name: value for name, value in op.properties.items() if name not in written}
     if rest or op.attributes:
         printer.print_string(" ")
@@ -344,9 +342,9 @@ def print_end(printer: Printer, op: Operation, *written: str, types: bool = True
 
 
 def _parse_short_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """The types of `count` operands and of the results: all of them, or those that stand for all.
+    """Parse the types of `count` operands and of the results: all of them, or an abbreviation.
 
-    `T`, `T, U -> R` (chlo), `P, T` (of a select: the predicate, and the rest), or a function type.
+    Abbreviations: `T`, `T, U -> R` (chlo), `P, T` (of a select: the predicate, and the other operands).
     """
     parser.parse_punctuation(":")
     at = parser.pos
@@ -372,7 +370,7 @@ _WORDS: Final[Mapping[str, type[WordAttr]]] = {
 
 
 def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
-    """The value after a keyword and `=`: numbers, a truth value, a text, or a word."""
+    """Parse the value after a keyword and `=`: numbers, a truth value, a string, or a word."""
     if keyword in _WORDS:
         return _WORDS[keyword](parser.parse_identifier())
     if keyword == "precision":
@@ -388,7 +386,6 @@ def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
 
 
 def parse_precision(parser: Parser) -> ArrayAttr[Attribute]:
-    """`[DEFAULT, HIGHEST]`."""
     words = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
     return ArrayAttr([PrecisionAttr(word) for word in words])
 
@@ -404,19 +401,18 @@ class TensorsOp(IRDLOperation):
 
 
 class TensorOp(TensorsOp):
-    """An op without effects that is written as operands, keywords and types."""
+    """An op without effects that is printed as operands, keywords and types."""
 
     KEYWORDS: ClassVar[Mapping[str, str]] = {}
-    """Keyword in the text -> the property under it, an integer or a list of integers."""
+    """Keyword in the text -> its property, an integer or a list of integers."""
     ARITY: ClassVar[int | None] = None
-    """The number of operands; None for any."""
+    """The number of operands; None for any number."""
     IS_SHORT: ClassVar[bool] = False
-    """Whether one type stands for all where they are equal."""
+    """Whether equal types are printed once."""
 
     traits = traits_def(Pure())
 
     def keyword(self, text: str) -> tuple[int, ...]:
-        """The integers under a keyword."""
         value = self._value(text)
         return (value,) if isinstance(value, int) else value
 
@@ -465,7 +461,7 @@ class TensorOp(TensorsOp):
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-        """The types of `count` operands and of the results: all of them, or those that stand for all."""
+        """Parse the types of `count` operands and of the results: all of them, or an abbreviation."""
         return _parse_short_types(parser, count)
 
     def print(self, printer: Printer) -> None:
@@ -486,7 +482,7 @@ class TensorOp(TensorsOp):
 
 
 class ElementwiseOp(TensorOp):
-    """An op that computes each element from the elements of its operands at the same place."""
+    """An op that computes each element from the elements of its operands at the same index."""
 
     IS_SHORT: ClassVar[bool] = True
 
@@ -518,10 +514,10 @@ _LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
     "reverse": (1, {"dims": "dimensions"}),
     "transpose": (1, {"dims": "permutation"}),
 }
-"""Name -> the number of operands, and the keywords with the properties under them."""
+"""Name -> the number of operands, and the keywords with their properties."""
 _SHORT: Final = ("iota", "reverse")
 _NUMBER: Final = ("dimension", "iota_dimension")
-"""Properties that are one integer."""
+"""Properties that are a single integer."""
 
 
 def declared(dialect: str, name: str, base: type[TensorOp], **members: Any) -> type[TensorOp]:
@@ -551,7 +547,7 @@ _TABLE: Final[tuple[type[TensorOp], ...]] = (
 
 @irdl_op_definition
 class SelectOp(ElementwiseOp):
-    """`stablehlo.select %p, %a, %b : tensor<4xi1>, tensor<4xf32>`; the predicate may be one truth value for all."""
+    """`stablehlo.select %p, %a, %b : tensor<4xi1>, tensor<4xf32>`; the predicate may be a scalar for all elements."""
 
     name = "stablehlo.select"
     ARITY: ClassVar[int | None] = 3
@@ -565,7 +561,8 @@ class SelectOp(ElementwiseOp):
 
 @irdl_op_definition
 class OptimizationBarrierOp(IRDLOperation):
-    """Its operands. `stablehlo.optimization_barrier %a, %b : tensor<4xf32>, tensor<2xf32>`."""
+    """An identity that is not optimized across.
+    `stablehlo.optimization_barrier %a, %b : tensor<4xf32>, tensor<2xf32>`."""
 
     name = "stablehlo.optimization_barrier"
     T: ClassVar = RangeVarConstraint("T", RangeOf(base(TensorType)))
@@ -718,7 +715,7 @@ _WINDOW: Final = {
     "rhs_dilate": "rhs_dilation",
     "reverse": "window_reversal",
 }
-"""Keyword of the window of a convolution -> the property under it."""
+"""Keyword of the window of a convolution -> its property."""
 
 
 @irdl_op_definition
@@ -815,7 +812,7 @@ def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """Ends a region: `stablehlo.return %a, %b : tensor<f32>, tensor<i32>`."""
+    """Terminate a region: `stablehlo.return %a, %b : tensor<f32>, tensor<i32>`."""
 
     name = "stablehlo.return"
     values = var_operand_def(TensorType)
@@ -824,14 +821,14 @@ class ReturnOp(IRDLOperation):
 
 
 class RegionOp(TensorsOp):
-    """An op whose regions say how values are combined; written in the generic form unless it says otherwise."""
+    """An op whose regions define how values are combined; printed in the generic form by default."""
 
     traits = traits_def(RecursiveMemoryEffect())
 
 
 def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """Dividend and divisor of a quotient of integers that is rounded down, of which `op` is the last op; None for
-    other ops. JAX writes it as the truncated quotient, less one if signs differ and there is a remainder."""
+    """Dividend and divisor of a quotient of integers that is rounded down, of which `op` is the last op; None for other
+    ops. JAX expresses it as the truncated quotient, minus one if the signs differ and the remainder is not 0."""
 
     def made_by(value: SSAValue, name: str) -> Sequence[SSAValue]:
         owner = value.owner
@@ -856,7 +853,7 @@ def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
 
 
 def _is_number(value: SSAValue, number: int) -> bool:
-    """Whether all elements of a value are a number, which a constant or a broadcast of one tells."""
+    """Whether a value is a constant, or a broadcast of one, with all elements equal to `number`."""
     owner = value.owner
     while isinstance(owner, Operation) and owner.name == "stablehlo.broadcast_in_dim":
         owner = owner.operands[0].owner
@@ -864,7 +861,7 @@ def _is_number(value: SSAValue, number: int) -> bool:
 
 
 def lone_op(block: Block) -> ElementwiseOp | None:
-    """The op that combines the two arguments of a block, if the block returns its result and has no other op."""
+    """The op that combines the two arguments of a block, if it is the only op and its result is returned."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or not isinstance(ops[0], ElementwiseOp) or ops[0].properties:
         return None
@@ -879,18 +876,18 @@ class CombiningOp(RegionOp):
 
     @property
     def operand_count(self) -> int:
-        """The tensors that are reduced; as many initial values follow them."""
+        """The number of reduced tensors; the same number of initial values follows them."""
         return len(self.inputs) // 2
 
     @property
     def lone_op(self) -> Operation | None:
-        """The op that combines two elements, where the region is no more than that."""
+        """The op that combines two elements, if it is the only op of the region."""
         return lone_op(self.body.block)
 
 
 @irdl_op_definition
 class ReduceOp(CombiningOp):
-    """Combines the elements along dimensions, by one op or by a region.
+    """Combine the elements along dimensions, by one op or by a region.
 
     ```mlir
     %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (T, tensor<f32>) -> R
@@ -980,7 +977,7 @@ class ReduceOp(CombiningOp):
 
 @irdl_op_definition
 class ReduceWindowOp(CombiningOp):
-    """Combines the elements under each place of a window."""
+    """Combine the elements at each position of a window."""
 
     name = "stablehlo.reduce_window"
     window_dimensions = prop_def(NUMBERS)
@@ -1003,7 +1000,7 @@ _SCATTER_DIMS: Final[_PlacesOfDims] = {
 
 
 def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operands: int, indices: int = 1) -> None:
-    """Check the number of operands, and that dimension numbers are different dimensions of their tensors."""
+    """Check the number of operands, and that dimension numbers are distinct dimensions of their tensors."""
     if len(op.operands) < operands or not op.results:
         raise VerifyException(f"'{op.name}' has {operands} operands or more and a result, got {len(op.operands)}")
     types = [*(operand.type for operand in op.operands), op.results[0].type]
@@ -1018,7 +1015,7 @@ def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operan
 
 @irdl_op_definition
 class GatherOp(TensorsOp):
-    """Slices of an operand at the places that indices say."""
+    """Slices of an operand at given start indices."""
 
     name = "stablehlo.gather"
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
@@ -1045,7 +1042,7 @@ class DynamicGatherOp(TensorsOp):
 
 @irdl_op_definition
 class ScatterOp(CombiningOp):
-    """An operand with updates combined into it at the places that indices say."""
+    """An operand with updates combined into it at given indices."""
 
     name = "stablehlo.scatter"
     scatter_dimension_numbers = prop_def(ScatterDimensionNumbersAttr)
@@ -1053,7 +1050,7 @@ class ScatterOp(CombiningOp):
     unique_indices = opt_prop_def(BoolAttr)
 
     def verify_(self) -> None:
-        # Several operands are updated at once by one tensor of indices.
+        # Several operands are updated at the same indices.
         count = len(self.operands) // 2
         places = {key: place * count for key, place in _SCATTER_DIMS.items()}
         _verify_dims(self, self.scatter_dimension_numbers, places, 3, count)
@@ -1061,7 +1058,7 @@ class ScatterOp(CombiningOp):
 
 @irdl_op_definition
 class SortOp(CombiningOp):
-    """Tensors sorted together along a dimension, by a comparison."""
+    """Sort tensors together along a dimension, by a comparison."""
 
     name = "stablehlo.sort"
     dimension = opt_prop_def(IntegerAttr)
@@ -1070,7 +1067,7 @@ class SortOp(CombiningOp):
 
 @irdl_op_definition
 class CaseOp(RegionOp):
-    """The results of the branch that an index names; of the last one for an index outside."""
+    """The results of the branch with a given index; of the last branch if the index is out of range."""
 
     name = "stablehlo.case"
     branches = var_region_def("single_block")
@@ -1086,7 +1083,7 @@ class IfOp(RegionOp):
 
 @irdl_op_definition
 class WhileOp(RegionOp):
-    """Repeats `body` on values while `cond` holds.
+    """Repeat `body` while `cond` holds.
 
     ```mlir
     %0:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<4xf32>
@@ -1132,7 +1129,7 @@ class WhileOp(RegionOp):
             [(variable, " = ", value) for variable, value in zip(variables, self.inputs, strict=True)],
             ")",
         )
-        # One name in the text for the arguments of both regions.
+        # The arguments of both regions have the same name in the text.
         names = printer._ssa_values  # pyright: ignore[reportPrivateUsage]
         names.update({other: names[variable] for variable, other in zip(variables, self.body.block.args, strict=True)})
         if self.inputs:
@@ -1146,7 +1143,7 @@ class WhileOp(RegionOp):
 
 @irdl_op_definition
 class CustomCallOp(TensorsOp):
-    """A call of something outside: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
+    """A call of an external function: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
 
     name = "stablehlo.custom_call"
     call_target_name = prop_def(StringAttr)
@@ -1167,7 +1164,7 @@ class CustomCallOp(TensorsOp):
 
 @irdl_op_definition
 class CompositeOp(TensorsOp):
-    """An op of another vocabulary, with the function that defines it.
+    """An op of another op set, with the function that defines it.
 
     ```mlir
     %0 = stablehlo.composite "chlo.erf" %x {decomposition = @chlo.erf.impl} : (tensor<4xf32>) -> tensor<4xf32>
@@ -1197,7 +1194,7 @@ class CompositeOp(TensorsOp):
 
 @irdl_op_definition
 class SelectAndScatterOp(RegionOp):
-    """Combines each element of `source` into the element of an operand that a comparison selects in its window."""
+    """Combine each element of `source` into the element of an operand that a comparison selects in its window."""
 
     name = "stablehlo.select_and_scatter"
     window_dimensions = opt_prop_def(NUMBERS)

@@ -1,4 +1,4 @@
-"""stablehlo: ops that are functions of whole tensors, random numbers, complex numbers, and ops of several devices.
+"""stablehlo: ops on whole tensors, random numbers, complex numbers, and ops of several devices.
 
 ```mlir
 %0 = stablehlo.fft %x, type = RFFT, length = [8] : (tensor<2x8xf32>) -> tensor<2x5xcomplex<f32>>
@@ -62,7 +62,7 @@ from weft.dialects.stablehlo import (
 
 @irdl_op_definition
 class ComplexOp(ElementwiseOp):
-    """Complex numbers of a real and an imaginary part: `stablehlo.complex %r, %i : tensor<4xcomplex<f32>>`."""
+    """Complex numbers from real and imaginary parts: `stablehlo.complex %r, %i : tensor<4xcomplex<f32>>`."""
 
     name = "stablehlo.complex"
     ARITY: ClassVar[int | None] = 2
@@ -92,7 +92,8 @@ def _real_part(type_: Attribute) -> Attribute | None:
 
 @irdl_op_definition
 class ReducePrecisionOp(ElementwiseOp):
-    """Floats rounded to a type of fewer bits: `stablehlo.reduce_precision %x, format = e5m2 : tensor<8xf32>`."""
+    """Round floats to fewer exponent and mantissa bits:
+    `stablehlo.reduce_precision %x, format = e5m2 : tensor<8xf32>`."""
 
     name = "stablehlo.reduce_precision"
     ARITY: ClassVar[int | None] = 1
@@ -107,7 +108,6 @@ class ReducePrecisionOp(ElementwiseOp):
 
     @property
     def bits(self) -> tuple[int, int]:
-        """The bits of the exponent and of the mantissa."""
         return self.exponent_bits.value.data, self.mantissa_bits.value.data
 
     @classmethod
@@ -167,7 +167,7 @@ class UnaryEinsumOp(TensorOp):
 
 @irdl_op_definition
 class CholeskyOp(TensorOp):
-    """The triangular factor of positive definite matrices: `stablehlo.cholesky %a, lower = true : tensor<3x3xf32>`."""
+    """The Cholesky factor of positive definite matrices: `stablehlo.cholesky %a, lower = true : tensor<3x3xf32>`."""
 
     name = "stablehlo.cholesky"
     ARITY: ClassVar[int | None] = 1
@@ -223,13 +223,13 @@ class BatchNormOp(TensorsOp):
 
     @property
     def axis(self) -> int:
-        """The dimension of the features."""
         return self.feature_index.value.data
 
 
 @irdl_op_definition
 class BatchNormInferenceOp(BatchNormOp):
-    """(operand - mean) / sqrt(variance + epsilon) * scale + offset, of operand, scale, offset, mean, variance."""
+    """(operand - mean) / sqrt(variance + epsilon) * scale + offset. Operands: operand, scale, offset, mean,
+    variance."""
 
     name = "stablehlo.batch_norm_inference"
     COUNT: ClassVar[int] = 5
@@ -237,7 +237,7 @@ class BatchNormInferenceOp(BatchNormOp):
 
 @irdl_op_definition
 class BatchNormTrainingOp(BatchNormOp):
-    """The operand normalized with its mean and variance, which are results too, of operand, scale, offset."""
+    """The operand normalized with its mean and variance, which are also results. Operands: operand, scale, offset."""
 
     name = "stablehlo.batch_norm_training"
     COUNT: ClassVar[int] = 3
@@ -245,7 +245,7 @@ class BatchNormTrainingOp(BatchNormOp):
 
 @irdl_op_definition
 class BatchNormGradOp(BatchNormOp):
-    """The gradients of operand, scale and offset, of operand, scale, mean, variance and the gradient of the output."""
+    """The gradients of operand, scale and offset. Operands: operand, scale, mean, variance, gradient of the output."""
 
     name = "stablehlo.batch_norm_grad"
     COUNT: ClassVar[int] = 5
@@ -288,7 +288,7 @@ class MapOp(CombiningOp):
 
 @irdl_op_definition
 class RngBitGeneratorOp(TensorOp):
-    """Random bits: the next state and integers, of a state of unsigned 64-bit integers."""
+    """Random bits: the next state, and integers, from a state of unsigned 64-bit integers."""
 
     name = "stablehlo.rng_bit_generator"
     ARITY: ClassVar[int | None] = 1
@@ -303,8 +303,8 @@ class RngBitGeneratorOp(TensorOp):
 
 @irdl_op_definition
 class RngOp(TensorOp):
-    """Random numbers between two bounds, or of a mean and a deviation. No state makes them reproducible, so that only
-    the text is read."""
+    """Random numbers between two bounds, or with a mean and a deviation. They have no state and are not reproducible,
+    so the op is only parsed."""
 
     name = "stablehlo.rng"
     ARITY: ClassVar[int | None] = 3
@@ -315,7 +315,7 @@ class RngOp(TensorOp):
 
 @irdl_op_definition
 class SetDimensionSizeOp(TensorOp):
-    """A tensor of which a dimension has fewer elements: its type has a bound, which weft refuses."""
+    """A tensor with a dimension of fewer elements: its type has a bound, which weft rejects."""
 
     name = "stablehlo.set_dimension_size"
     ARITY: ClassVar[int | None] = 2
@@ -328,13 +328,13 @@ class SetDimensionSizeOp(TensorOp):
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """`!stablehlo.token`: the order of ops that communicate."""
+    """`!stablehlo.token`: orders ops that communicate."""
 
     name = "stablehlo.token"
 
 
 class CommunicationOp(IRDLOperation):
-    """An op of several devices or of a host, in the generic form. weft compiles for one device and refuses it."""
+    """An op of several devices or of a host, in the generic form. weft compiles for one device and rejects it."""
 
     inputs = var_operand_def(Attribute)
     outputs = var_result_def(Attribute)
@@ -364,7 +364,7 @@ _COMMUNICATION: Final[Mapping[str, str]] = {
 
 
 _SHORT: Final = ("after_all", "create_token", "partition_id", "replica_id")
-"""The ops of `_COMMUNICATION` that are written as operands and the type of the result."""
+"""The ops of `_COMMUNICATION` that are printed as operands and result type."""
 
 
 class ShortCommunicationOp(CommunicationOp):

@@ -1,10 +1,11 @@
-"""Strides of buffers: what `strided<[?, 1], offset: ?>` says about a parameter.
+"""Strides of buffers: the meaning of `strided<[?, 1], offset: ?>` for a parameter.
 
-A buffer without a layout is dense and row-major. With one, a number is a stride in elements that callers must pass, and
-`?` one that they decide. A buffer starts at its first element wherever that lies in memory, so its offset says nothing:
-it is 0 or `?`.
+A buffer without a layout is dense and row-major. With a layout, a number is a stride in elements that callers must
+pass, and `?` is a stride chosen by the caller. A buffer starts at its first element, so the offset has no meaning: it
+is 0 or `?`.
 
-An `Arithmetic` computes dense strides, places and counts of elements, for integers, symbolic extents, indices, ...
+An `Arithmetic` computes dense strides, element offsets and counts of elements, for integers, symbolic extents, indices,
+and so on.
 """
 
 from __future__ import annotations
@@ -22,25 +23,23 @@ if TYPE_CHECKING:
 
 
 def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
-    """The strides that a buffer type states, None for those that are decided at run time; None for dense buffers."""
+    """The strides stated by a buffer type, with None for dynamic strides; None for dense buffers."""
     if isinstance(type_, MemRefType) and isinstance(type_.layout, StridedLayoutAttr):
         return tuple(type_.layout.get_strides())
     return None
 
 
 def dynamic_extents(type_: Attribute) -> tuple[int, ...]:
-    """The dimensions whose extent is decided at run time."""
     shape = type_.get_shape() if isinstance(type_, MemRefType | TensorType) else ()
     return tuple(d for d, extent in enumerate(shape) if extent == DYNAMIC_INDEX)
 
 
 def dynamic_strides(type_: Attribute) -> tuple[int, ...]:
-    """The dimensions whose stride is decided at run time."""
     return tuple(d for d, stride in enumerate(strides_of(type_) or ()) if stride is None)
 
 
 def layout_problem(type_: MemRefType[Attribute]) -> str | None:
-    """Why a parameter cannot have this type; None when it can."""
+    """The reason why a parameter cannot have this type, None if it can."""
     if isinstance(type_.layout, NoneAttr):
         return None
     if not isinstance(type_.layout, StridedLayoutAttr):
@@ -55,13 +54,13 @@ def layout_problem(type_: MemRefType[Attribute]) -> str | None:
 
 
 def dense_buffer(type_: Attribute) -> MemRefType[Attribute]:
-    """The dense buffer with the elements and the shape of a tensor or buffer, signs of integers included."""
+    """The dense buffer with the elements and the shape of a tensor or buffer; integers keep their signedness."""
     shaped = cast("TensorType[Attribute] | MemRefType[Attribute]", type_)
     return MemRefType(shaped.element_type, shaped.get_shape())
 
 
 def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
-    """The type with these strides; dense when they are those of the dense buffer."""
+    """The type with these strides; without a layout if they are those of the dense buffer."""
     dense = tuple(dense_buffer(type_).get_strides() or ())
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
@@ -76,7 +75,7 @@ Number = TypeVar("Number")
 
 @dataclass(frozen=True)
 class Arithmetic(Generic[Number]):
-    """Numbers of one kind, and their sums and products."""
+    """Numbers of one kind, with sums and products."""
 
     of: Callable[[int | SSAValue], Number]
     plus: Callable[[Number, Number], Number]
@@ -93,14 +92,13 @@ class Arithmetic(Generic[Number]):
         return tuple(strides)
 
     def place(self, indices: Iterable[Number], strides: Iterable[Number], start: Number) -> Number:
-        """The place of an element, by that of the first one."""
+        """The offset of an element, given that of the first element."""
         for index, stride in zip(indices, strides, strict=True):
             start = self.plus(start, self.times(index, stride))
         return start
 
 
 def only_number(number: int | SSAValue) -> int:
-    """`number`, which is no value."""
     return cast("int", number)
 
 

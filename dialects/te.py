@@ -1,8 +1,8 @@
-"""te: tensor expressions, tensors defined element by element (the job of TVM's tensor expression language).
+"""te: tensor expressions, tensors defined element by element (the role of TVM's tensor expression language).
 
-A function at this level takes and returns `tensor` values. `te.compute` says what each element of a new tensor is, as a
-pure expression over its indices; `te.reduce` is an expression that combines the values of another over reduce axes.
-Nothing says how elements are ordered or stored: `lower-te-to-tir` makes loops and buffers, schedules do the rest.
+A function at this level takes and returns `tensor` values. `te.compute` defines each element of a new tensor by a pure
+expression over its indices; `te.reduce` combines the values of an expression over reduce axes. The order of evaluation
+and the storage of elements are unspecified: `lower-te-to-tir` creates loops and buffers, which schedules transform.
 
 ```mlir
 func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> {
@@ -25,8 +25,8 @@ func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<1
 }
 ```
 
-Inputs are the arguments of the function. Element regions see them, scalars, extents and constants from around them.
-Reads are `tensor.extract`, index arithmetic is `affine.apply`, a guarded read is `scf.if` with a result.
+Inputs are the arguments of the function. Element regions may use them, and scalars, extents and constants defined
+outside. Reads are `tensor.extract`, index arithmetic is `affine.apply`, a guarded read is `scf.if` with a result.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ from weft.support.locations import record_places
 
 
 class Combiner(StrEnum):
-    """How `te.reduce` combines values; each has an identity, the result over no values at all.
+    """The combiner of `te.reduce`; each has an identity, the result of an empty reduction.
 
     All are associative and commutative, up to the rounding of floats, so that schedules may reorder them.
     """
@@ -106,9 +106,9 @@ class Combiner(StrEnum):
     PROD = auto()
     """Multiplication, identity 1. Integers wrap."""
     MIN = auto()
-    """Minimum, identity +inf or the greatest integer. NaN wins."""
+    """Minimum, identity +inf or the greatest integer. NaN propagates."""
     MAX = auto()
-    """Maximum, identity -inf or the least integer. NaN wins."""
+    """Maximum, identity -inf or the least integer. NaN propagates."""
     MINU = auto()
     """Minimum of unsigned integers, identity the greatest one."""
     MAXU = auto()
@@ -118,17 +118,17 @@ class Combiner(StrEnum):
     ALL = auto()
     """Logical and, identity true."""
     ARGMAX = auto()
-    """Pairs (value, index): the pair of the greatest value, of the least index among equals; NaN counts as greatest.
+    """Pairs (value, index): the pair of the greatest value, with the least index among equals; NaN is greatest.
     Identity: (-inf or the least integer, the greatest integer)."""
     ARGMIN = auto()
-    """Pairs (value, index): the pair of the least value, of the least index among equals; NaN counts as least.
-    Identity: (+inf or the greatest integer, the greatest integer)."""
+    """Pairs (value, index): the pair of the least value, with the least index among equals; NaN is least. Identity:
+    (+inf or the greatest integer, the greatest integer)."""
     ARGMAXU = auto()
     """`argmax` of an unsigned integer. Identity: (0, the greatest signed integer)."""
     ARGMINU = auto()
     """`argmin` of an unsigned integer. Identity: (the greatest one, the greatest signed integer)."""
     CUSTOM = auto()
-    """What the regions `combine` and `identity` say, over any number of accumulators."""
+    """Defined by the regions `combine` and `identity`, over any number of accumulators."""
 
 
 @irdl_attr_definition
@@ -161,14 +161,14 @@ UNSIGNED: Final = {
     Combiner.ARGMIN: Combiner.ARGMINU,
     Combiner.ARGMAX: Combiner.ARGMAXU,
 }
-"""The combiner of signed integers -> that of unsigned ones."""
+"""The combiner of signed integers -> that of unsigned integers."""
 LOCATING: Final = {
     Combiner.ARGMAX: "sgt",
     Combiner.ARGMIN: "slt",
     Combiner.ARGMAXU: "ugt",
     Combiner.ARGMINU: "ult",
 }
-"""The combiners of pairs -> the predicate of the better of two integers."""
+"""The combiners of pairs -> the predicate for the better of two integers."""
 
 
 def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
@@ -177,7 +177,7 @@ def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
 
 
 def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | int]:
-    """The values that a reduction starts from; not for `custom`."""
+    """The initial values of a reduction; not for `custom`."""
     match combiner:
         case Combiner.SUM | Combiner.ANY | Combiner.MAXU:
             return [0]
@@ -185,14 +185,14 @@ def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | 
             return [1]
         case Combiner.MIN | Combiner.ARGMIN:
             return [greatest(type_) for type_ in types]
-        case Combiner.MINU | Combiner.ARGMINU | Combiner.ARGMAXU:  # all ones are the greatest unsigned integer
+        case Combiner.MINU | Combiner.ARGMINU | Combiner.ARGMAXU:  # all ones is the greatest unsigned integer
             return [0 if combiner is Combiner.ARGMAXU else -1, *(greatest(type_) for type_ in types[1:])]
         case _:
             return [least(types[0]), *(greatest(type_) for type_ in types[1:])]
 
 
 def is_element_type(type: Attribute) -> bool:
-    """Whether tensors of weft may hold elements of this type: i1, i8 to i64, floats."""
+    """Whether tensors of weft may have elements of this type: i1, i8 to i64, floats."""
     if isinstance(type, IntegerType):
         return type.width.data in (1, 8, 16, 32, 64) and type.signedness.data is Signedness.SIGNLESS
     return isinstance(type, AnyFloat) and not isinstance(type, ReducedPrecisionFloatType)
@@ -205,8 +205,7 @@ def type_list(types: Sequence[Attribute]) -> str:
 def _verify_region(
     what: str, region: Region, arguments: Sequence[Attribute], results: str, types: Sequence[Attribute]
 ) -> None:
-    """Check that `region` is one block over `arguments` that ends in `te.yield` of values of `types`, those of
-    `results`."""
+    """Check that `region` is one block over `arguments` that ends in `te.yield` of `results` of `types`."""
     if len(region.blocks) != 1:
         raise VerifyException(f"{what} holds exactly one block of operations, got {len(region.blocks)}")
     block = region.block
@@ -222,12 +221,10 @@ def _verify_region(
 
 
 def _compute_around(op: Operation) -> ComputeOp | None:
-    """The innermost computation in whose element `op` stands."""
     return next((parent for parent in ancestors(op) if isinstance(parent, ComputeOp)), None)
 
 
 def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
-    """An empty block over so many indices."""
     block = Block(arg_types=[IndexType()] * count)
     for argument, hint in zip(block.args, hints, strict=False):
         argument.name_hint = hint
@@ -236,7 +233,7 @@ def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The values of an element, of a reduction's expression, of a combiner or of an identity.
+    """Terminate the region of an element, of a reduction's expression, of a combiner or of an identity.
 
     ```mlir
     %Z = te.compute "Z" (%i) : tensor<4xf32> {
@@ -259,12 +256,12 @@ class YieldOp(IRDLOperation):
     def verify_(self) -> None:
         parent = self.parent_op()
         if parent is None or parent.name not in ("te.compute", "te.reduce"):
-            raise VerifyException("te.yield stands in a region of te.compute or te.reduce")
+            raise VerifyException("te.yield must be in a region of te.compute or te.reduce")
 
 
 @irdl_op_definition
 class AssumeShapeOp(AssumeSizesOp):
-    """States that the dynamic extents of a tensor are the given values; calls check it.
+    """States that the dynamic extents of a tensor are the given values; it is checked at calls.
 
     ```mlir
     %m = tensor.dim %A, %c0 : tensor<?x128xf32>
@@ -279,8 +276,8 @@ class AssumeShapeOp(AssumeSizesOp):
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """The values of an expression over reduce axes, combined into one. Stands in an element region, alone or within a
-    larger expression, also within another reduction.
+    """Combine the values of an expression over reduce axes. It is part of an element region, possibly inside a larger
+    expression or another reduction.
 
     ```mlir
     %C = te.compute "C" (%i) : tensor<4xf32> {
@@ -312,7 +309,7 @@ class ReduceOp(IRDLOperation):
       te.yield %p : f32
     }
     ```
-    Axes start at 0. `combine` takes the accumulators, then as many new values.
+    Axes start at 0. `combine` takes the accumulators, then the same number of new values.
 
     Syntax: `te.reduce combiner (%k in extent, ...) : type, ... [attributes {...}] { body } [combine (%left, %right)
     { ... } identity { ... }]`, where the combiner is `sum`, `prod`, `min`, `max`, `any`, `all`, `argmin`, `argmax`,
@@ -360,7 +357,8 @@ class ReduceOp(IRDLOperation):
         types: Sequence[Attribute],
         axis_hints: Sequence[str | None] = (),
     ) -> ReduceOp:
-        """A reduction whose body has its axes as arguments and is to be filled up to a `te.yield`."""
+        """A reduction whose body has its axes as arguments and is still without operations; it must end in
+        `te.yield`."""
         return ReduceOp(combiner, extents, types, Region(_indexed_block(len(extents), axis_hints)))
 
     @property
@@ -369,17 +367,16 @@ class ReduceOp(IRDLOperation):
 
     @property
     def extents(self) -> tuple[Extent, ...]:
-        """The extent of each axis, static or a value."""
         return mixed_extents(self.static_extents.get_values(), self.extent_operands)
 
     @property
     def combine(self) -> Region | None:
-        """What `custom` does with the accumulators and as many new values."""
+        """The region in which `custom` combines the accumulators with the same number of new values."""
         return self.combiner_regions[0] if self.combiner_regions else None
 
     @property
     def identity(self) -> Region | None:
-        """What `custom` starts from."""
+        """The region with the initial values of `custom`."""
         return self.combiner_regions[1] if len(self.combiner_regions) > 1 else None
 
     @property
@@ -393,7 +390,7 @@ class ReduceOp(IRDLOperation):
     def verify_(self) -> None:
         what = f"te.reduce {self.kind.value}"
         if _compute_around(self) is None:
-            raise VerifyException(f"{what} stands in an element region of te.compute, got none around it")
+            raise VerifyException(f"{what} must be in an element region of te.compute")
         static = self.static_extents.get_values()
         if not static:
             raise VerifyException(f"{what} has no axis to reduce over")
@@ -415,7 +412,7 @@ class ReduceOp(IRDLOperation):
             _verify_region(f"{what}: identity", self.identity, (), "the results", types)
 
     def _verify_types(self, what: str, types: Sequence[Attribute]) -> None:
-        """What a built-in combiner asks of the types it combines."""
+        """Check the types that a built-in combiner combines."""
         got = type_list(types)
         match self.kind:
             case Combiner.CUSTOM:
@@ -476,12 +473,12 @@ class ReduceOp(IRDLOperation):
 
 PARAMETER_ORDER = "te.parameter_order"
 """Attribute of a function (`array<i64: ...>`): positions of its inputs, then results, in the order of the buffers that
-they become; without it results come last."""
+they become; by default results are last."""
 
 
 @irdl_op_definition
 class ComputeOp(IRDLOperation):
-    """New tensors, given by the expression of one element; the indices run over the shape.
+    """New tensors, defined by an expression for one element; the indices range over the shape.
 
     ```mlir
     %C = te.compute "C" (%i, %j) : tensor<4x4xf32> {
@@ -499,7 +496,7 @@ class ComputeOp(IRDLOperation):
       te.yield %zero : f32
     }
     ```
-    Dynamic dimensions take their extent after `in`. Several results have one shape.
+    The extent of a dynamic dimension follows `in`. Several results have the same shape.
 
     Syntax: `te.compute "name" (%i [in extent], ...) : type, ... [attributes {...}] { body }`
     """
@@ -538,9 +535,9 @@ class ComputeOp(IRDLOperation):
         element_types: Sequence[Attribute],
         index_hints: Sequence[str | None] = (),
     ) -> ComputeOp:
-        """A compute whose body has its index arguments and is to be filled up to a `te.yield`.
+        """A compute whose body has its index arguments and is still without operations; it must end in `te.yield`.
 
-        The results take `name` as hint (`name_v0`, `name_v1`, ... when there are several).
+        The name hint of the result is `name` (`name_v0`, `name_v1`, ... for several).
         """
         body = Region(_indexed_block(len(extents), index_hints))
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
@@ -553,21 +550,19 @@ class ComputeOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The name as users write it: blocks and buffers are named after it."""
+        """The name for users: blocks and buffers are named after it."""
         return self.compute_name.data
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the results, DYNAMIC_INDEX where they are values."""
+        """Extents of the results, DYNAMIC_INDEX for dynamic extents."""
         return cast("TensorType[Attribute]", self.results[0].type).get_shape()
 
     @property
     def extents(self) -> tuple[Extent, ...]:
-        """The extent of each index, static or a value."""
         return mixed_extents(self.shape, self.extent_operands)
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
-        """The extents of a result, static or values."""
         del result  # all have one shape
         return self.extents
 
@@ -598,7 +593,7 @@ class ComputeOp(IRDLOperation):
         _verify_region(what, self.body, [IndexType()] * len(self.shape), "its elements", elements)
         around = _compute_around(self)
         if around is not None:
-            raise VerifyException(f'{what} stands in an element of te.compute "{around.label}"')
+            raise VerifyException(f'{what} must not be in an element of te.compute "{around.label}"')
 
     @classmethod
     def parse(cls, parser: Parser) -> ComputeOp:

@@ -1,4 +1,4 @@
-"""te.extern: tensors that statements write, for what no expression of one element says."""
+"""te.extern: tensors written by statements, if an expression of one element cannot define them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from weft.dialects.traversal import operations_in
 
 
 class WritesOwnBuffers(RecursiveMemoryEffect):
-    """Trait of an op without effects besides those on buffers that are arguments of its region; unknown ones where
-    something else in the region has effects."""
+    """Trait of an op whose only effects are on buffers that are arguments of its region; unknown effects if other ops
+    in the region have effects."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -60,8 +60,8 @@ def _touched(op: Operation) -> tuple[SSAValue, ...]:
 @irdl_op_definition
 class ExternOp(IRDLOperation):
     """New tensors, written by statements: loops, conditions, loads and stores. They run once for each value of the
-    indices, in any order: what one instance writes, no other one reads or writes. All elements of a result that is used
-    are written.
+    indices, in any order: no instance reads or writes an element that another instance writes. All elements of a used
+    result are written.
 
     ```mlir
     %S, %T = te.extern "running_sum" (%i in 4) into (%s : tensor<4x?xf32>[%n], %t : tensor<4xf32>) {
@@ -75,7 +75,7 @@ class ExternOp(IRDLOperation):
       }
     }
     ```
-    Each result has a buffer, which no other op touches; results may serve as memory of an instance alone. Other tensors
+    Each result has a buffer that no other op accesses; results may be temporaries private to an instance. Other tensors
     are read as in `te.compute`.
 
     Syntax: `te.extern "name" (%i in extent, ...) into (%buffer : type[extent, ...], ...) [attributes {...}] { body }`,
@@ -123,7 +123,7 @@ class ExternOp(IRDLOperation):
         index_hints: Sequence[str | None] = (),
         buffer_hints: Sequence[str | None] = (),
     ) -> ExternOp:
-        """An op whose body has its indices and buffers as arguments and is to be filled with statements."""
+        """An op whose body has its indices and buffers as arguments and is still without statements."""
         block = Block(arg_types=[*[IndexType()] * len(domain), *map(dense_buffer, types)])
         for argument, hint in zip(block.args, (*index_hints, *buffer_hints), strict=False):
             argument.name_hint = hint
@@ -131,12 +131,11 @@ class ExternOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The name as users write it: the block is named after it."""
+        """The name for users: the block is named after it."""
         return self.extern_name.data
 
     @property
     def domain(self) -> tuple[Extent, ...]:
-        """The extent of each index, static or a value."""
         return mixed_extents(self.static_extents.get_values(), self.domain_operands)
 
     @property
@@ -145,7 +144,6 @@ class ExternOp(IRDLOperation):
 
     @property
     def buffers(self) -> Sequence[BlockArgument]:
-        """The buffer of each result."""
         return self.body.block.args[len(self.static_extents.get_values()) :]
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
@@ -181,7 +179,7 @@ class ExternOp(IRDLOperation):
         own = set(self.body.block.args)
         for inner in operations_in(self):
             if inner is not self and any(isinstance(v.type, MemRefType) and v not in own for v in inner.operands):
-                raise VerifyException(f"{what}: '{inner.name}' touches a buffer that belongs to none of its results")
+                raise VerifyException(f"{what}: '{inner.name}' accesses a buffer that belongs to none of its results")
             if inner is not self and inner.name.startswith("te."):
                 raise VerifyException(f"{what} holds statements, got '{inner.name}'")
 

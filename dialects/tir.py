@@ -1,8 +1,8 @@
-"""tir: block loops, loop nests over buffers with self-contained blocks (the job of TVM's TensorIR).
+"""tir: block loops, loop nests over buffers with self-contained blocks (the role of TVM's TensorIR).
 
-A function at this level works on `memref` buffers. Loops (`tir.for`) say in which order and how (serial, parallel, ...)
-instances run; a `tir.block` says what one instance computes, over *iterators* that carry their own domain and kind.
-Loop values reach a block only through its bindings, so loops can be transformed while the block stays as it was.
+A function at this level works on `memref` buffers. Loops (`tir.for`) determine the order and the kind of execution
+(serial, parallel, ...). A `tir.block` is the computation of one instance, over *iterators* with a domain and a kind.
+Loop variables reach a block only through its bindings, so loops can be transformed without changing the block.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _static(extent: int) -> IntegerAttr:
 
 
 AXES = (*BLOCK_AXES, *THREAD_AXES, *VIRTUAL_AXES)
-"""What the iterations of a loop can be bound to."""
+"""The axes that a loop can be bound to."""
 
 
 @irdl_op_definition
@@ -132,7 +132,8 @@ class ForOp(IRDLOperation):
             properties["static_extent"] = _static(extent)
         if thread_axis is not None:
             properties["thread_axis"] = StringAttr(thread_axis)
-        # Not through IRDL, whose sorting of operands and properties costs four times as much: schedules make many.
+        # Not through IRDL, whose sorting of operands and properties takes four times as long: schedules create many
+        # loops.
         Operation.__init__(
             self,
             operands=[] if isinstance(extent, int) else [extent],
@@ -151,7 +152,7 @@ class ForOp(IRDLOperation):
     @property
     def extent(self) -> int | SSAValue:
         """The number of iterations, static or a value."""
-        # Not through the field, whose look-up costs more than all else: analyses ask very often.
+        # Not through the field, whose look-up dominates the time: analyses query extents very often.
         static = self.properties.get("static_extent")
         if isinstance(static, IntegerAttr):
             return static.value.data
@@ -200,7 +201,7 @@ class ForOp(IRDLOperation):
 
 
 class AccessRegionOp(IRDLOperation):
-    """A box of a buffer that one instance of the enclosing block may touch, given by its corner and sizes."""
+    """A box of a buffer that one instance of the enclosing block may access, given by its corner and sizes."""
 
     buffer = operand_def(MemRefType)
     corner_operands = var_operand_def(IndexType)
@@ -232,7 +233,7 @@ class AccessRegionOp(IRDLOperation):
     def verify_(self) -> None:
         parent = self.parent_op()
         if parent is None or parent.name != "tir.block":
-            raise VerifyException(f"{self.name} stands in the body of a tir.block")
+            raise VerifyException(f"{self.name} must be in the body of a tir.block")
         rank = cast(MemRefType[Attribute], self.buffer.type).get_num_dims()
         if len(self.corner.data.results) != rank or len(self.box_sizes) != rank:
             raise VerifyException(
@@ -261,7 +262,7 @@ class AccessRegionOp(IRDLOperation):
 
 @irdl_op_definition
 class ReadsOp(AccessRegionOp):
-    """States the box of a buffer that an instance of the block may read, by its corner and sizes (1 each unless given).
+    """The box of a buffer that an instance of the block may read, given by its corner and sizes (1 each by default).
 
     ```mlir
     tir.for %i in 128 {
@@ -272,9 +273,9 @@ class ReadsOp(AccessRegionOp):
       }
     }
     ```
-    The regions read of a buffer are inferred where no op gives them. Where ops do, they cover every load of that
-    buffer in the body, together and besides those in the init of the block: the check of programs refuses what
-    provably leaves out an element, and accepts as stated what pointers and data decide.
+    The regions of a buffer without such an op are inferred. The regions of a buffer with such ops together contain
+    every load of that buffer in the body outside of the init. The verifier rejects regions that provably miss an
+    element, and regions of pointers and data-dependent indices are accepted as stated.
 
     Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
     expressions.
@@ -285,7 +286,7 @@ class ReadsOp(AccessRegionOp):
 
 @irdl_op_definition
 class WritesOp(AccessRegionOp):
-    """States the box of a buffer that an instance of the block may write, as `tir.reads`; stores in the init count.
+    """The box of a buffer that an instance of the block may write, as `tir.reads`; it includes the stores of the init.
 
     ```mlir
     tir.for %i in 32 {
@@ -302,14 +303,14 @@ class WritesOp(AccessRegionOp):
 
 
 OPERAND = "_"
-"""What the name of an operand starts with in the text of a call."""
+"""The prefix of the names of operands in the text of a call."""
 
 
 @irdl_op_definition
 class IntrinsicOp(IRDLOperation):
-    """A call that is kept as it is: weft gives it no meaning, and it may read and write whatever it can reach.
+    """An opaque call that is preserved: it may read and write all memory that it can reach.
 
-    The text of the call has names `_0`, `_1`, ... for the operands. A pass of the user replaces it before tir is
+    The text of the call refers to the operands as `_0`, `_1`, ... A user-supplied pass replaces it before tir is
     lowered.
 
     ```mlir
@@ -348,7 +349,7 @@ _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub
 
 
 def range_of_index(value: SSAValue) -> Interval:
-    """The range of an index value that is a loop variable or block iterator of static extent, else unbounded."""
+    """The range of an index that is a loop variable or block iterator of static extent, else unbounded."""
     if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
@@ -365,7 +366,7 @@ def range_of_index(value: SSAValue) -> Interval:
 
 @irdl_op_definition
 class BlockOp(IRDLOperation):
-    """One computation, over its own iterators.
+    """A computation over its own iterators.
 
     ```mlir
     tir.for %i0 in 32 {
@@ -384,8 +385,9 @@ class BlockOp(IRDLOperation):
       }
     }
     ```
-    `iters` declares the iterators with kind and domain `0 <= v < extent`; the list after `=` binds each to an index
-    expression over the enclosing loops; `where` restricts the instances that run, pairwise `left < right`.
+    `iters` declares the iterators with kind and domain `0 <= v < extent`. The list after `=` binds each to an index
+    expression over the enclosing loops. `where` is the predicate of instances: they run if `left < right` for each
+    pair.
 
     Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]]
     [attributes {...}] { body }`, where a kind is `spatial` or `reduce`.
@@ -401,7 +403,8 @@ class BlockOp(IRDLOperation):
     static_extents = prop_def(DenseArrayBase.constr(i64))
     bindings = prop_def(AffineMapAttr)
     guard = opt_prop_def(AffineMapAttr)
-    """Results come in two halves, `left` then `right`; an instance runs when every left is less than its right."""
+    """The results are all left sides, then all right sides; an instance runs if each left side is less than its right
+    side."""
     body = region_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -419,7 +422,7 @@ class BlockOp(IRDLOperation):
         guard_operands: Sequence[SSAValue] = (),
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`bindings` and `guards` are over `binding_operands` and `guard_operands`; both are made canonical."""
+        """`bindings` and `guards` are over `binding_operands` and `guard_operands`; both are canonicalised."""
         binding_map, binding_values = canonical_map(bindings, binding_operands)
         guard_attr, guard_values = _guard_map(guards, guard_operands)
         super().__init__(
@@ -437,7 +440,7 @@ class BlockOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The name of the block as users write it."""
+        """The name of the block for users."""
         return self.block_name.data
 
     @property
@@ -455,7 +458,7 @@ class BlockOp(IRDLOperation):
 
     @property
     def guards(self) -> tuple[tuple[AffineExpr, AffineExpr], ...]:
-        """Pairs (left, right) over `guard_operands`; an instance runs when left < right for all."""
+        """Pairs (left, right) over `guard_operands`; an instance runs if left < right for all pairs."""
         if self.guard is None:
             return ()
         results = self.guard.data.results
@@ -464,7 +467,7 @@ class BlockOp(IRDLOperation):
 
     @property
     def init(self) -> InitOp | None:
-        """The `tir.init` of the block, if it has one."""
+        """The `tir.init` of the block, None without one."""
         for op in self.body.block.ops:
             if isinstance(op, InitOp):
                 return op
@@ -508,17 +511,17 @@ class BlockOp(IRDLOperation):
                 raise VerifyException(f'block "{self.label}": where needs as many left as right sides')
         for position, op in enumerate(self.body.block.ops):
             if isinstance(op, InitOp) and op is not self.init:
-                raise VerifyException(f'block "{self.label}": tir.init must stand first in the body')
+                raise VerifyException(f'block "{self.label}": tir.init must be first in the body')
             if isinstance(op, AccessRegionOp) and position and not isinstance(op.prev_op, AccessRegionOp):
-                raise VerifyException(f'block "{self.label}": {op.name} must stand first in the body')
+                raise VerifyException(f'block "{self.label}": {op.name} must be first in the body')
         self._verify_reach()
 
     def _verify_reach(self) -> None:
-        """Each binding reaches from 0 to the end of its domain, as far as intervals tell.
+        """Check by intervals that each binding reaches from 0 to the end of its domain.
 
-        Holes and repetitions inside the domain are set questions, asked at level boundaries (`verify-level`). A block
-        that only writes temporaries may leave out spatial instances that nobody needs; one that is a part of a block
-        (`tir.part_of`) may leave out what the other parts run.
+        Gaps and repetitions inside the domain need set operations and are checked at level boundaries (`verify-level`).
+        A block that writes only temporaries may skip spatial instances that are not needed. A block that is a part of a
+        block (`tir.part_of`) may skip instances that the other parts run.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -592,7 +595,7 @@ class BlockOp(IRDLOperation):
 
 
 def _exact(expr: AffineExpr) -> bool:
-    """Whether each dimension occurs once in `expr`, so that its interval is reached."""
+    """Whether each dimension occurs once in `expr`, so that the bounds of its interval are attained."""
     dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
     return len(dims) == len(set(dims))
 
@@ -637,7 +640,7 @@ def _verify_map(op: BlockOp, what: str, attribute: AffineMapAttr, operands: Sequ
 
 @irdl_op_definition
 class InitOp(IRDLOperation):
-    """The start value of a reduction block.
+    """The initialisation of a reduction block.
 
     ```mlir
     tir.for %i in 8 {
@@ -650,10 +653,10 @@ class InitOp(IRDLOperation):
       }
     }
     ```
-    It runs before the block's first instance of each spatial point, that is when all reduce iterators are at their
-    start; in front of the reduction when that runs over nothing (`tir_empty.py`). It stands first in the body of a
-    block, after `tir.reads` and `tir.writes`, and sees its iterators. It may store to other elements than the updates
-    of the same instance read: schedule steps then do not take the block for a reduction.
+    It runs before the block's first instance of each spatial point, that is, when all reduce iterators are at their
+    start. It runs before the reduction if that has no iterations (`tir_empty.py`). It is the first op in the body of a
+    block, after `tir.reads` and `tir.writes`, and may use the block's iterators. If it stores to other elements than
+    the updates of the same instance read, schedule steps do not treat the block as a reduction.
 
     Syntax: `tir.init { body }`
     """
@@ -673,7 +676,7 @@ class InitOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> InitOp:
         region = parser.parse_region()
-        return cls(region if region.blocks else Region(Block()))  # `{ }` parses to no block at all
+        return cls(region if region.blocks else Region(Block()))  # `{ }` parses to a region without blocks
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

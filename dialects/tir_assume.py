@@ -1,4 +1,5 @@
-"""What a function may rely on, and calls check: relations between its symbols, extents and strides of its buffers."""
+"""Facts that a function may rely on and calls check: relations between its symbols, and extents and strides of its
+buffers."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from weft.dialects.strides import dynamic_extents, dynamic_strides
 
 
 class Relation(StrEnum):
-    """How the two sides of a fact compare."""
+    """The relation between the two sides of a fact."""
 
     EQUAL = "=="
     AT_MOST = "<="
@@ -38,7 +39,7 @@ class Relation(StrEnum):
 
 @irdl_op_definition
 class AssumeOp(IRDLOperation):
-    """States a fact about extents and index parameters of the function; calls check it.
+    """States a fact about extents and index parameters of the function; it is checked at calls.
 
     ```mlir
     tir.assume [%n mod 32] == [0]
@@ -46,9 +47,9 @@ class AssumeOp(IRDLOperation):
     tir.assume [%n] == [%m * 2]
     tir.assume [5] <= [%n] because "block \\"B\\" reads A out of bounds otherwise"
     ```
-    Both sides are index expressions over values that are computed from parameters and extents of parameters. Stands
-    at the top of the function, before its loops. A minimum that is less than 0 is a disjunction: one of its operands
-    is. The reason is part of the error of a call.
+    Both sides are index expressions over values computed from parameters and extents of parameters. The op is at the
+    top of the function, before its loops. A minimum that is less than 0 is a disjunction: one of its operands is
+    negative. The reason becomes part of the error message of a call.
 
     Syntax: `tir.assume [expression] relation [expression] (because reason)?`, where the relation is `==`, `<=` or `<`.
     """
@@ -99,11 +100,11 @@ class AssumeOp(IRDLOperation):
         if len(map_.results) != 2 or map_.num_symbols or map_.num_dims != len(self.symbols):
             raise VerifyException("tir.assume has two sides over its symbols")
         if not isinstance(self.parent_op(), FuncOp):
-            raise VerifyException("tir.assume stands at the top of a function, not in a loop or block")
+            raise VerifyException("tir.assume must be at the top of a function, not in a loop or block")
         op = self.prev_op
         while op is not None:
             if op.name in ("tir.for", "tir.block"):
-                raise VerifyException("tir.assume stands before the loops of a function")
+                raise VerifyException("tir.assume must precede the loops of a function")
             op = op.prev_op
 
     @classmethod
@@ -136,7 +137,7 @@ class AssumeOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckSizeOp(IRDLOperation):
-    """States that a size that data decide is in 0 .. `most`: checked builds log one that does not.
+    """States that a data-dependent size is in 0 .. `most`: checked builds log a violation.
 
     ```mlir
     %count = memref.load %found[] : memref<index>
@@ -158,7 +159,7 @@ class CheckSizeOp(IRDLOperation):
 
 
 class AssumeSizesOp(IRDLOperation):
-    """States that sizes of a buffer (or tensor) which are decided at run time are the given values; calls check it."""
+    """States that the dynamic sizes of a buffer (or tensor) are the given values; it is checked at calls."""
 
     buffer = operand_def(MemRefType)
     values = var_operand_def(IndexType())
@@ -189,7 +190,7 @@ class AssumeSizesOp(IRDLOperation):
 
 @irdl_op_definition
 class AssumeShapeOp(AssumeSizesOp):
-    """States that the dynamic extents of a buffer are the given values; calls check it.
+    """States that the dynamic extents of a buffer are the given values; it is checked at calls.
 
     ```mlir
     %m = memref.dim %A, %c0 : memref<?x?xf32>
@@ -202,7 +203,7 @@ class AssumeShapeOp(AssumeSizesOp):
 
 @irdl_op_definition
 class AssumeStridesOp(AssumeSizesOp):
-    """States that the strides of a parameter that callers decide are the given values, in elements; calls check it.
+    """States that the dynamic strides of a parameter are the given values, in elements; it is checked at calls.
 
     ```mlir
     %s = low.stride %A {dimension = 0} : memref<?x?xf32, strided<[?, 1], offset: ?>>
@@ -222,7 +223,7 @@ _SIGNS = {
 
 
 def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) -> str:
-    """An index expression as in Python, with names for its dimensions: `n % 32`."""
+    """An index expression in Python syntax, with names for its dimensions: `n % 32`."""
     if isinstance(expr, AffineDimExpr):
         return names[expr.position]
     if not isinstance(expr, AffineBinaryOpExpr):
@@ -234,7 +235,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) 
 
 
 def assumptions_of(function: FuncOp) -> list[AssumeOp]:
-    """The facts of a function, in order. They stand before its loops, so that few ops are looked at."""
+    """The facts of a function, in order. They precede its loops, so that the search is short."""
     found: list[AssumeOp] = []
     op = function.body.block.first_op if function.body.blocks else None
     while op is not None and op.name not in ("tir.for", "tir.block"):

@@ -1,8 +1,8 @@
-"""Reductions over nothing: where the init of a block runs when an extent of its reduction is 0 at run time.
+"""Empty reductions: the place of the init of a block if an extent of its reduction is 0 at run time.
 
-An init runs in the first instance of a reduction. When there is none, each element still gets its start value: the sum
-of nothing is 0. The init then runs just before the outermost loop that a reduce iterator is bound to, once for each
-spatial point that the loops reach. The interpreter and the lowering both follow this plan.
+An init runs in the first instance of a reduction. If there is none, each element still gets its initial value: the
+empty sum is 0. The init then runs just before the outermost loop that a reduce iterator is bound to, once for each
+spatial point that the loops reach. The interpreter and the lowering both use this plan.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from weft.dialects.traversal import captured_values, sources_in
 
 @dataclass(frozen=True)
 class EmptyStart:
-    """How the init of a block runs when one of `extents`, those of its reduction, is 0."""
+    """The execution of the init of a block if one of `extents`, those of its reduction, is 0."""
 
     block: BlockOp
     anchor: ForOp
-    """The loop before which it runs: the outermost one of the reduction, and of iterators that share loops with it."""
+    """The loop before which it runs: the outermost loop of the reduction or of iterators that share loops with it."""
     kept: tuple[ForOp, ...]
-    """The loops from `anchor` inwards that the reduction does not use, which run around it."""
+    """The loops from `anchor` inwards that the reduction does not use; they are repeated around the init."""
     whole: tuple[int, ...]
-    """The iterators that run over all of their domain, since their loops are those of the reduction too."""
+    """The iterators that range over their whole domain, because their loops are also loops of the reduction."""
     guards: tuple[tuple[AffineExpr, AffineExpr], ...]
-    """The guards of the block, over its guard operands, that apply."""
+    """The applicable guards of the block, over its guard operands."""
     extents: tuple[SSAValue, ...]
 
 
 def empty_start(block: BlockOp) -> EmptyStart | None:
-    """The plan for a block whose reduction has an extent that is known at run time only.
+    """The plan for a block whose reduction has a dynamic extent.
 
-    None for other blocks, and where what the init needs is not known in front of the reduction.
+    None for other blocks, and if a value that the init needs is not available before the reduction.
     """
     extents = [
         e
@@ -84,7 +84,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
 
 
 def loop_chain(block: BlockOp) -> list[ForOp]:
-    """The unbroken chain of loops around a block, outermost first."""
+    """The perfect nest of loops around a block, outermost first."""
     loops: list[ForOp] = []
     parent = block.parent_op()
     while isinstance(parent, ForOp):

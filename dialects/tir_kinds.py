@@ -25,12 +25,12 @@ class LoopKind(StrEnum):
 
 
 class IterKind(StrEnum):
-    """What an iterator of a block means."""
+    """The kind of an iterator of a block."""
 
     SPATIAL = auto()
-    """Instances with different values write different places."""
+    """Instances with different values write different elements."""
     REDUCE = auto()
-    """Instances with different values combine into the same place."""
+    """Instances with different values combine into the same element."""
 
 
 @irdl_attr_definition
@@ -65,88 +65,89 @@ SPATIAL = IterKindAttr(IterKind.SPATIAL)
 REDUCE = IterKindAttr(IterKind.REDUCE)
 
 TIR_FUNCTION = "tir.function"
-"""Unit attribute of a function that tir passes lower though it may hold no op of the level, such as one of calls."""
+"""Unit attribute of a function that tir passes lower even if it contains no tir op, such as a function of calls."""
 
 COMMUTATIVE = "tir.commutative"
-"""Unit attribute of a reduction block: its update is associative and commutative, though its ops do not tell."""
+"""Unit attribute of a reduction block: its update is associative and commutative, although its ops do not show it."""
 
 PARAMETER_ACCESS = "tir.parameter_access"
 """Attribute of a function: the `low.access` of each parameter in the program as given, before schedules and lowering
 change its body. `tir-flatten` moves it to `low.params`."""
 
 ELEMENT = "tir.element_of"
-"""Attribute of an index parameter after the others, `[parameter, element]`: a call passes the value of that element
-of an array of integers, which it reads from host memory before anything runs."""
+"""Attribute of a trailing index parameter, `[parameter, element]`: a call passes the value of that element of an
+integer array, which it reads from host memory first."""
 CONSTANT = "tir.constant"
-"""Unit attribute of a parameter, a buffer of known shape: every call passes a constant of the module, and the function
+"""Unit attribute of a parameter, a buffer of static shape: every call passes a constant of the module, and the function
 does not write it."""
 
 CONSTANTS_FROM_MEMORY = "tir.constants_from_memory"
-"""Unit attribute of a function with such parameters: all constants of the module take more than caches keep beside
-other data, so each call reads them from memory. Programs mean the same without; tuning measures by it."""
+"""Unit attribute of a function with such parameters: the constants of the module exceed the caches, so each call reads
+them from memory. It does not affect semantics; tuning uses it for measurements."""
 
 PART_OF = "tir.part_of"
-"""Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
-together: each of them may leave out what the others run."""
+"""Attribute of a block: a name. The blocks of a scope with the same name have the same domain and partition its
+instances: each may skip the instances that the others run."""
 
 ORIGIN = "tir.origin"
-"""Attribute of a structured op of upstream, and of the block that it becomes: a number by which a caller of the
-conversion finds it again."""
+"""Attribute of a structured upstream op, and of the block that it becomes: a number by which a caller of the conversion
+identifies the block."""
 INIT_ORIGIN = "tir.init_origin"
 """Attribute of a reduction: the `tir.origin` of the fill that became its init."""
 
 REASSOCIATE = "reassociate"
-"""Annotation of a loop: its iterations may combine into one accumulator in any order, sums and products of floats too,
-so that the loop may be vectorized."""
+"""Annotation of a loop: its iterations may be combined into one accumulator in any order, including sums and products
+of floats, so that the loop may be vectorized."""
 
 MAX_PARALLEL, MAX_VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
-"""Annotations of a function: the iterations that its outer loops are fused to, and lanes; `tir-apply-annotations`."""
+"""Annotations of a function (`tir-apply-annotations`): the maximum numbers of iterations of fused outer loops, and of
+lanes."""
 UNROLL_ANNOTATIONS = ("meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit")
 """Annotations of a function: `MAX_UNROLL_OF_LOOP` of each nest."""
 MAX_UNROLL_OF_LOOP = "pragma_auto_unroll_max_step"
-"""Annotation of a loop: how many copies of a body loops inside are unrolled to."""
+"""Annotation of a loop: the maximum number of copies of a body made by unrolling the loops inside."""
 
 INTERIOR = "interior"
-"""Annotation of a loop whose extent is symbolic: iterations in the interior, for which all conditions in it hold, run
-without conditions, and the others with masks (`tir-partition-loops`)."""
+"""Annotation of a loop of symbolic extent: iterations in its interior, where all inner conditions hold, run without
+conditions, and the others with masks (`tir-partition-loops`)."""
 
 ACROSS_THREADS = "tir.across_threads"
 """String attribute of a reduction block in a kernel that is being lowered: the axis whose threads it combines."""
 
 ASYNC = "tir.async"
-"""Unit attribute of an allocation in a kernel that is being lowered: copies into it may run beside the threads."""
+"""Unit attribute of an allocation in a kernel that is being lowered: copies into it may be asynchronous."""
 
 PIPELINE_STAGES = "pipeline_stages"
-"""Annotation of a loop: how many iterations are on their way at once (an integer of at least 2), on targets whose
-kernels can fetch early; others run it as it is."""
+"""Annotation of a loop: the number of pipeline stages, the iterations in flight (an integer of at least 2), on targets
+whose kernels can prefetch; ignored on other targets."""
 
 PREFETCH = "prefetch"
-"""Annotation of a block: a list of `["read" or "write", buffer, [shift, ...]]`. While an instance runs, the element of
-that buffer (counted as schedule steps count them) that an instance with shifted iterators accesses is asked for. With a
-fourth element, the name of a block with as many iterators, it is what an instance of that one accesses."""
+"""Annotation of a block: a list of `["read" or "write", buffer, [shift, ...]]`. While an instance runs, it prefetches
+the element of that buffer (numbered as in schedule steps) that an instance with shifted iterators accesses. An optional
+fourth element, the name of a block with the same number of iterators, selects that block's access instead."""
 
 NONTEMPORAL = "nontemporal"
-"""Annotation of a block: a list of buffers that it writes (counted as schedule steps count them), whose stores go past
-the caches: they are not read again while they would stay there."""
+"""Annotation of a block: a list of buffers that it writes (numbered as in schedule steps) with non-temporal stores:
+they are not read again while they would stay in the caches."""
 
 PREFETCHED = "tir.prefetched"
-"""Attribute of a load or store: a list with an integer a dimension, how far from its element the one lies that is asked
-for."""
+"""Attribute of a load or store: a list with the distance in each dimension from its element to the prefetched
+element."""
 
 VIRTUAL_THREADS = "tir.virtual_threads"
 """Unit attribute of a loop in a kernel that is being lowered: it was bound to `vthread`."""
 
 IN_STEP = "tir.threads_in_step"
-"""Unit attribute of a function: its kernels are being lowered. The iterations of loops over threads run in step, and
-wait for each other where barriers stand or will come to stand; their order in the loops says nothing any more."""
+"""Unit attribute of a function whose kernels are being lowered. The iterations of loops over threads run in lockstep
+and synchronise at barriers, present or still to be inserted; the order of these loops is irrelevant."""
 
 SOURCE = "tir.source"
-"""String attribute of the outermost loop of a kernel that is being lowered: the labels of the blocks in it."""
+"""String attribute of the outermost loop of a kernel that is being lowered: the names of its blocks."""
 
 STORAGE_ALIGN = "tir.storage_align"
-"""Attribute of an allocation: a list of `[axis, factor, offset]`. When the buffer is placed, the stride of such an
+"""Attribute of an allocation: a list of `[axis, factor, offset]`. In the layout of the buffer, the stride of each such
 axis, in elements, is a multiple of factor plus offset."""
 
 VIRTUAL = "vthread"
-"""The axis that may be bound more than once: each such loop has virtual threads of its own."""
+"""The axis that may be bound more than once: each such loop has separate virtual threads."""
 VIRTUAL_AXES = (*(f"{VIRTUAL}.{dimension}" for dimension in "xyz"), VIRTUAL)

@@ -1,8 +1,8 @@
-"""The operations in something or around it, and copies: what xDSL's `walk` and `clone` do, several times as fast.
+"""Operations inside and around an op, and copies: fast variants of xDSL's `walk` and `clone`.
 
 xDSL resumes a generator for each level of nesting and each operation, and walks a copy twice more to set operands. Here
-operations are listed before any is looked at, so they may be changed or erased on the way, and a copy gets its operands
-when it is made, for values are defined before they are used.
+operations are listed before the first is visited, so they may be changed or erased during the walk. A copy gets its
+operands when it is made, because values are defined before they are used.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def operations_in(root: Operation | Region | Block, *, inner_first: bool = False) -> list[Operation]:
-    """The operations inside of `root`, itself included when it is one: each before those in its regions, or after them
-    if `inner_first`."""
+    """The operations in `root`, including `root` if it is one: each precedes those in its regions, or follows them if
+    `inner_first`."""
     found: list[Operation] = []
     if type(root) is Block:
         _list_block(root, found, inner_first)
@@ -42,7 +42,6 @@ def ancestors(op: Operation) -> Iterator[Operation]:
 
 
 def blocks_of(op: Operation) -> list[Block]:
-    """The blocks of the regions of `op`."""
     return [block for region in op.regions for block in region.blocks]
 
 
@@ -52,7 +51,7 @@ def values_of(op: Operation) -> list[SSAValue]:
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
-    """The values from outside that the regions of `op` use, each once, in order of use."""
+    """The values from outside that the regions of `op` use, without repetition, in order of use."""
     inside: set[SSAValue] = set()
     captured: dict[SSAValue, None] = {}
     for inner in operations_in(op):
@@ -87,7 +86,7 @@ def _list_block(block: Block, found: list[Operation], inner_first: bool) -> None
 
 
 def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that `values` are computed from by operands, themselves included."""
+    """The transitive operands of `values`, including `values`."""
     pending, found = list(values), set[SSAValue]()
     while pending:
         value = pending.pop()
@@ -99,16 +98,16 @@ def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> OperationT:
-    """A detached copy of an operation and all that is in it. Operands that `mapping` holds are replaced by what it
-    says; it is told the copy of each value."""
+    """A detached copy of an operation and its regions. Operands are replaced according to `mapping`, which receives the
+    copy of each value."""
     return _copy_operation(op, {} if mapping is None else mapping)
 
 
 def copies_of_sources(
     values: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], is_copied: Callable[[Operation], bool]
 ) -> list[Operation]:
-    """Detached copies of what computes `values`, in order, up to ops that are not to be copied; `mapping` is told them,
-    and has what was copied before."""
+    """Detached copies of the ops that compute `values`, in order, stopping at ops for which `is_copied` is false.
+    `mapping` holds the earlier copies and receives the new ones."""
     copies: list[Operation] = []
     for value in values:
         if isinstance(value, OpResult) and value not in mapping and is_copied(value.op):
@@ -119,7 +118,7 @@ def copies_of_sources(
 
 def _copy_operation(op: OperationT, mapping: dict[SSAValue, SSAValue]) -> OperationT:
     if any(region.first_block is not region.last_block for region in op.regions):
-        return op.clone(mapping)  # control flow between blocks, and values that go with it
+        return op.clone(mapping)  # control flow between blocks and its values
     regions = [Region([_copy_block(block, mapping) for block in region.blocks]) for region in op.regions]
     results = op.results
     copy = type(op).create(

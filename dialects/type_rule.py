@@ -12,8 +12,8 @@ from xdsl.irdl import AnyAttr, AttrConstraint, InferenceContext, VarConstraint, 
 
 @dataclass(frozen=True)
 class TypeByRule(AttrConstraint[Attribute]):
-    """A type that the parser infers by a rule from the type under a name; `verify_` of the op checks that it follows.
-    `check` raises `VerifyException` for types that are none of its kind."""
+    """A type that the parser infers by a rule from the named type; `verify_` of the op checks the rule. `check` raises
+    `VerifyException` for types of another kind."""
 
     name: str
     rule: Callable[[Attribute], Attribute]

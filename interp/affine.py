@@ -1,4 +1,4 @@
-"""`affine`: index maps, loops with bounds of several maps, conditions by integer sets, accesses at maps of indices."""
+"""`affine`: index maps, loops with bounds of several maps, integer-set conditions, accesses at maps of indices."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def emit_for(emitter: Emitter, op: affine.ForOp) -> None:
 
 @emits(ParallelOp)
 def emit_parallel(emitter: Emitter, op: ParallelOp) -> None:
-    """In order; a reduction starts with the neutral element."""
+    """A sequential loop; reductions start with the neutral element."""
     count = op.lower_map.data.num_dims + op.lower_map.data.num_symbols
     lows = _values(emitter, op.lower_map, op.map_operands[:count])
     highs = _values(emitter, op.upper_map, op.map_operands[count:])
@@ -103,7 +103,6 @@ def emit_if(emitter: Emitter, op: affine.IfOp) -> None:
 
 
 def _indices(emitter: Emitter, map_: AffineMapAttr, operands: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-    """Values that stand for the results of a map."""
     exprs = over_dims(map_.data)
     places = Block(arg_types=[IndexType()] * len(exprs)).args
     for place, expr in zip(places, exprs, strict=True):

@@ -1,4 +1,4 @@
-"""Arguments to try functions with: concrete shapes for dynamic extents, random values, and how much work a call is."""
+"""Arguments for trial runs of functions: concrete shapes for dynamic extents, random values, and the work of a call."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """About how many scalar `operations` of any kind a call executes, and `flops`, those on floating-point numbers."""
+    """Estimated number of scalar `operations` of a call, and of those on floating-point numbers, `flops`."""
 
     operations: int = 0
     flops: int = 0
     is_exact: bool = True
-    """Whether the extents of all loops are known, up to guards and branches."""
+    """Whether the extents of all loops are known, disregarding guards and branches."""
 
     def __add__(self, other: Work) -> Work:
         exact = self.is_exact and other.is_exact
@@ -74,11 +74,11 @@ _FLOPS: Mapping[str, int] = {
     **{f"arith.{name}f": 1 for name in ("add", "sub", "mul", "div", "neg", "maximum", "minimum", "maxnum", "minnum")},
     "math.fma": 2,
 }
-"""Operations by name -> what one counts; other functions of `math` count as one."""
+"""Name of an op -> its floating-point operations; other functions of `math` count as one."""
 
 
 def flops_of(operation: Operation) -> int:
-    """The operations on floating-point numbers of an op without regions."""
+    """The number of floating-point operations of an op without regions."""
     if not operation.results:
         return 0
     result = operation.results[0].type
@@ -91,16 +91,17 @@ def flops_of(operation: Operation) -> int:
 
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
-"""Extents for successive tries: odd ones that no factor divides, the smallest, and ones that some factors divide."""
+"""Extents for successive tries: odd ones that common factors do not divide, the smallest, and ones that some factors
+divide."""
 
 
 @dataclass
 class ConcreteShapes:
-    """The shapes of a function's parameters, with a number for each dynamic extent; index parameters have a number too.
+    """The shapes of a function's parameters, with a number for each dynamic extent and each index parameter.
 
-    `extents` gives the numbers to choose from, in order and then from the start again. Extents that the program ties
-    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With
-    `given`, the shapes and numbers of parameters by name, none is chosen: what they do not tell is unknown.
+    `extents` are the numbers to choose from, in order and cyclically. Extents that the program ties together
+    (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With `given`,
+    the shapes and numbers of parameters by name, no number is chosen: extents that do not follow from them are unknown.
     """
 
     function: FuncOp
@@ -111,10 +112,10 @@ class ConcreteShapes:
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
     """Values of index arguments and of index arithmetic on them."""
     elements: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int], init=False)
-    """Values of the elements of integer parameters that are extents, by the position of the parameter and the element.
-    """
+    """Values of the elements of integer parameters that are extents, by the positions of the parameter and the
+    element."""
     _is_guessed: bool = field(default=False, init=False)
-    """Whether some extent that was asked for is not known."""
+    """Whether an unknown extent was queried."""
 
     def __post_init__(self) -> None:
         self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
@@ -159,7 +160,7 @@ class ConcreteShapes:
             self.shapes.append(shape)
 
     def _choose_symbols(self, signature: Signature) -> None:
-        """The extents that low functions name."""
+        """Choose the named extents of low functions."""
         names: Mapping[str, int] = {name: next(self._next) for name in signature.extent_symbols}
         facts = signature.facts
         free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
@@ -188,7 +189,7 @@ class ConcreteShapes:
             self.numbers[argument] = names.get(name, 1)
 
     def _choose_assumed(self) -> None:
-        """Numbers that meet what the function assumes of its symbols."""
+        """Choose numbers that satisfy the assumptions of the function on its symbols."""
         assumed = assumptions_of(self.function)
         symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
         if not symbols:
@@ -208,7 +209,7 @@ class ConcreteShapes:
                     shape[axis] = number
 
     def _choose_names(self) -> None:
-        """The extents that tensor types name."""
+        """Choose the named extents of tensor types."""
         arguments = self.function.body.block.args
         types = [a.type for a in arguments if isinstance(a.type, TensorType)]
         names: dict[str, int] = {}
@@ -242,14 +243,13 @@ class ConcreteShapes:
                 shape[axis] = number
 
     def _shape(self, buffer: SSAValue) -> list[int] | None:
-        """The shape of a parameter; None for other buffers."""
         arguments = list(self.function.body.block.args)
         return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
 
     def number(self, value: SSAValue) -> int | None:
-        """The value of index arithmetic on extents; None when it depends on more than those.
+        """The value of index arithmetic on extents; None if it depends on other values.
 
-        An extent that is still open is chosen when it is asked for.
+        An undetermined extent is chosen when it is queried.
         """
         if value not in self.numbers:
             found = self._computed(value)
@@ -276,11 +276,11 @@ class ConcreteShapes:
         return evaluated(op, [self.number(operand) for operand in op.operands])
 
     def work(self, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work] | None = None) -> Work:
-        """The work of a call; `find` gives the functions that it calls, `known` the work of some.
+        """The work of a call; `find` returns the functions that it calls, `known` is the work of some.
 
-        Loops whose extent is not known from the shapes count as 8 iterations, those with one known bound as if the
-        other were 0 below or 8 above; operators on whole tensors as nothing, for NumPy runs them, and so do calls of a
-        function in itself. Guards are taken to hold, of an `scf.if` the larger branch counts.
+        Loops of unknown extent count as 8 iterations; a missing lower bound is taken as 0, a missing upper bound as 8
+        more than the lower. Operators on whole tensors, which NumPy runs, and recursive calls have no work. Guards are
+        assumed to hold, and of an `scf.if` the larger branch counts.
         """
         known = {} if known is None else known
         key = (self.function, *(None if shape is None else tuple(shape) for shape in self.shapes))
@@ -311,7 +311,7 @@ class ConcreteShapes:
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
-        """The shapes of arguments that are known, by the names of the parameters of the called function."""
+        """The known shapes of arguments, by the names of the parameters of the called function."""
         given: dict[str, Sequence[int]] = {}
         for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
             shape = self.known_shape(value)
@@ -320,8 +320,7 @@ class ConcreteShapes:
         return given
 
     def known_shape(self, buffer: SSAValue) -> Sequence[int] | None:
-        """The shape of a parameter or of another buffer, unknown extents in it as its type has them; None for values
-        that are none."""
+        """The shape of a parameter or of another buffer, with unknown extents as in its type; None for other values."""
         if not isinstance(buffer.type, MemRefType):
             return self._shape(buffer)
         op = buffer.owner
@@ -334,7 +333,7 @@ class ConcreteShapes:
         return [DYNAMIC_INDEX if number is None else number for number in numbers]
 
     def iterations(self, op: Operation) -> int:
-        """How often the regions of an op run."""
+        """The number of times that the regions of an op run."""
         match op:
             case ForOp():
                 return self._extent(op.extent)
@@ -375,7 +374,7 @@ def _leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def replace_numbers(shapes: ConcreteShapes, numbers: Mapping[SSAValue, int]) -> ConcreteShapes:
-    """The same with these numbers for symbols, to try them."""
+    """A copy with these numbers for symbols, to try them."""
     tried = copy(shapes)
     tried.numbers = {**shapes.numbers, **numbers}
     return tried
@@ -415,11 +414,11 @@ def _hold(facts: Sequence[CallPrecondition], numbers: Mapping[str, int]) -> bool
 def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] = EXTENTS[0]) -> list[Any]:
     """Arguments for each parameter that callers of `function` pass (`Interpreter.call`, a compiled function).
 
-    Dynamic extents are taken from `extents`; those that the program ties together agree. The same seed gives the same
-    values. Floats are small multiples of a power of two, of which a sum of products is exact in any order: a difference
-    between two programs then means more than rounding. Integers are small, and not negative where the function computes
-    indices from them, positive where it divides. Buffers that the function writes hold such numbers too, so that an
-    element that one program fails to write shows. Raises `CompileError` for parameters without a value (tuples).
+    Dynamic extents are taken from `extents`; those that the program ties together agree. Equal seeds give equal values.
+    Floats are small multiples of a power of two, so that sums of products are exact in any order, and a difference
+    between two programs is more than rounding. Integers are small; they are non-negative if the function computes
+    indices from them, and positive if it divides. Buffers that the function writes are also filled, so that elements
+    that one program fails to write are detected. Raises `CompileError` for parameters without a value (tuples).
     """
     return argument_recipe(function, extents).draw(seed)
 
@@ -427,8 +426,8 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
 def argument_recipe(
     function: FuncOp, extents: Sequence[int] = EXTENTS[0], given: Mapping[str, Sequence[int] | int] | None = None
 ) -> ArgumentRecipe:
-    """What `random_arguments` draws from, with the `given` shapes and numbers of parameters if there are some. Raises
-    as it does."""
+    """The recipe of `random_arguments`, with the `given` shapes and numbers of parameters. Raises `CompileError` for
+    parameters without a value."""
     shapes = ConcreteShapes(function, extents, given)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
@@ -470,7 +469,7 @@ def _assumed(function: FuncOp, names: Collection[str]) -> list[CallPrecondition]
 
 @dataclass(frozen=True)
 class ArgumentRecipe:
-    """What random arguments of a function are drawn from, without its IR: another process draws the same."""
+    """The recipe of random arguments, without the IR of the function: other processes draw the same arguments."""
 
     parameters: tuple[Parameter, ...]
     positive: bool
@@ -491,7 +490,7 @@ class ArgumentRecipe:
                 arguments.append(given)
                 continue
             element_type = TYPES[dtype]
-            # One of rank 0 is a number so far.
+            # A value of rank 0 is still a number.
             array = np.asarray(values.array(element_type, [1] if given is None else given))
             if edges is not None:
                 edges.into(position, array, element_type, generator)
@@ -512,7 +511,7 @@ class _Values:
         self._limit = limit
 
     def array(self, element_type: Attribute, shape: Sequence[int]) -> Array:
-        """A tensor as the interpreter carries it."""
+        """A tensor in the interpreter's representation."""
         dtype = carrier_dtype(element_type)
         match element_type:
             case IntegerType():
@@ -535,7 +534,7 @@ class _Values:
         return self._generator.integers(low, high, size=tuple(shape), endpoint=True)
 
     def _floats(self, shape: Sequence[int], steps: int, denominator: int) -> Array:
-        """Multiples of 1/denominator in `-steps .. steps` steps of it, at least (1 .. steps) when positive."""
+        """Multiples of 1/denominator in `-steps .. steps` steps of it, at least (1 .. steps) if positive."""
         span = max(steps, denominator)
         low = 1 if self._positive else -span
         return self._generator.integers(low, span, size=tuple(shape), endpoint=True) / denominator

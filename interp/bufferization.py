@@ -1,4 +1,4 @@
-"""`bufferization`: tensors of what buffers hold, and back."""
+"""`bufferization`: tensors from the contents of buffers, and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def alloc_tensor(op: bufferization.AllocTensorOp, *values: int | Array) -> Array
 
 
 def _places(buffer: BufferStorage) -> list[int]:
-    """The place of each element of a buffer in its memory, row by row."""
     strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
     return places(buffer.shape, strides, buffer.offset)
 

@@ -1,4 +1,4 @@
-"""Do two modules mean the same? Their functions run on the same random arguments, and the results are compared."""
+"""Comparison of modules: their functions run on the same random arguments, and the results are compared."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 
 MAX_WORK = 30_000_000
-"""Scalar operations that one call may execute to be compared: some seconds."""
+"""The maximum number of scalar operations of a call for a comparison: a few seconds."""
 ORDERS = ("forward", "reversed", "interleaved")
-"""Orders of the iterations of parallel loops under which the second module must mean the same."""
+"""Orders of the iterations of parallel loops under which the second module must compute the same."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,16 @@ class Mismatch:
 
     function: str
     output: str
-    """The parameter or `result N` that differs; empty when the second program failed."""
+    """The parameter or `result N` that differs; empty if the second program failed."""
     index: tuple[int, ...]
     before: object
     after: object
     count: int
-    """How many elements of the output differ."""
+    """The number of elements of the output that differ."""
     shapes: str
-    """The arguments it was seen with."""
+    """The arguments of the run."""
     order: str
-    """In which order the iterations of parallel loops ran."""
+    """The order of the iterations of parallel loops."""
     error: CompileError | None = None
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ InterpreterOf: TypeAlias = Callable[[str], Interpreter]
 
 @dataclass(frozen=True)
 class ComparedOutput:
-    """A parameter, or a result, after a run. bf16 values are widened to float32."""
+    """A parameter or a result after a run. bf16 values are widened to float32."""
 
     name: str
     value: Any
@@ -113,20 +113,20 @@ class ComparedOutput:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run left: all parameters, then the results; and the calls of intrinsics that may have effects."""
+    """The outcome of a run: all parameters, then the results; and the calls of intrinsics that may have effects."""
 
     outputs: list[ComparedOutput]
     calls: list[IntrinsicEvent]
 
 
 Kind: TypeAlias = tuple[str, tuple[int | None, ...]]
-"""Element type and static shape of a parameter: what must stay when a function changes its level."""
+"""Element type and static shape of a parameter, which lowering preserves."""
 
 
 def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bool:
-    """Whether two arrays (or scalars) are equal, floats up to rounding.
+    """Whether two arrays (or scalars) are equal, floats up to rounding (see `tolerance`).
 
-    See `tolerance`. NaN equals NaN. Arrays of different shape or dtype differ. bf16 bit patterns must be widened first.
+    NaN equals NaN. Arrays of different shape or dtype differ. bf16 bit patterns must be widened first.
     """
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape or first.dtype != second.dtype:
@@ -135,7 +135,7 @@ def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bo
 
 
 def tolerance(epsilon: float, reduction_length: int, magnitude: float) -> float:
-    """The absolute difference that rounding may make in an array whose largest element is `magnitude`.
+    """The absolute difference that rounding may cause in an array whose maximum magnitude is `magnitude`.
 
     `epsilon` is the distance from 1 to the next number of the type. Errors of a reduction of n terms that are summed in
     another order grow as the square root of n.
@@ -149,18 +149,18 @@ _BRAIN_EPSILON = 2.0**-7
 def _differences(
     before: Array, after: Array, reduction_length: int, epsilon: float | None = None, edges: _Edges | None = None
 ) -> Array:
-    """Which elements differ; `epsilon` is that of the type when the array's own is finer."""
+    """Mask of the elements that differ; `epsilon` is that of the type, if the dtype of the array is more precise."""
     name = before.dtype.name
     if before.dtype.kind != "f" and name != "bfloat16" and name not in SMALL_FLOATS:
         return np.asarray(before != after)
     first, second = before.astype(np.float64), after.astype(np.float64)
     most = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
-    if name in SMALL_FLOATS:  # what is computed in float32 may be rounded to a neighbour
+    if name in SMALL_FLOATS:  # results computed in float32 may be rounded to an adjacent number
         allowed = most * 2.0 ** -small_float(name).SEMANTICS.mantissa_bits
     else:
         own = _BRAIN_EPSILON if name == "bfloat16" else float(np.finfo(before.dtype).eps)
         allowed = tolerance(own if epsilon is None else epsilon, reduction_length, most)
-        if edges is not None and edges.is_tiny and most < 1.0:  # relative, and four units in the last place
+        if edges is not None and edges.is_tiny and most < 1.0:  # relative, plus four units in the last place
             is_brain = epsilon is not None or name == "bfloat16"
             unit = 2.0**-133 if is_brain else float(np.finfo(before.dtype).smallest_subnormal)
             allowed = allowed * most + 4.0 * unit
@@ -176,25 +176,25 @@ def _differences(
 
 @dataclass(frozen=True)
 class _Edges:
-    """The comparison of results of edge values."""
+    """The mode of comparison for results of edge values."""
 
     has_signs: bool
     """Whether zeros of different signs differ."""
     has_all: bool
-    """Whether elements are compared whose reference is infinite or NaN."""
+    """Whether elements with an infinite or NaN reference are compared."""
     is_tiny: bool
-    """Whether the arguments are subnormal numbers, whose results an absolute tolerance would hide."""
+    """Whether the arguments are subnormal numbers, whose results need a relative tolerance."""
 
 
 class Reference:
-    """What the functions of a module compute, kept to compare other modules with. The module itself is not kept.
+    """The results of the functions of a module, for comparison with other modules. The module itself is not kept.
 
     A private function is compared through the functions that call it, because passes may change its interface, unless
     these cannot be compared.
 
-    `tries` is how many sets of arguments each function runs on: with dynamic extents each has other extents. With
-    `edges`, functions run on edge values (`edge_values.KINDS`) and on extents of 0 and 1 as well, as far as the module
-    gives them a meaning.
+    `tries` is the number of sets of arguments for each function, with different values for dynamic extents. With
+    `edges`, functions also run on edge values (`edge_values.KINDS`) and on extents of 0 and 1, if the module defines
+    the result.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class Reference:
             self.skipped[name] = error.message
 
     def _record_edges(self, interpreter: Interpreter, function: FuncOp, seed: int) -> None:
-        """Run on edge values and extents. Calls that have no meaning in the module are omitted."""
+        """Run on edge values and extents. Runs that are undefined in the module are omitted."""
         signature = interpreter.signature(function.sym_name.data)
         called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
         runs = self._runs_of_edges(function, called)
@@ -265,7 +265,7 @@ class Reference:
         casts = any(isinstance(op, arith.IndexCastOp) for op in interpreter.module.walk())
 
         def recipe_for(extents: Sequence[int]) -> ArgumentRecipe:
-            """The recipe; integers of functions that are called may be indices as well."""
+            """The recipe; integers of functions that are called may also be indices."""
             recipe = argument_recipe(function, extents)
             return replace(recipe, indices=recipe.indices or casts)
 
@@ -301,12 +301,12 @@ class Reference:
         advance: bool = False,
         epsilon: float = 0.0,
     ) -> Mismatch | Skipped | None:
-        """The first difference; else what was not compared; None when all functions were compared and are equal.
+        """The first difference; else the functions that were not compared; None if all are equal.
 
-        `fast_math` are liberties that `module` takes with the arithmetic of the reference: edge values whose results
-        they change are not compared. With `advance`, what `module` computes on those is the reference for later ones.
-        `epsilon` is that of a format to which `module` rounds operands: results differ by as much, and are the
-        reference for later modules; edge values are not compared then.
+        `fast_math` is the set of fast-math flags that `module` uses beyond the reference: edge values whose results
+        they affect are not compared. With `advance`, the results of `module` on those become the reference for later
+        modules. `epsilon` is that of a format to which `module` rounds operands: results may differ by that much and
+        become the reference for later modules, and edge values are not compared.
         """
         functions = {function.sym_name.data: function for function in _functions(module)}
         skipped = dict(self.skipped)
@@ -336,7 +336,7 @@ class Reference:
         return Skipped(tuple(skipped.items())) if skipped else None
 
     def _rebase(self, interpreter: Interpreter, functions: Mapping[str, FuncOp]) -> None:
-        """Take what the functions compute now as the reference."""
+        """Make the present results of the functions the reference."""
 
         def rebased(cases: Sequence[_Case]) -> list[_Case]:
             kept: list[_Case] = []
@@ -391,8 +391,8 @@ class Reference:
             return False
 
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
-        """The number of runs of a function on edge values: all may take a share of the work of ordinary runs, and one
-        is made of each function."""
+        """The number of runs of a function on edge values, at least 1, limited to a fraction of the work of ordinary
+        runs."""
         try:
             shapes = ConcreteShapes(function, EXTENTS[0])
             work = shapes.work(called.get).operations + sum(prod(shape) for shape in shapes.shapes if shape)
@@ -402,14 +402,14 @@ class Reference:
 
 
 _CHEAP = 200_000
-"""Operations of a call up to which it runs on all extents of edges."""
+"""The maximum number of operations of a call that runs on all edge extents."""
 _EDGE_SHARE = 4
-"""Edge values may take 1 / `_EDGE_SHARE` of the operations that ordinary arguments may take."""
+"""Runs on edge values may take 1 / `_EDGE_SHARE` of the operations of runs on ordinary arguments."""
 
 
 def _is_undefined(error: CompileError | None) -> bool:
-    """Whether a run ended at integer arithmetic that is defined for some operands only. Operators on whole tensors, and
-    compiled code, define it for all."""
+    """Whether a run ended at integer arithmetic that is undefined for some operands. Operators on whole tensors, and
+    compiled code, define it for all operands."""
     return isinstance(error, InterpreterError) and isinstance(error.operation, (*DIVISIONS, *SHIFTS))
 
 
@@ -421,7 +421,7 @@ class _Case:
     outcome: RunOutcome
     reduction_length: int
     racing: tuple[str, ...] = ()
-    """Orders of parallel iterations under which the function itself computes something else."""
+    """Orders of parallel iterations under which the reference itself computes something else."""
     edges: Planting | None = None
     """The edge values among the arguments."""
     overwritten: frozenset[int] = frozenset()
@@ -433,14 +433,13 @@ class _Case:
         return _Edges(not SIGN_OF_ZERO & fast_math, FastMathFlag.REASSOC not in fast_math, self.edges.kind is TINY)
 
     def advanced(self, outcome: RunOutcome) -> _Case:
-        """The case with the outcome of another module as the reference."""
         outputs = [replace(new, name=old.name) for old, new in zip(self.outcome.outputs, outcome.outputs, strict=True)]
         return replace(self, outcome=RunOutcome(outputs, outcome.calls))
 
 
 @dataclass(frozen=True)
 class Liberties:
-    """The liberties that a module allows passes to take with its arithmetic."""
+    """The fast-math flags and reassociation that a module permits."""
 
     always: FastMath
     """The flags of its operations and loops, which every pass may use."""
@@ -474,8 +473,8 @@ _OF_TENSORS = frozenset({"chlo", "graph", "linalg", "stablehlo"})
 
 
 def takes_edge_values(module: ModuleOp) -> bool:
-    """Whether any number may be an element of the arrays: elements decide neither how often loops run, which must not
-    be 2^31 times, nor are they required to be sorted."""
+    """Whether elements of the arrays may be any number. That excludes elements that are loop bounds, because 2^31
+    iterations are too many, and elements that must be sorted."""
     indices = converts = False
     for op in module.walk():
         if isinstance(op, scf.WhileOp) or op.name in _OF_CHOSEN_VALUES:
@@ -501,15 +500,15 @@ def compare_modules(
 ) -> Mismatch | Skipped | None:
     """Run every function that both modules have on the same arguments.
 
-    Gives the first difference; else `Skipped` when some function of `before` was not compared (too much work for
-    `max_work`, an op without a meaning, other parameters, ...); None when all were compared and are equal.
-    A tensor function may have become one that takes its results as trailing buffers.
+    Returns the first difference; else `Skipped` if some function of `before` was not compared (too much work for
+    `max_work`, an op without semantics, other parameters, ...); None if all were compared and are equal. A function
+    over tensors may have become one that takes its results as trailing buffers.
     """
     return Reference(before, seed=seed, tries=tries, max_work=max_work).compare(after, orders=orders)
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions that can be called: not declared ones, and no kernels, which are launched."""
+    """The functions that can be called: neither declarations nor kernels, which are launched."""
     functions = (op for op in module.body.block.ops if isinstance(op, FuncOp))
     return [f for f in functions if not f.is_declaration and KERNEL not in f.attributes]
 
@@ -519,7 +518,7 @@ def _is_private(function: FuncOp) -> bool:
 
 
 def _private_functions_called_by(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """Names of the private functions that calls of `function` run."""
+    """Names of the private functions that `function` calls, transitively."""
     found: set[str] = set()
     pending = [function]
     while pending:
@@ -532,7 +531,6 @@ def _private_functions_called_by(function: FuncOp, functions: Mapping[str, FuncO
 
 
 def _overwritten(function: FuncOp) -> frozenset[int]:
-    """Positions of the tensors that bufferization may overwrite with intermediate values."""
     return frozenset(at for at in range(len(function.args)) if is_writable(function, at))
 
 
@@ -545,7 +543,7 @@ def _kinds(signature: Signature) -> list[Kind]:
 
 
 def _has_free_loops(module: ModuleOp) -> bool:
-    """Whether iterations may run in another order somewhere."""
+    """Whether some iterations may run in another order."""
     return any(
         op.name in ("low.parallel_for", "low.launch") or (isinstance(op, ForOp) and op.kind.data in FREE_KINDS)
         for op in module.walk()
@@ -553,7 +551,7 @@ def _has_free_loops(module: ModuleOp) -> bool:
 
 
 def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> int:
-    """The most terms that a reduction of the function sums, as far as its blocks and reduce axes tell."""
+    """The maximum number of terms of a reduction in the function, as far as its blocks and reduce axes determine it."""
     shapes = ConcreteShapes(function, extents)
     longest = 256
     for op in function.walk():
@@ -573,7 +571,7 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
     """Run a function on copies of `arguments`.
 
-    Raises `CompileError` when it fails, does not take them, or has results that are too large to be compared.
+    Raises `CompileError` if it fails, does not accept them, or has results that are too large to be compared.
     """
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
@@ -588,7 +586,7 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     if results is None or isinstance(results, tuple):
         values = cast("tuple[Any, ...]", results or ())
     for number, value in enumerate(values):
-        if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its arguments say how large it is
+        if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its size depends on the arguments
             raise CompileError(f"result {number} has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
     # Results that the function allocates follow its other results.
     passed, allocated = iter(copies), iter(values[len(types) :])
@@ -618,10 +616,10 @@ def _interpreter(module: ModuleOp, max_work: int, order: str) -> Interpreter:
 def _run_case(
     interpreter_of: InterpreterOf, function: FuncOp, case: _Case, order: str, epsilon: float = 0.0
 ) -> Mismatch | str | None:
-    """The difference under an order of parallel iterations, or why there is none to tell."""
+    """The difference under an order of parallel iterations, or the reason why there is no comparison."""
     found = _compare_case(interpreter_of(order), function, case, order, epsilon)
     if isinstance(found, Mismatch) and order == "interleaved":
-        # Iterations that share a temporary race, unless lowering gives each its own.
+        # Iterations that share a temporary race, unless lowering privatises it.
         return _compare_case(interpreter_of("privatised"), function, case, order, epsilon) and found
     return found
 
@@ -629,7 +627,6 @@ def _run_case(
 def _compare_case(
     interpreter: Interpreter, function: FuncOp, case: _Case, order: str, epsilon: float
 ) -> Mismatch | str | None:
-    """The difference, or why the function cannot be compared."""
     outcome = _outcome_of_case(interpreter, function, case, order)
     return _difference(case, outcome, order, frozenset(), epsilon) if isinstance(outcome, RunOutcome) else outcome
 
@@ -645,7 +642,7 @@ def _difference(
         if found is not None:
             index, before, after, differing = found
             return Mismatch(case.name, old.name, index, before, after, differing, _described(case), order)
-    if order == "forward":  # parallel loops of the program itself may run them in any order
+    if order == "forward":  # in other orders, parallel loops may reorder the calls
         different = _first_other_call(case.outcome.calls, outcome.calls)
         if different is not None:
             at, before, after = different
@@ -656,7 +653,8 @@ def _difference(
 def _outcome_of_case(
     interpreter: Interpreter, function: FuncOp, case: _Case, order: str
 ) -> RunOutcome | Mismatch | str:
-    """The outcome of a run of the case, the difference if the run fails, or why the arguments do not fit."""
+    """The outcome of a run of the case, the difference if the run fails, or the reason why the arguments do not
+    match."""
     try:
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:
@@ -681,7 +679,6 @@ def _outcome_of_case(
 def _first_other_call(
     before: Sequence[IntrinsicEvent], after: Sequence[IntrinsicEvent]
 ) -> tuple[int, object, object] | None:
-    """The position of the first call that is another one, and both calls."""
     for at, (old, new) in enumerate(zip_longest(before, after)):
         if old is None or new is None or not _is_same_call(old, new):
             return at, _call_text(old), _call_text(new)
@@ -701,12 +698,12 @@ def _call_text(event: IntrinsicEvent | None) -> str:
 def _first_difference(
     before: Any, after: Any, reduction_length: int, brain: bool, edges: _Edges | None, coarsest: float = 0.0
 ) -> tuple[tuple[int, ...], object, object, int] | None:
-    """Index, both values, and how many elements differ."""
+    """Index, both values, and the number of elements that differ."""
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape:
         return (), f"of shape {first.shape}", f"of shape {second.shape}", 1
     epsilon = _BRAIN_EPSILON if brain else None
-    # Roundings of factors are independent: sums of many differ as much as one product.
+    # Roundings of factors are independent: a sum of many terms differs by no more than one product.
     terms, epsilon = (0, max(coarsest, epsilon or 0.0)) if coarsest else (reduction_length, epsilon)
     differing = _differences(first, second, terms, epsilon, edges)
     if not differing.any():
@@ -716,7 +713,8 @@ def _first_difference(
 
 
 def _described(case: _Case) -> str:
-    """The arguments of a case in short: shapes of arrays, values of scalars, and the kind of edge values in them."""
+    """A summary of the arguments of a case: shapes of arrays, values of scalars, and the kind of edge values in
+    them."""
     texts: list[str] = []
     for output, argument in zip(case.outcome.outputs, case.arguments, strict=False):
         if isinstance(argument, np.ndarray):
@@ -731,9 +729,10 @@ def _described(case: _Case) -> str:
 
 
 class Validator:
-    """Runs the functions of `module` now, and those of later forms of it on the same arguments, edge values among them.
+    """Runs the functions of `module` now, and those of later versions of it on the same arguments, including edge
+    values.
 
-    `skipped` tells, for each function that a check could not compare, the reason: show it, for those are not validated.
+    `skipped` is the reason for each function that a check could not compare. Show it to users: these are not validated.
     """
 
     def __init__(self, module: ModuleOp, *, seed: int = 0, tries: int = 2, max_work: int = MAX_WORK) -> None:
@@ -741,8 +740,8 @@ class Validator:
         self.skipped: dict[str, str] = dict(self._reference.skipped)
 
     def check(self, pass_name: str, module: ModuleOp, fast_math: FastMath = frozenset(), epsilon: float = 0.0) -> None:
-        """Compare `module`, as it is after the pass called `pass_name`, which takes the liberties `fast_math` and
-        rounds operands to a format of `epsilon` (0 if it keeps them). Raises `CompileError` with the difference."""
+        """Compare `module` after the pass called `pass_name`, which uses the flags `fast_math` and rounds operands to a
+        format of `epsilon` (0 if it does not). Raises `CompileError` with the difference."""
         found = self._reference.compare(module, fast_math=fast_math, advance=True, epsilon=epsilon)
         if isinstance(found, Mismatch):
             location = None if found.error is None else found.error.location

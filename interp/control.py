@@ -1,7 +1,7 @@
 """Functions, structured control flow, loops and blocks: `func`, `scf`, `tir`.
 
-A block instance runs when its guards hold. Its iterators must then lie in their domain, and the init runs in the
-instances where all reduce iterators are 0, or, for a reduction over nothing, in front of it (`dialects/tir_empty.py`).
+A block instance runs if its guards hold. Its iterators must then be in their domain, and the init runs in the instances
+where all reduce iterators are 0, or, for an empty reduction, before it (`dialects/tir_empty.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def emit_call(emitter: Emitter, op: func.CallOp) -> None:
 
 
 def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[SSAValue], op: Operation) -> None:
-    """Bind `result` to an affine expression: to its text when that is a name or a number, else to a new local."""
+    """Bind `result` to an affine expression: to its text if that is a name or a number, else to a new local."""
     if isinstance(expr, AffineDimExpr):
         emitter.alias(result, operands[expr.position])
         return
@@ -84,7 +84,7 @@ def emit_if(emitter: Emitter, op: scf.IfOp) -> None:
 
 
 def branch(emitter: Emitter, op: scf.IfOp | affine.IfOp, block: Block | None, results: list[str]) -> None:
-    """A branch, whose terminator gives the results."""
+    """A branch whose terminator has the results."""
     if block is None:
         return
     emitter.region(block)
@@ -114,7 +114,7 @@ def loop_with_values(
     starts: Sequence[SSAValue],
     interval: Interval | None = None,
 ) -> None:
-    """A loop whose iterations pass values on, which start as `starts` and end as the results of `op`."""
+    """A loop with carried values, initially `starts` and finally the results of `op`."""
     block = op.body.block
     carried = [emitter.define(argument, maybe_unwritten=True) for argument in block.args[1:]]
     emitter.assign(carried, starts, op)
@@ -134,7 +134,7 @@ emits(scf.ConditionOp, InParallelOp)(emit_nothing)
 
 @emits(scf.WhileOp)
 def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
-    """The first region runs before each test, the second behind one that holds."""
+    """The first region runs before each test, the second after a test that holds."""
     regions = (op.before_region, op.after_region)
     if any(len(region.blocks) != 1 for region in regions):
         raise CompileError.at(op, f"'{op.name}' has regions of one block each")
@@ -159,7 +159,7 @@ def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
 
 @emits(scf.ParallelOp)
 def emit_parallel(emitter: Emitter, op: scf.ParallelOp) -> None:
-    """In order; each iteration combines its values into the results in turn."""
+    """A sequential loop; each iteration combines its values into the results."""
     names = [emitter.define(result) for result in op.res]
     emitter.assign(names, op.initVals, op)
     body = op.body.block
@@ -184,7 +184,7 @@ emits(scf.ReduceOp, scf.ReduceReturnOp)(emit_nothing)
 
 @emits(ForallOp)
 def emit_forall(emitter: Emitter, op: ForallOp) -> None:
-    """In order. Iterations read what the shared tensors were before, and give slices to what they are behind."""
+    """A sequential loop. Iterations read the initial shared tensors, and insert slices into the results."""
     body = op.body.block
     rank = len(op.lower)
     names = [emitter.define(result) for result in op.results]
@@ -209,10 +209,9 @@ def emit_forall(emitter: Emitter, op: ForallOp) -> None:
 def emit_loop(
     emitter: Emitter, variable: SSAValue, body: Block, extent: int | SSAValue, op: Operation, *, free: bool
 ) -> None:
-    """A loop from 0 to `extent`; `free` when its iterations may run in any order.
+    """A loop from 0 to `extent`; `free` if its iterations may run in any order.
 
-    Threads and lanes that reduce together run one after the other: how they combine what they have is the business of
-    lowering.
+    Threads and lanes of a reduction run sequentially: lowering decides how they are combined.
     """
     free = free and not combines_iterations(op)
     count, interval, below = emitter.iterations(extent, op)
@@ -231,8 +230,8 @@ def emit_loop(
 
 
 def combines_iterations(loop: Operation) -> bool:
-    """Whether a loop over threads, or over lanes that may reduce, is one of the steps of a reduction: a reduce iterator
-    is bound to it, or where no block tells, its lanes update one element."""
+    """Whether a loop over threads, or over lanes that may be reduced, is part of a reduction: a reduce iterator is
+    bound to it, or, without blocks, its lanes update one element."""
     if not isinstance(loop, ForOp) or loop.kind.data not in (LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
         return False
     in_lanes = loop.kind.data is LoopKind.VECTORIZED
@@ -268,7 +267,7 @@ def _emit_interleaved(
 ) -> None:
     """All iterations as generators that advance in turn, from one store to the next.
 
-    A temporary that only this loop uses is private to each iteration, as lowering gives each its own.
+    A temporary that only this loop uses is private to each iteration, as in lowering.
     """
     lane = emitter.fresh("iteration")
     name = emitter.define(variable)
@@ -291,7 +290,7 @@ def _emit_interleaved(
 
 
 def repeats(op: Operation) -> bool:
-    """Whether `op` is a loop that runs its body again and again on the same buffers."""
+    """Whether `op` is a sequential loop, which runs its body repeatedly on the same buffers."""
     return isinstance(op, scf.ForOp) or (isinstance(op, ForOp) and op.kind.data not in FREE_KINDS)
 
 
@@ -304,7 +303,7 @@ def interleaved(iteration: Callable[[int], Generator[None, None, None]], count: 
 
 
 def shuffler(seed: int) -> Callable[[int], list[int]]:
-    """A source of permutations that is the same for the same seed."""
+    """A source of permutations, determined by the seed."""
     generator = random.Random(seed)
 
     def shuffled(count: int) -> list[int]:
@@ -324,13 +323,13 @@ def emit_tir_for(emitter: Emitter, op: ForOp) -> None:
 
 
 def _empty_starts(loop: ForOp) -> list[EmptyStart]:
-    """The reductions that `loop` is the outermost loop of, and that may be over nothing."""
+    """The possibly empty reductions whose outermost loop is `loop`."""
     blocks = [op for op in loop.body.walk() if isinstance(op, BlockOp) and op.extent_operands]
     return [start for block in blocks if (start := empty_start(block)) is not None and start.anchor is loop]
 
 
 def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: ForOp) -> None:
-    """The init for every spatial point, when an extent of the reduction is 0."""
+    """The init for every spatial point, if an extent of the reduction is 0."""
     block, init = start.block, start.block.init
     if init is None:
         return
@@ -369,14 +368,13 @@ def emit_block(emitter: Emitter, op: BlockOp) -> None:
 def _guarded(
     emitter: Emitter, block: BlockOp, guards: Sequence[tuple[AffineExpr, AffineExpr]]
 ) -> AbstractContextManager[object]:
-    """A scope that runs where the guards of a block hold."""
     operands = block.guard_operands
     sides = ((emitter.affine(left, operands), emitter.affine(right, operands)) for left, right in guards)
     return emitter.when([f"{left} < {right}" for left, right in sides], block)
 
 
 def _check_domain(emitter: Emitter, op: BlockOp) -> None:
-    """A line that checks the iterators, where ranges do not prove that they lie in their domain."""
+    """A line that checks the iterators, unless ranges prove that they are in their domain."""
     checks: list[str] = []
     extents: list[str] = []
     for variable, extent in zip(op.iter_vars, op.extents, strict=True):
@@ -432,7 +430,8 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
 def refuse_other_shape(
     emitter: Emitter, op: Operation, name: str, actual: Sequence[int | str], stated: Sequence[int | str]
 ) -> bool:
-    """A line that compares the extents of `name` with those that the program states; whether there was any to write."""
+    """A line that compares the extents of `name` with those stated by the program; False if they are statically
+    equal."""
     pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
     if pairs:
         lists = (f"[{', '.join(map(str, extents))}]" for extents in (actual, stated))

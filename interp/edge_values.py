@@ -1,7 +1,7 @@
-"""Edge values: the numbers at which rewrites that hold for ordinary numbers fail, planted among ordinary arguments.
+"""Edge values: numbers for which rewrites that are valid for ordinary numbers fail, planted among ordinary arguments.
 
-A run has values of one kind, so that kinds do not hide each other, and few of those that spread: one NaN makes a whole
-sum NaN.
+A run has edge values of a single kind, so that kinds do not mask each other, and few of those that spread: one NaN
+turns a whole sum into NaN.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 Parameter: TypeAlias = tuple[str, tuple[int, ...] | int | None]
 """Element type, and the shape of an array, the value of an index, or None for a number to draw."""
 FastMath = frozenset[FastMathFlag]
-"""Liberties that floating-point arithmetic may take, as the `fastmath` of operations names them."""
+"""Flags that relax floating-point arithmetic, as in the `fastmath` of operations."""
 NOT_EXACT: Final[FastMath] = frozenset({FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT})
 _NEVER_FINITE: Final[FastMath] = frozenset({FastMathFlag.NO_NANS, FastMathFlag.NO_INFS})
 SIGN_OF_ZERO: Final[FastMath] = NOT_EXACT | {FastMathFlag.NO_SIGNED_ZEROS}
-"""With any of these the sign of a zero may change."""
+"""With any of these flags the sign of a zero may change."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class EdgeKind:
     """Edge values of one kind."""
 
     name: str
-    """As messages name them."""
+    """The name in messages."""
     values: Callable[[IntegerType | AnyFloat], Sequence[float]]
-    """The values of an element type; none if the type has no values of the kind."""
+    """The values for an element type; empty if the type has no values of the kind."""
     share: float
-    """The share of the elements of an array that are of the kind; 0 for a few, because the values spread."""
+    """The fraction of the elements of an array that get such values; 0 for a few, because the values spread."""
     excluded_by: FastMath = frozenset()
-    """With any of these liberties results on such values are not defined, or depend on the order of operations."""
+    """With any of these flags, results on such values are undefined, or depend on the order of operations."""
 
     def is_compared(self, fast_math: FastMath) -> bool:
-        """Whether programs that take these liberties agree on values of the kind."""
+        """Whether programs with these flags agree on values of the kind."""
         return not self.excluded_by & fast_math
 
 
@@ -119,19 +119,19 @@ LARGE: Final = EdgeKind(
 TINY: Final = EdgeKind(
     "subnormal numbers",
     _of_floats(lambda limits: (limits.smallest, -limits.smallest, limits.smallest_normal, limits.smallest_normal / 2)),
-    1.0,  # next to larger numbers their differences would be rounding
+    1.0,  # differences to larger numbers would be rounded
     NOT_EXACT | {FastMathFlag.APPROX_FUNC},
 )
 KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
-"""In the order in which runs are made while time is left."""
+"""In the order of the runs, which end when the time is used up."""
 EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0), (67, 35, 130))
-"""Extents for runs of functions of symbolic sizes: 1 everywhere, 0 in one half of the extents or the other, and extents
-of several tiles with remainders."""
+"""Extents for runs of functions of symbolic sizes: all 1, alternately 0, and extents of several tiles with
+remainders."""
 
 
 @dataclass(frozen=True)
 class Planting:
-    """The parameters that get values of a kind, and the first of the values."""
+    """The parameters that get values of a kind, and the index of the first value."""
 
     kind: EdgeKind
     parameters: frozenset[int]
@@ -139,25 +139,25 @@ class Planting:
     first: int = 0
 
     def into(self, position: int, array: Array, type_: Attribute, generator: np.random.Generator) -> None:
-        """Put values into the array of a parameter, as the interpreter carries it, if it is to have some."""
+        """Put values into the array of a parameter, in the interpreter's representation, if it is selected."""
         if position not in self.parameters or not array.size:
             return
         values = self.kind.values(cast("IntegerType | AnyFloat", type_))
         count, size = _count(self.kind, len(values), array.size), array.size
-        # Each element at most once, as far as that costs little.
+        # Distinct elements, if that is cheap.
         places = generator.permutation(size)[:count] if size <= _SMALL else generator.integers(size, size=count)
         if not self.kind.share and size >= _SMALLEST_WITH_TAIL:
-            places = np.append(places, size - 1)  # which vectorized loops treat apart
-        # Parameters with other values at the same element: each begins with another one.
+            places = np.append(places, size - 1)  # vectorized loops treat the last element separately
+        # Different parameters get different values at the same element.
         chosen = [values[(self.first + position + n) % len(values)] for n in range(len(places))]
         with np.errstate(all="ignore"):
             array.flat[places] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
 
 
 _SMALL: Final = 4096
-"""Elements of arrays up to which places are drawn without repetition."""
+"""The maximum size of arrays whose positions are drawn without repetition."""
 _SMALLEST_WITH_TAIL: Final = 16
-"""Elements of arrays whose last element gets a value too."""
+"""The minimum size of arrays whose last element also gets a value."""
 
 
 def _exact_dtype(type_: Attribute) -> type[Any]:
@@ -167,13 +167,12 @@ def _exact_dtype(type_: Attribute) -> type[Any]:
 
 
 def _count(kind: EdgeKind, values: int, size: int) -> int:
-    """The number of elements of the kind in an array."""
     return max(int(size * kind.share), 1) if kind.share else values * max(1, round(size**0.5 / 8))
 
 
 def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which
-    would hide the differences in those, have separate runs for each value, alone and together. Integers are skipped
+    """The runs for a kind: one for the arrays that are large enough for all of its values. Scalars and small arrays,
+    which would mask differences in those, have separate runs for each value, alone and together. Integers are skipped
     if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
@@ -194,8 +193,8 @@ def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind
 
 
 def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Planting | None:
-    """The planting, or the part of it that is valid: some parameters hold divisors, subscripts, or amounts of shifts,
-    for which not every value has a meaning. None if no parameter takes such values."""
+    """The planting, or the part of it that is valid: some parameters are divisors, subscripts, or shift amounts, which
+    are not defined for every value. None if no parameter accepts such values."""
     if is_valid(planting):
         return planting
     if len(planting.parameters) == 1:
@@ -209,6 +208,5 @@ def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Plan
 
 
 def liberties(operation: Operation) -> FastMath:
-    """The liberties that an operation allows."""
     flags = operation.properties.get("fastmath")
     return flags.data if isinstance(flags, FastMathAttrBase) else frozenset()

@@ -1,7 +1,7 @@
-"""Writes the ops of one function as Python: values, loops, buffers, and what is known about integer ranges.
+"""Emission of the ops of one function as Python: values, loops, buffers, and ranges of integers.
 
-The source is built to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into
-the index expression, and a bounds check only where the ranges do not prove the access in bounds.
+The source is designed to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded
+into the index expression, and bounds checks only if the ranges do not prove the access in bounds.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ INTERLEAVED = ("interleaved", "privatised")
 """Orders in which iterations and threads advance from store to store."""
 _ORDERS = ("forward", "reversed", "shuffled", *INTERLEAVED)
 _MAX_INDENT = 90
-"""CPython refuses more than 100 levels of indentation."""
+"""CPython rejects more than 100 levels of indentation."""
 _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"})
 """Names that emitted code uses."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How functions are compiled.
+    """Options of the compilation of functions.
 
-    `order`: in which order `parallel` and `vectorized` loops run: "forward", "reversed", "shuffled" (by `seed`), or
-    "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised" (so too,
-    and each iteration has its own copy of every temporary that its loop alone uses, kept when the loop runs again).
-    `check_uninitialised`: reads of memory that was never written raise; else such memory reads as zero.
-    `limit`: the iterations that a call may run.
+    `order`: the order of `parallel` and `vectorized` loops: "forward", "reversed", "shuffled" (by `seed`),
+    "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised"
+    (interleaved, and each iteration has a private copy of every temporary that only its loop uses, which is kept when
+    the loop runs again). `check_uninitialised`: reads of memory that was never written raise; otherwise such memory
+    reads as zero. `limit`: the maximum number of iterations of a call.
     """
 
     order: str = "forward"
@@ -66,11 +66,11 @@ class Options:
 
 @dataclass
 class CodeScope:
-    """Lines of one indentation level. `head` is written first: what inner scopes hoisted to this one."""
+    """Lines of one indentation level. `head`, the code hoisted from inner scopes, is printed first."""
 
     depth: int
     loops: int = 0
-    """How many loops enclose this scope inside its Python function."""
+    """The number of loops around this scope inside its Python function."""
     head: list[tuple[str, Operation | None]] = field(default_factory=list[tuple[str, "Operation | None"]])
     lines: list[tuple[str, Operation | None] | CodeScope] = field(
         default_factory=list["tuple[str, Operation | None] | CodeScope"]
@@ -87,7 +87,7 @@ class CodeScope:
 
 
 _MAX_NESTED_LOOPS = 16
-"""CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
+"""CPython rejects more than 20 statically nested loops in a function: deeper ones are moved to an inner function."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ class BufferSource:
     extents: tuple[int | str, ...]
     hint: str
     strides: tuple[int | str, ...] | None = None
-    """Elements between neighbours in each dimension of a view; None where elements lie row by row."""
+    """The strides of a view in elements; None for row-major order."""
     offset: int | str = 0
-    """The place of the first element of a view."""
+    """The offset of the first element of a view."""
 
 
 class Emitter:
-    """Names, constants, lines and scopes of one function, and its values. See `registry` for how rules use it."""
+    """Names, constants, lines and scopes of one function, and its values. `registry` describes its use by rules."""
 
     def __init__(
         self, function: FuncOp, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]
@@ -112,17 +112,17 @@ class Emitter:
         self.function = function
         self.options = options
         self.constants: dict[str, Any] = {"_cell": F32_CELL, "_functions": functions}
-        """Objects that the source uses by name."""
+        """Objects that the source refers to by name."""
         self.scope = CodeScope(1)
-        """Where lines are written."""
+        """The scope that lines are appended to."""
         self.interleaved: list[str] = []
-        """The variables of the loops around this place whose iterations pause around stores."""
+        """The variables of the enclosing loops whose iterations pause around stores."""
         self.in_kernel = False
         """Whether the function is a kernel, which runs once for each thread."""
         self.has_async_copies = False
-        """Whether threads of the kernel start copies that arrive later."""
+        """Whether threads of the kernel start asynchronous copies."""
         self.pauses_at_stores = True
-        """Whether interleaved iterations pause around stores, and not only where they meet."""
+        """Whether interleaved iterations pause around stores, and not only at synchronisations."""
         self.root = self.scope
         """The body of the function."""
         self._taken = set(_RESERVED)
@@ -141,7 +141,7 @@ class Emitter:
         self._hoisted: dict[tuple[str, int | str], str] = {}
 
     def fresh(self, hint: str | None) -> str:
-        """A local name that nothing else has."""
+        """An unused local name."""
         base = re.sub(r"\W", "_", hint or "v", flags=re.ASCII).strip("_") or "v"
         if base[0].isdigit() or keyword.iskeyword(base):
             base = "v" + base
@@ -162,20 +162,19 @@ class Emitter:
         return name
 
     def helper(self, function: object) -> str:
-        """The name of a Python function in the emitted code."""
         return self.constant(function, getattr(function, "__name__", "helper"))
 
     def operation_name(self, op: Operation) -> str:
-        """A name for `op` itself in the emitted code: an argument of helpers that raise errors about it."""
+        """A name for `op` in the emitted code: an argument of helpers that raise errors about it."""
         return self.constant(op, "op")
 
     def call(self, function: object, op: Operation, *arguments: object) -> str:
-        """An expression that calls a Python function with `op` itself and the expressions `arguments`."""
+        """An expression that calls a Python function with `op` and the expressions `arguments`."""
         return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
 
     def refuse(self, condition: str, failure: object, op: Operation, *arguments: object) -> None:
-        """Write a line that raises an error about `op` where a condition holds. `failure` is the message, a format of
-        the values of `arguments`, or a function that raises the error."""
+        """Emit a line that raises an error about `op` if a condition holds. `failure` is the message, a format of the
+        values of `arguments`, or a function that raises the error."""
         if isinstance(failure, str):
             failure, arguments = fail, (repr(failure), *arguments)
         self.line(f"if {condition}: {self.call(failure, op, *arguments)}", op)
@@ -183,19 +182,20 @@ class Emitter:
     def callee(self, name: str) -> str:
         """An expression for the function @name of the module, which takes run-time values and returns a tuple of them.
 
-        Memrefs are passed as `Buffer`. It is compiled when first called; a missing one raises `CompileError` then.
+        Memrefs are passed as `Buffer`. The function is compiled at its first call, which raises `CompileError` if it is
+        missing.
         """
         return f"_functions[{name!r}]"
 
     def line(self, text: str, op: Operation | None = None) -> None:
-        """Write one line. Errors that it raises are told as errors of `op`."""
+        """Emit one line. Errors that it raises are reported at `op`."""
         self.scope.lines.append((text, op))
 
     @contextmanager
     def store(self) -> Generator[None]:
-        """Around the line of a store: lets the other iterations of an interleaved loop run before it and after it.
+        """Context of the line of a store: the other iterations of an interleaved loop may run before and after it.
 
-        So an update that loads, computes and stores is not one step, nor is a store that a load of the same reads.
+        Hence an update that loads, computes and stores is not atomic, nor is a store with the load that reads it.
         """
         pauses = self.interleaved and self.pauses_at_stores
         if pauses:
@@ -205,13 +205,13 @@ class Emitter:
             self.line("yield")
 
     def store_call(self, function: object, op: Operation, *arguments: object) -> None:
-        """Write a line that calls a Python function which stores to memory."""
+        """Emit a line that calls a Python function which stores to memory."""
         with self.store():
             self.line(f"{self.helper(function)}({', '.join(map(str, arguments))})", op)
 
     @contextmanager
     def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[CodeScope]:
-        """Write `header` and an indented scope for what is written inside the `with`."""
+        """Emit `header` and an indented scope for the lines emitted inside the `with`."""
         outer = self.scope
         if outer.depth >= _MAX_INDENT and op is not None:
             raise CompileError.at(op, f"the interpreter nests at most {_MAX_INDENT} regions")
@@ -227,11 +227,11 @@ class Emitter:
             self.scope = outer
 
     def when(self, conditions: Sequence[str], op: Operation) -> AbstractContextManager[object]:
-        """A scope that runs where all conditions hold; the present scope where there is none."""
+        """A scope that runs if all conditions hold; the current scope if there are none."""
         return self.nested(f"if {' and '.join(conditions)}:", op) if conditions else nullcontext()
 
     def source(self) -> list[tuple[str, Operation | None]]:
-        """All lines, with the op that each belongs to."""
+        """All lines, each with its op."""
         lines: list[tuple[str, Operation | None]] = []
         self.root.flatten(lines)
         return lines
@@ -241,8 +241,8 @@ class Emitter:
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
         """A fresh local name for `value`, which the caller's next lines assign.
 
-        `interval` is what is known about an integer. `maybe_unwritten` tells that the value may be None: memory that
-        was never written (see `written`).
+        `interval` is the range of an integer. `maybe_unwritten` means that the value may be None: memory that was never
+        written (see `written`).
         """
         name = self.fresh(value.name_hint)
         self.bind(value, name, interval)
@@ -253,9 +253,9 @@ class Emitter:
     def bind(
         self, value: SSAValue, expression: str, interval: Interval | None = None, below: str | None = None
     ) -> None:
-        """Let `value` stand for an expression that is a name or a literal, without writing a line.
+        """Bind `value` to an expression that is a name or a literal, without emitting a line.
 
-        `below` is the name of an extent that the value is known to be less than.
+        `below` is the name of an extent that is greater than the value.
         """
         self._values[value] = expression
         if interval is not None:
@@ -264,7 +264,7 @@ class Emitter:
             self._below[value] = below
 
     def alias(self, value: SSAValue, source: SSAValue) -> None:
-        """Let `value` stand for the same as `source`, facts included."""
+        """Bind `value` to the expression of `source`, including its facts."""
         self.bind(value, self.value(source), self._ranges.get(source), self._below.get(source))
         if source in self._unwritten:
             self._unwritten.add(value)
@@ -272,8 +272,8 @@ class Emitter:
     def value(self, value: SSAValue) -> str:
         """The expression (a name or a literal) of a scalar, vector or tensor.
 
-        The value may be None, never written, when `maybe_unwritten(value)`: Python arithmetic on None raises, and the
-        error is then told as a read of unwritten memory. Where None would pass silently (`==`, a condition), use
+        If `maybe_unwritten(value)`, the value may be None, that is, never written. Python arithmetic on None raises,
+        and the error is reported as a read of unwritten memory. If None would not raise (`==`, a condition), use
         `written`.
         """
         try:
@@ -285,11 +285,11 @@ class Emitter:
         return value in self._unwritten
 
     def mark_unwritten(self, value: SSAValue) -> None:
-        """`value` passes on what may be None."""
+        """Mark `value` as possibly None."""
         self._unwritten.add(value)
 
     def written(self, value: SSAValue, op: Operation) -> str:
-        """As `value`, after a line that raises when memory was never written."""
+        """Like `value`, after a line that raises if memory was never written."""
         expression = self.value(value)
         if value in self._unwritten:
             lacks = f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
@@ -297,25 +297,24 @@ class Emitter:
         return expression
 
     def assign(self, names: Sequence[str], values: Sequence[SSAValue], op: Operation) -> None:
-        """A line that assigns values to names, as if at once; none without names."""
+        """A line that assigns values to names simultaneously; no line without names."""
         if names:
             self.line(f"{', '.join(names)} = {', '.join(map(self.value, values))}", op)
 
     def unsupported(self, value: SSAValue) -> CompileError:
-        """The error for a value that the interpreter does not carry from one op to another."""
+        """The error for a value that the interpreter does not pass from one op to another."""
         owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
         message = f"the interpreter cannot use a value of type {value.type} here"
         return CompileError(message) if owner is None else CompileError.at(owner, message)
 
     @property
     def names(self) -> Mapping[SSAValue, str]:
-        """The expressions of the values met so far."""
         return self._values
 
-    # Integer facts
+    # Ranges of integers
 
     def range_of(self, value: SSAValue) -> Interval:
-        """The interval that an integer value is known to lie in."""
+        """The known interval of an integer value."""
         known = self._ranges.get(value)
         if known is not None:
             return known
@@ -325,7 +324,7 @@ class Emitter:
         return UNBOUNDED
 
     def below_of(self, value: SSAValue) -> str | None:
-        """The name of an extent that `value` is known to be less than."""
+        """The name of an extent that is known to be greater than `value`."""
         return self._below.get(value)
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> str:
@@ -354,7 +353,7 @@ class Emitter:
     def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Generator[str]:
         """A Python `for` of `variable` over `iterable`; `carried` are the names that its body assigns for later lines.
 
-        The caller states what it knows about the variable with `bind` on the name it gets.
+        The caller binds the variable (`bind`) to the name that is yielded, with its range.
         """
         if self.options.limit is not None:
             iterable = self.call(self.options.limit.counted, op, iterable)
@@ -377,7 +376,7 @@ class Emitter:
         run = "yield from " if self.interleaved else ""
         self.line(f"{target}{run}{part}({', '.join(carried)})", op)
         if self.interleaved:
-            # Makes a generator of the function even when nothing in it pauses.
+            # This makes the function a generator even if nothing in it pauses.
             function.head.append(("if False: yield", None))
 
     @contextmanager
@@ -391,13 +390,13 @@ class Emitter:
             yield
 
     def endless_loop(self, op: Operation) -> AbstractContextManager[CodeScope]:
-        """A Python `while` that `break` ends."""
+        """A Python `while` that ends with `break`."""
         limit = self.options.limit
         condition = "True" if limit is None else self.call(limit.spend, op, 1)
         return self.nested(f"while {condition}:", op, loop=True)
 
     def iterations(self, extent: int | str | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
-        """The number of iterations of a loop, the interval of its variable, and the extent that this is less than."""
+        """The number of iterations of a loop, the interval of its variable, and an extent that bounds it."""
         if isinstance(extent, int):
             return str(extent), (0, max(extent - 1, 0)), None
         if isinstance(extent, str):
@@ -422,12 +421,12 @@ class Emitter:
             yield
 
     def region(self, block: Block) -> None:
-        """Write the ops of a block. What a terminator passes on is for the op that holds the region to handle."""
+        """Emit the ops of a block. The op around the region handles the operands of the terminator."""
         for op in block.ops:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        """Write one op by its rule. Raises `CompileError` when there is none."""
+        """Emit one op by its rule. Raises `CompileError` if there is none."""
         rule = emit_rule(op.name)
         if rule is not None and op.operands and op.results and isinstance(op.results[0].type, TensorType):
             rule = elementwise_rule(op.name) or rule
@@ -455,10 +454,10 @@ class Emitter:
         strides: Sequence[int | str] | None = None,
         offset: int | str = 0,
     ) -> BufferSource:
-        """Let the memref `value` stand for the flat list named `data`, in which its elements lie row by row, or where
-        `strides` and `offset` say.
+        """Bind the memref `value` to the flat list named `data`, whose elements are in row-major order, or at `strides`
+        and `offset`.
 
-        Layouts of types say where elements lie for compiled code.
+        Layouts of types describe the memory of compiled code only.
         """
         places = None if strides is None else tuple(strides)
         buffer = BufferSource(data, tuple(extents), value.name_hint or data, places, offset)
@@ -466,17 +465,17 @@ class Emitter:
         return buffer
 
     def buffer(self, value: SSAValue) -> BufferSource:
-        """The buffer that a memref value stands for."""
+        """The buffer that a memref value is bound to."""
         try:
             return self._buffers[value]
         except KeyError:
             raise self.unsupported(value) from None
 
     def private_in(self, op: Operation, repeats: Callable[[Operation], bool]) -> list[SSAValue]:
-        """The temporaries of which each iteration of the parallel loop `op` has its own.
+        """The temporaries that are private to each iteration of the parallel loop `op`.
 
-        Nothing but ops inside `op` use them. When `op` stands in a loop that `repeats` it, they may carry values from
-        one run of `op` to the next: then they are private in order "privatised" alone.
+        Only ops inside `op` use them. If `op` is inside a loop that `repeats` it, they may carry values from one run of
+        `op` to the next: then they are private only in order "privatised".
         """
         found: list[SSAValue] = []
         for value in self._buffers:
@@ -493,9 +492,9 @@ class Emitter:
         return found
 
     def make_private(self, value: SSAValue, iteration: str) -> BufferSource:
-        """Let `value` stand for a buffer of the same size that belongs to an iteration; gives the shared one.
+        """Bind `value` to a buffer of the same size that is private to an iteration; return the shared buffer.
 
-        `iteration` names the variables of the loops that run interleaved here.
+        `iteration` names the variables of the enclosing interleaved loops.
         """
         old = self.buffer(value)
         name = self.fresh(old.hint)
@@ -507,18 +506,17 @@ class Emitter:
         return old
 
     def keep_private(self, value: SSAValue) -> None:
-        """Write a line, after the allocation of `value`, for what iterations keep of it in order "privatised"."""
+        """Emit a line, after the allocation of `value`, for the private copies kept in order "privatised"."""
         if self.options.order == "privatised":
             name = self.fresh(f"{self.buffer(value).data}_of")
             self.line(f"{name} = {{}}")
             self._private[value] = name
 
     def set_buffer(self, value: SSAValue, buffer: BufferSource) -> None:
-        """Let `value` stand for another buffer, or for the same one with other expressions for its extents."""
+        """Bind `value` to another buffer, or to the same buffer with other expressions for its extents."""
         self._buffers[value] = buffer
 
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
-        """The extents of a memref type, the dynamic ones by name."""
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
 
     def read_extents(self, value: SSAValue, shape: str, op: Operation | None = None) -> list[int | str]:
@@ -534,7 +532,7 @@ class Emitter:
     def define_tensor(
         self, result: SSAValue, data: str, extents: Sequence[int | str], op: Operation, label: str = "a tensor"
     ) -> None:
-        """Lines that make a tensor of the flat list named `data`, which later reads use."""
+        """Emit lines that make a tensor of the flat list named `data`, which later reads use."""
         shape = "".join(f"{extent}, " for extent in extents)
         element = self.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
         self.line(f"{self.define(result)} = {self.helper(array_of)}({data}, ({shape}), {element})", op)
@@ -549,9 +547,9 @@ class Emitter:
         last_lanes: int = 1,
         mask: str | None = None,
     ) -> str:
-        """The flat index of an element, after lines that check that it lies in the buffer.
+        """The flat index of an element, after lines that check that it is in bounds.
 
-        With `last_lanes` > 1 the access covers that many elements along the last dimension, those that `mask` keeps.
+        With `last_lanes` > 1 the access covers that number of elements along the last dimension, except masked ones.
         """
         if len(indices) != len(buffer.extents):
             raise CompileError.at(
@@ -574,7 +572,7 @@ class Emitter:
         return place_in_view([self.value(index) for index in indices], buffer)
 
     def _bounds_check(self, index: SSAValue, extent: int | str, lanes: int) -> str | None:
-        """The condition that keeps `index` inside, or None when the ranges prove it."""
+        """The condition that `index` is in bounds, or None if the ranges prove it."""
         low, high = self.range_of(index)
         above_zero = low is not None and low >= 0
         if isinstance(extent, int):
@@ -589,7 +587,7 @@ class Emitter:
         return f"{self.value(index)} <= {limit}" if above_zero else f"0 <= {self.value(index)} <= {limit}"
 
     def flat_index(self, indices: Sequence[str], extents: Sequence[int | str]) -> str:
-        """The row-major position of an element."""
+        """The row-major index of an element."""
         constant = 0
         terms: list[str] = []
         stride: int | str = 1
@@ -613,7 +611,7 @@ class Emitter:
         return f"{stride} * {extent}"
 
     def _product(self, index: str, stride: int | str) -> str:
-        """`index * stride`, computed once per iteration when the index is a loop variable."""
+        """`index * stride`, computed once per iteration if the index is a loop variable."""
         key = (index, stride)
         if key in self._hoisted:
             return self._hoisted[key]
@@ -628,7 +626,7 @@ class Emitter:
 
 
 def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
-    """The place of an element of a view in the flat list."""
+    """The index of an element of a view in the flat list."""
     strides = buffer.strides or ()
     terms = [i if s == 1 else f"{i} * {s}" for i, s in zip(indices, strides, strict=True) if s != 0]
     return " + ".join(terms if buffer.offset == 0 and terms else [*terms, str(buffer.offset)])
@@ -637,7 +635,7 @@ def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
 def out_of_bounds(
     op: Operation, buffer: str, index: list[int], shape: list[int], mask: Sequence[bool] = (True,)
 ) -> None:
-    """Raise the error for an access outside a buffer, if a lane of it that `mask` keeps is outside."""
+    """Raise the error for an out-of-bounds access, if an unmasked lane of it is out of bounds."""
     for lane, active in enumerate(mask):
         place = [*index[:-1], index[-1] + lane] if index else []
         if active and not all(0 <= i < extent for i, extent in zip(place, shape, strict=True)):
@@ -652,5 +650,5 @@ def out_of_bounds(
 
 
 def unwritten() -> None:
-    """Raise what arithmetic on None raises, so that the read of unwritten memory is told in the same way."""
+    """Raise the error of arithmetic on None, so that the read of unwritten memory is reported in the same way."""
     raise TypeError("a value is None")

@@ -1,4 +1,4 @@
-"""What the interpreter raises when a program does something that has no meaning."""
+"""Errors for programs with undefined behaviour."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class InterpreterError(CompileError):
-    """A run reached something undefined: an access out of bounds, a read of memory never written, a division by zero.
+    """Undefined behaviour at run time: an access out of bounds, a read of memory never written, a division by zero.
 
-    `operation` is the operation that did it. Accesses also tell `buffer` (its name in the IR), `index` and `shape`.
+    `operation` is the operation that failed. Errors of accesses also have `buffer` (its name in the IR), `index` and
+    `shape`.
     """
 
     def __init__(
@@ -37,22 +38,22 @@ class InterpreterError(CompileError):
 
 
 class IterationLimitError(CompileError):
-    """A call has run more iterations of loops than it may."""
+    """A call exceeded its number of loop iterations."""
 
 
 @dataclass
 class IterationLimit:
-    """The number of iterations of loops that a call may run, all loops together."""
+    """The maximum number of iterations of all loops of a call together."""
 
     most: int
     left: int = 0
 
     def begin(self) -> None:
-        """Start counting: a call begins."""
+        """Restart the count at the beginning of a call."""
         self.left = self.most
 
     def spend(self, operation: Operation, iterations: int) -> bool:
-        """Count `iterations` of a loop; true. Raises `IterationLimitError` if the call has run more than it may."""
+        """Count `iterations` of a loop; return True. Raises `IterationLimitError` if the limit is exceeded."""
         self.left -= iterations
         if self.left < 0:
             message = f"a call runs more than {self.most:,} iterations, the limit"
@@ -60,17 +61,17 @@ class IterationLimit:
         return True
 
     def counted(self, operation: Operation, iterable: Sequence[int]) -> Sequence[int]:
-        """`iterable`, with its elements counted as iterations of a loop."""
-        is_range = isinstance(iterable, range)  # `len` refuses the long ones
+        """`iterable`, after its elements are counted as iterations of a loop."""
+        is_range = isinstance(iterable, range)  # `len` rejects long ranges
         count = max(-((iterable.start - iterable.stop) // iterable.step), 0) if is_range else len(iterable)
         self.spend(operation, count)
         return iterable
 
 
 def fail(operation: Operation, message: str, *values: object) -> NoReturn:
-    """Raises `InterpreterError` with a message that is a format of `values`."""
+    """Raise `InterpreterError` with a message that is a format of `values`."""
     raise InterpreterError(operation, message.format(*values))
 
 
 class AssumptionError(InterpreterError, ValueError):
-    """A call does not meet what the function assumes of its extents and index parameters."""
+    """A call violates an assumption of the function on its extents and index parameters."""

@@ -1,4 +1,4 @@
-"""`graph`: whole tensors as NumPy arrays, by NumPy's own functions; calls of functions of the module and of Python."""
+"""`graph`: whole tensors as NumPy arrays, by NumPy functions; calls of functions of the module and of Python."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ _WIDER: Final = {
     **dict.fromkeys(("int2", "int4"), "int8"),
     **dict.fromkeys(("uint2", "uint4"), "uint8"),
 }
-"""What references compute with."""
+"""The types that references compute with."""
 
 
 def operator(op: Operator, extents: dict[str, int], *operands: Array) -> tuple[Array, ...]:
-    """The results of an operator by its reference, in float32 for floats of 16 bits and less; `extents` are those that
-    its properties name."""
+    """The results of an operator by its reference, in float32 for floats of at most 16 bits; `extents` are the values
+    of names in its properties."""
     wide = [a.astype(_WIDER.get(a.dtype.name, a.dtype), copy=False) for a in operands]
     arguments = op.arguments(lambda shape: tuple(evaluate(cast("KnownExtent", extent), extents) for extent in shape))
     try:
@@ -160,7 +160,7 @@ def loop(
     shapes: tuple[tuple[int, ...], ...],
     *operands: Array,
 ) -> tuple[Array, ...]:
-    """The carried values after the last step, and what the steps gave besides, stacked."""
+    """The carried values after the last step, and the stacked results of the steps."""
     first, last = len(op.carried), len(op.carried) + len(op.scanned)
     carried, rows = operands[:first], list[tuple[Array, ...]]()
     for step in range(steps):
@@ -216,8 +216,8 @@ def _emit_call(
 
 
 def _extent_text(emitter: Emitter, op: Operation, extent: Extent) -> str:
-    """An extent of a result as Python source, its names read from the shapes of arrays that carry them. Raises
-    `CompileError` when it is unknown or speaks of an unbound name."""
+    """An extent of a result as Python source, with names read from the shapes of arrays. Raises `CompileError` if it is
+    unknown or contains an unbound name."""
     if isinstance(extent, int):
         return str(extent)
     if extent is None:
@@ -237,7 +237,6 @@ def emit_match_shape(emitter: Emitter, op: graph.MatchShapeOp) -> None:
 
 
 def matched(op: graph.MatchShapeOp, sizes: Array, bounds: tuple[int | None, ...]) -> list[int]:
-    """The values of the names that an op binds."""
     found = [int(size) for size in sizes.reshape(-1)]
     for name, size, most in zip(op.bound_names, found, bounds, strict=True):
         if size < 0 or (most is not None and size > most):
@@ -274,7 +273,7 @@ def over_tensors(
     shapes: tuple[tuple[int, ...], ...],
     *given: Array | int,
 ) -> tuple[Array, ...]:
-    """Call a function that takes and returns tensors. `given` are the operands, then the extents that are passed."""
+    """Call a function over tensors. `given` are the operands, then the passed extents."""
     taken = graph.callee_of(op).function_type.inputs
     results = callee(
         *(
@@ -291,8 +290,7 @@ def over_tensors(
 def over_buffers(
     op: graph.CallTirOp, callee: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], *given: Array | int
 ) -> tuple[Array, ...]:
-    """Call a function that writes its results into buffers. `given` are the operands, then the extents that are
-    passed."""
+    """Call a function that writes its results into buffers. `given` are the operands, then the passed extents."""
     inputs: list[BufferStorage | int] = []
     for position, value in enumerate(given):
         if isinstance(value, int):

@@ -1,9 +1,9 @@
-"""Runs functions of a module on arrays: the reference for what programs mean.
+"""Runs functions of a module on arrays: the reference semantics of programs.
 
     Interpreter(module).call("mm_relu", a, b, c)
 
-Each function is compiled once to Python source, by the rules of `registry`. Memref parameters are written
-in place when the call ends; when it fails, all arrays are as before.
+Each function is compiled once to Python source, by the rules of `registry`. Memref parameters are written in place when
+the call ends; if it fails, all arrays are unchanged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FILE_PREFIX = "<interpreted "
 
 @dataclass(frozen=True)
 class InterpretedSource:
-    """The Python source of a function, which its globals hold for errors that its lines raise."""
+    """The Python source of a function, stored in its globals for the errors that its lines raise."""
 
     source: str
     lines: list[Operation | None]
@@ -52,7 +52,7 @@ class InterpretedSource:
 
 
 class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
-    """Run-time functions by symbol name, compiled when first called."""
+    """Run-time functions by symbol name, compiled at the first call."""
 
     def __init__(self, find: Callable[[str], FuncOp], options: Options) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
 def compile_function(function: FuncOp, options: Options, functions: Functions) -> Callable[..., tuple[Any, ...]]:
     """Compile one function to a Python function from run-time values (see `registry`) to a tuple of them.
 
-    Raises `CompileError` for an op without a meaning, a body of several blocks, or none.
+    Raises `CompileError` for an op without semantics, and for a body without or with several blocks.
     """
     name = function.sym_name.data
     if function.is_declaration:
@@ -102,7 +102,7 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
     try:
         code = compile(source, f"{_FILE_PREFIX}@{name}>", "exec")
     except (SyntaxError, RecursionError, MemoryError) as error:
-        if not isinstance(error, SyntaxError) or "nested" in str(error):  # Python's limits
+        if not isinstance(error, SyntaxError) or "nested" in str(error):  # limits of Python
             raise CompileError.at(function, f"an expression of @{name} is nested too deeply to interpret") from error
         raise InternalError(f"the interpreter wrote wrong Python for @{name}: {error}\n{source}") from error
     environment = emitter.constants
@@ -120,7 +120,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
     strides: list[str] | None = None
     offset = "0"
     if not isinstance(type_.layout, NoneAttr):
-        # A view of the caller, which is interpreted; callers of the interpreter give copies.
+        # A view from an interpreted caller; callers of the interpreter pass copies.
         strides, offset = (
             [emitter.fresh(f"{data}_s{at}") for at in range(len(extents))],
             emitter.fresh(f"{data}_offset"),
@@ -132,13 +132,12 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
 
 
 def places_of(buffer: BufferStorage) -> tuple[int, ...]:
-    """The strides of a buffer, and the place of its first element."""
     strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
     return (*strides, buffer.offset)
 
 
 def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Call a compiled function; Python's errors in its source become `InterpreterError` about the op of the line."""
+    """Call a compiled function; Python errors in its source become `InterpreterError` at the op of the line."""
     try:
         return run(*arguments)
     except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError, RecursionError) as error:
@@ -146,11 +145,11 @@ def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ..
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
-    """The last frame of interpreted code in a traceback, with its line."""
+    """The innermost frame of interpreted code in a traceback, with its line."""
     found: tuple[FrameType, int] | None = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        # A comprehension is a frame of its own, without the names of its function.
+        # A comprehension has a separate frame, without the names of its function.
         if code.co_filename.startswith(_FILE_PREFIX) and not code.co_name.startswith("<"):
             found = traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
@@ -170,7 +169,7 @@ def _translated(error: Exception) -> Exception:
         return InternalError(f"the interpreter failed in a line of its own: {error!r}")
     if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
         return found
-    if isinstance(error, TypeError) and "NoneType" in str(error):  # read by a function of the interpreter
+    if isinstance(error, TypeError) and "NoneType" in str(error):  # raised by a function of the interpreter
         return InterpreterError(op, f"'{op.name}' reads memory that was never written")
     if isinstance(error, MemoryError) or (isinstance(error, OverflowError) and "index-sized" in str(error)):
         return InterpreterError(op, f"'{op.name}' needs more memory than there is")
@@ -184,7 +183,7 @@ def _translated(error: Exception) -> Exception:
 
 
 def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType) -> InterpreterError | None:
-    """The error when an operand of `op` is memory that was never written."""
+    """The error if an operand of `op` is memory that was never written."""
     for operand in op.operands:
         value = _value_in(frame, compiled, operand)
         if not (value is None or (isinstance(value, list) and None in cast("list[object]", value))):
@@ -203,7 +202,7 @@ def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType
 
 
 def _value_in(frame: FrameType, compiled: InterpretedSource, value: SSAValue) -> object:
-    """What an SSA value is in a frame; 0 where it is a literal."""
+    """The value of an SSA value in a frame, or of the literal that it is bound to."""
     name = compiled.names.get(value, "0")
     return frame.f_locals.get(name, 0) if name.isidentifier() else _literal_of(name)
 
@@ -218,10 +217,10 @@ def _literal_of(text: str) -> object:
 class Interpreter:
     """Functions of `module`, callable by name.
 
-    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved", ...: see `Options`) is how `parallel` and
-    `vectorized` loops run: a program is right only when all orders give the same. `check_uninitialised` makes reads of
-    temporaries that were never written an error; without it they read as zero. `max_iterations` limits the iterations
-    of all loops of a call together, which otherwise runs as long as the program does.
+    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved", ...: see `Options`) is the order of
+    `parallel` and `vectorized` loops: a correct program computes the same in all orders. With `check_uninitialised`,
+    reads of temporaries that were never written are errors; without it they read as zero. `max_iterations` limits the
+    iterations of all loops of a call together, by default without limit.
     """
 
     def __init__(
@@ -247,7 +246,7 @@ class Interpreter:
         return written_parameters(self._by_name)
 
     def find(self, name: str) -> FuncOp:
-        """The function @name. Raises `CompileError` when the module has none."""
+        """The function @name. Raises `CompileError` if the module has none."""
         if name not in self._by_name:
             raise CompileError(f"the module has no function @{name}{did_you_mean(name, self._by_name)}")
         return self._by_name[name]
@@ -257,16 +256,15 @@ class Interpreter:
         return self._functions[name]
 
     def signature(self, name: str) -> Signature:
-        """How @name is called. Raises `CompileError`."""
         return call_signature(self.find(name), self._written)
 
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
         """Call @name with arrays (scalars for scalar parameters), by position or by parameter name.
 
-        Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` when the arguments do not
-        fit the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
-        written, arrays that overlap), `InterpreterError` when the program does something undefined, and
-        `IterationLimitError` when it runs more than `max_iterations`.
+        Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` if the arguments do not
+        match the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
+        written, arrays that overlap), `InterpreterError` for undefined behaviour of the program, and
+        `IterationLimitError` if it runs more than `max_iterations`.
         """
         if self.options.limit is not None:
             self.options.limit.begin()

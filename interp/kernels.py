@@ -1,14 +1,13 @@
-"""Kernels: a launch runs every block of threads, and the threads of a block synchronise at barriers and ops of warps.
+"""Kernels: a launch runs every block of threads; the threads of a block synchronise at barriers and ops of warps.
 
 A kernel is compiled to a Python generator, one for each thread. It pauses at barriers, shuffles and ops on tensor cores
-with a `Synchronisation`; in order "interleaved" it also pauses around stores, and all blocks of threads run at once, so
-that races show. In other orders the blocks run one after the other, and so do the threads of a block from one
-synchronisation to the next: forward, reversed or shuffled. A barrier or shuffle that not all threads reach is an error,
-and so is a read of memory that was never written.
+with a `Synchronisation`. In order "interleaved" it also pauses around stores, and all blocks of threads run
+concurrently, so that races show. In other orders the blocks run one after the other, and so do the threads of a block
+from one synchronisation to the next: forward, reversed or shuffled. A barrier or shuffle that not all threads reach is
+an error, and so is a read of memory that was never written.
 
-Before they are distributed to threads, ops on tiles run once, on whole tiles. Where `wmma` leaves open which thread
-holds which element, thread l holds the elements from l * n on, counted row by row and from the start again, where n is
-how many it holds.
+Before they are distributed to threads, ops on tiles run once, on whole tiles. For `wmma`, whose layout is unspecified,
+thread l holds the n elements from l * n on, in row-major order and cyclically.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def emit_tile_copy(emitter: Emitter, op: low_tensor_cores.Copy) -> None:
 
 
 def copy_tile(source: Pointer, source_rows: int, target: Pointer, target_rows: int, rows: int, columns: int) -> None:
-    """Copy rows of so many elements."""
+    """Copy `rows` rows of `columns` elements."""
     (read, first), (written, start) = source, target
     for row in range(rows):
         at, to = first + row * source_rows, start + row * target_rows
@@ -110,7 +109,7 @@ def multiply_tiles(
 
 
 def matrix_of(tile: Pointer, distance: int, fragment: FragmentAttr) -> Matrix:
-    """The rows of the matrix that a tile holds, whichever way."""
+    """The rows of the matrix in a tile of either order."""
     memory, start = tile
     rows, columns = fragment.tile
     found = [memory[start + row * distance : start + row * distance + columns] for row in range(rows)]
@@ -118,7 +117,7 @@ def matrix_of(tile: Pointer, distance: int, fragment: FragmentAttr) -> Matrix:
 
 
 def multiplied(a: Matrix, b: Matrix, c: Sequence[Sequence[Any]]) -> Matrix:
-    """A * B + C, rounded once: hardware rounds more often, and in an order that is not specified."""
+    """A * B + C, rounded once: hardware rounds more often, and in an unspecified order."""
     columns = list(zip(*b, strict=True))
     return [
         [
@@ -130,7 +129,7 @@ def multiplied(a: Matrix, b: Matrix, c: Sequence[Sequence[Any]]) -> Matrix:
 
 
 Lanes: TypeAlias = "Sequence[Sequence[Any]]"
-"""What each thread of a warp brings to an op: one value per operand."""
+"""The operands of each thread of a warp for an op."""
 
 
 @emits(*low_tensor_cores.TENSOR_CORE_OPS)
@@ -140,15 +139,14 @@ def emit_warp_op(emitter: Emitter, op: low_tensor_cores.WarpOp) -> None:
 
 
 def run_warp_op(op: Operation, lanes: Lanes) -> None:
-    """What happens when the threads of a warp have come to `op`. Raises `InterpreterError` when some are missing, or
-    do not agree."""
+    """Run an op that the threads of a warp have reached. Raises `InterpreterError` if some are missing or differ."""
     if len(lanes) != WARP:
         raise InterpreterError(op, f"'{op.name}' is for {WARP} threads, and the warp has {len(lanes)}")
     _MEANINGS[op.name](op, lanes)
 
 
 def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
-    """The value of an operand that is the same in all threads."""
+    """The value of an operand that must be equal in all threads."""
     values = [lane[operand] for lane in lanes]
     for number, value in enumerate(values):
         if not _is_same(values[0], value):
@@ -157,7 +155,6 @@ def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Whether two numbers, or two pointers, are the same."""
     if not isinstance(first, tuple):
         return first == second
     (memory, at), (other, place) = cast("tuple[Pointer, Pointer]", (first, second))
@@ -185,14 +182,14 @@ def _registers(op: Operation, lanes: Lanes, operand: int, count: int) -> list[Po
 
 
 def _scatter(fragment: FragmentAttr, registers: Sequence[Pointer], tile: Sequence[Any]) -> None:
-    """Give the threads what they hold of a tile, which comes row by row."""
+    """Distribute a tile, given in row-major order, to the registers of the threads."""
     count = fragment.elements_per_thread
     for lane, (memory, at) in enumerate(registers):
         memory[at : at + count] = [tile[(lane * count + number) % len(tile)] for number in range(count)]
 
 
 def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]:
-    """The tile that threads hold, row by row."""
+    """The tile in the registers of the threads, in row-major order."""
     rows, columns = fragment.tile
     count = fragment.elements_per_thread
     return [element for memory, at in registers for element in memory[at : at + count]][: rows * columns]
@@ -201,8 +198,8 @@ def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]
 def _row_starts(
     op: low_tensor_cores.WmmaLoadOp | low_tensor_cores.WmmaStoreOp, tile: Pointer, distance: int
 ) -> Iterator[int]:
-    """The place of each row of a tile in memory: a multiple of as many elements as a thread holds (PTX ISA, "Matrix
-    Storage")."""
+    """The start of each row of a tile in memory, which must be aligned to the number of elements of a thread (PTX ISA,
+    "Matrix Storage")."""
     (memory, at), (rows, columns) = tile, op.fragment.tile
     for row in range(rows):
         start = at + row * distance
@@ -295,20 +292,20 @@ _MEANINGS: Final[dict[str, Callable[[Any, Lanes], None]]] = {
 
 
 IDS, MEMORY = "_ids", "_memory"
-"""Parameters of a compiled kernel: the place of the thread on all axes, and the shared memory of its block."""
+"""Parameters of a compiled kernel: the ids of the thread on all axes, and the shared memory of its block."""
 
 Thread: TypeAlias = "Generator[Synchronisation | None, Any, Any]"
 
 
 def refuse_threads_in_step(function: FuncOp) -> None:
-    """Raise `CompileError` at what the threads of a kernel do in a function that is being lowered to kernels."""
+    """Raise `CompileError` for ops of kernel threads in a function that is being lowered to kernels."""
     for op in function.walk():
         if op.has_trait(low_kernel.InKernel) or (isinstance(op, ForOp) and op.kind.data is LoopKind.THREAD_BINDING):
             raise CompileError.at(op, "kernels are interpreted when they are functions; here their threads run in step")
 
 
 def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
-    """Prepare to write the body of a kernel; gives the parameters besides those of the function."""
+    """Prepare for the body of a kernel; return the parameters in addition to those of the function."""
     emitter.in_kernel = True
     emitter.interleaved = [IDS]
     emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
@@ -320,7 +317,7 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
 
 
 def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
-    """The name of the memory that the threads of a block share."""
+    """The name of the memory shared by the threads of a block."""
     data = emitter.fresh(op.memref.name_hint or "shared")
     fill = "None" if emitter.options.check_uninitialised else "0"
     key = f"{data!r}"
@@ -372,7 +369,7 @@ def emit_atomic(emitter: Emitter, op: low_kernel.AtomicOp) -> None:
 
 
 class AsyncCopies:
-    """The copies of one thread that have not arrived yet, by group."""
+    """The incomplete copies of one thread, by group."""
 
     def __init__(self) -> None:
         self.groups: list[list[tuple[list[Any], int, list[Any], int, int]]] = [[]]
@@ -384,7 +381,7 @@ class AsyncCopies:
         self.groups.append([])
 
     def wait(self, pending: int) -> None:
-        """Let all groups arrive but the last `pending` committed ones."""
+        """Complete all groups except the last `pending` committed ones."""
         while len(self.groups) - 1 > pending:
             for source, at, target, to, count in self.groups.pop(0):
                 target[to : to + count] = source[at : at + count]
@@ -425,7 +422,7 @@ def launch(
     order: str,
     seed: int,
 ) -> None:
-    """Run every block of a grid. The blocks run in the order that the threads run in, too."""
+    """Run every block of a grid. The order of the blocks is also that of the threads."""
     if min(block) < 1 or min(grid) < 0:
         raise InterpreterError(op, f"'{op.name}' starts {grid} blocks of {block} threads")
     places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
@@ -453,7 +450,7 @@ def _put_in_order(parts: list[Any], order: str, generator: random.Random) -> Non
 
 @dataclass
 class _Block:
-    """The threads of one block while they run. `waiting` is where each has stopped, None for one that has ended."""
+    """The threads of one block while they run. `waiting` is the request of each thread that has not ended."""
 
     threads: list[Thread]
     order: str
@@ -468,7 +465,7 @@ class _Block:
             yield from self._advance(self._shuffle() or self._pass_barrier())
 
     def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
-        """Let the threads in `answers` run to where they meet others; each is given what it waited for."""
+        """Resume the threads in `answers` with their values, until each waits or ends."""
         running = list(answers)
         _put_in_order(running, self.order, self.generator)
         if self.order in INTERLEAVED:
@@ -482,7 +479,7 @@ class _Block:
                 answer = None
 
     def _step(self, thread: int, answer: Any) -> bool:
-        """Let one thread run to where it pauses; whether it can go on by itself."""
+        """Resume one thread until it pauses; return whether it can be resumed without waiting."""
         try:
             request = self.threads[thread].send(answer)
         except StopIteration:
@@ -494,7 +491,7 @@ class _Block:
         return False
 
     def _shuffle(self) -> dict[int, Any]:
-        """What the threads of the warps that have met at a shuffle get, by thread."""
+        """The results of warp ops that all threads of a warp have reached, by thread."""
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
@@ -517,7 +514,7 @@ class _Block:
         return answers
 
     def _pass_barrier(self) -> dict[int, Any]:
-        """Check that all threads wait at one barrier, which gives them nothing."""
+        """Check that all threads wait at the same barrier."""
         first, request = next(iter(self.waiting.items()))
         for thread in range(len(self.threads)):
             other = self.waiting.get(thread)
@@ -533,7 +530,7 @@ class _Block:
 
 
 def _shuffled(op: low_kernel.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
-    """What each lane of a warp gets; None, never written, from a lane that does not exist."""
+    """The value that each lane of a warp receives; None (never written) from a lane that does not exist."""
     width = op.lanes
     results: list[Any] = []
     for lane, request in enumerate(lanes):

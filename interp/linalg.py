@@ -1,6 +1,6 @@
 """`linalg` on memrefs and tensors: the loops of a structured op, in order, around the ops of its region.
 
-Extents are those of the operands. Where two operands say different things about a loop, the call fails.
+Extents are those of the operands. A call with operands that disagree on the extent of a loop fails.
 """
 
 from __future__ import annotations
@@ -86,7 +86,6 @@ def _indices(emitter: Emitter, map_: AffineMap, loops: Sequence[SSAValue], op: O
 
 
 def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource | None:
-    """The elements of an operand; None for scalars."""
     if isinstance(value.type, TensorType):
         return tensor_source(emitter, value, op)
     return emitter.buffer(value) if isinstance(value.type, MemRefType) else None

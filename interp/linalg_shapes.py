@@ -1,4 +1,4 @@
-"""Extents of parameters that operations of linalg tie together: those of one loop agree, windows slide inside."""
+"""Constraints of linalg operations on extents of parameters: those of one loop agree, windows are in bounds."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _Extent: TypeAlias = "int | tuple[SSAValue, int] | SSAValue"
 
 
 class LinalgShapes:
-    """What the operations of linalg in a function say of the extents of its parameters."""
+    """The constraints of the linalg operations in a function on the extents of its parameters."""
 
     def __init__(self, function: FuncOp, known: Mapping[SSAValue, int]) -> None:
-        """`known` has numbers of index parameters."""
+        """`known` has the numbers of index parameters."""
         self._function = function
         self._numbers: dict[_Extent, int] = {**known}
         self._same: dict[_Extent, _Extent] = {}
         self._windows: list[tuple[SSAValue, int, AffineExpr, dict[int, _Extent]]] = []
-        """Parameter, dimension, subscript and the extents of the loops, where a subscript is no loop itself."""
+        """Parameter, dimension, subscript and the extents of the loops, for subscripts that are not a single loop."""
         for op in operations_in(function):
             if is_structured(op):
                 self._add(structure_of(op))
 
     def complete(self, shapes: Sequence[list[int] | None], choose: Callable[[], int]) -> None:
-        """Give the extents of parameters that are not known (`DYNAMIC_INDEX`) numbers that agree, or from `choose`."""
+        """Set unknown extents of parameters (`DYNAMIC_INDEX`) to numbers that agree, or to numbers from `choose`."""
         dims = [(argument, shape, d) for argument, shape in self._parameters(shapes) for d in range(len(shape))]
         for argument, shape, d in dims:
             if shape[d] != DYNAMIC_INDEX:

@@ -1,4 +1,4 @@
-"""`low`: parallel loops, gathers and scatters, the lane-wise forms of scalar ops, and dot products of integers."""
+"""`low`: parallel loops, gathers and scatters, lane-wise forms of scalar ops, and dot products."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _mask(type_: Any) -> int:
-    """What an unsigned reading keeps of a signed number; -1 keeps all."""
+    """The mask for reading a signed number as unsigned; -1 keeps all bits."""
     return -1 if is_signed(type_) else (1 << type_.width.data) - 1
 
 
@@ -102,7 +102,7 @@ def emit_tile_interleave(emitter: Emitter, op: TileInterleaveOp) -> None:
 
 
 def interleave(source: Pointer, distance: int, target: Pointer, lanes: int, rows: int) -> None:
-    """Rows by turns."""
+    """Interleave rows."""
     (read, first), (written, start) = source, target
     for row in range(rows):
         at = first + row * distance
@@ -135,7 +135,7 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
 
 
 def ldexp(significand: float, exponent: float) -> float:
-    """significand * 2^exponent, in double; the type of the op rounds it, once: f32 has room to spare there."""
+    """significand * 2^exponent, in double precision; the type of the op rounds it once, and is exact enough for f32."""
     if not math.isfinite(exponent):
         return significand * 2.0**exponent
     try:

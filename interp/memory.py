@@ -1,4 +1,4 @@
-"""Buffers as flat lists (`memref`), and pointers into them: a pair of a flat list and the place of an element in it."""
+"""Buffers as flat lists (`memref`), and pointers into them: pairs of a flat list and an index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @emits(AccessPtrOp)
 def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
-    """The place of the first element; all of the box must lie in the buffer."""
+    """The index of the first element; the whole box must be in bounds."""
     buffer = emitter.buffer(op.buffer)
     at = emitter.element(buffer, op.indices, op)
     sizes = op.box_sizes or ()
@@ -53,8 +53,8 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
 
 @emits(StrideOp)
 def emit_stride(emitter: Emitter, op: StrideOp) -> None:
-    """Buffers lie row by row here, for the interpreter works on copies. Where elements of a caller's view lie must not
-    show: its strides may be stated of another buffer, and go with pointers to tiles."""
+    """Buffers are in row-major order, because the interpreter works on copies. The layout of a caller's view must not
+    be visible: its strides may be stated for another buffer, and be used with pointers to tiles."""
     is_view = strides_of(op.buffer.type) is not None
     if is_view and any(not isinstance(use.operation, AssumeStridesOp | TileOp) for use in op.stride.uses):
         raise emitter.unsupported(op.stride)
@@ -95,19 +95,19 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
 
 
 def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str]) -> None:
-    """A line that checks the extents of what `op` makes."""
+    """A line that checks the extents of the result of `op`."""
     message = f"'{op.name}' needs extents of at least 0, got {', '.join(['{}'] * len(sizes))}"
     emitter.refuse(f"min({', '.join(sizes)}, 0) < 0", message, op, *sizes)
 
 
 @emits(memref.DeallocOp)
 def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
-    """An emptied list makes every later access an IndexError, which is told as a use after the deallocation."""
+    """Clear the list, so that later accesses raise IndexError, which is reported as a use after deallocation."""
     emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
 
 
 def check_alive(emitter: Emitter, buffer: SSAValue, op: Operation) -> None:
-    """A line for accesses to several elements, which an emptied list would not refuse."""
+    """A line for accesses to several elements, which would not raise on an empty list."""
     if any(isinstance(use.operation, memref.DeallocOp) for use in buffer.uses):
         emitter.line(f"if not {emitter.buffer(buffer).data}: {emitter.helper(deallocated)}()", op)
 
@@ -144,7 +144,7 @@ def store_element(emitter: Emitter, op: Operation, target: SSAValue, indices: Se
 
 @emits(memref.CopyOp)
 def emit_copy(emitter: Emitter, op: memref.CopyOp) -> None:
-    """All elements at once, so that views of one buffer may overlap."""
+    """Copy all elements at once, because views of one buffer may overlap."""
     source, target = emitter.buffer(op.source), emitter.buffer(op.destination)
     sizes = [f"({', '.join(map(str, buffer.extents))})" for buffer in (source, target)]
     if source.extents != target.extents:
@@ -168,7 +168,7 @@ def emit_dim(emitter: Emitter, op: memref.DimOp) -> None:
 
 
 def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequence[int | str]) -> None:
-    """The extent by its own name, so that what is bounded by it is known to be."""
+    """Bind the extent to its name, so that bounds by this name are recognised."""
     index = emitter.value(op.index)
     if not index.isdigit():
         raise CompileError.at(op, f"the interpreter needs a constant dimension for '{op.name}'")
@@ -180,7 +180,7 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
 
 @emits(memref.CastOp)
 def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
-    """The same memory by another type; the extents that the type states are checked."""
+    """A view of the same memory with another type; the extents stated in the type are checked."""
     if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
         raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
     buffer, type_ = emitter.buffer(op.source), op.dest.type
@@ -197,7 +197,7 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
 
 @emits(memref.ReinterpretCastOp)
 def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> None:
-    """The memory of a buffer by other extents and strides."""
+    """The memory of a buffer with other extents and strides."""
     source = op.source
     if emitter.buffer(source).strides is not None:
         source = underlying(source)
@@ -216,7 +216,7 @@ def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> Non
 
 @emits(memref.ViewOp)
 def emit_view(emitter: Emitter, op: memref.ViewOp) -> None:
-    """Elements in a buffer of bytes."""
+    """A view of elements in a buffer of bytes."""
     memory, type_ = emitter.buffer(op.source), op.result.type
     shift = emitter.written(op.byte_shift, op)
     extents = emitter.extents_of(type_, iter([emitter.written(size, op) for size in op.sizes]))
@@ -231,8 +231,8 @@ def emit_view(emitter: Emitter, op: memref.ViewOp) -> None:
 
 
 class ElementsInBytes(Sequence["Scalar | None"]):
-    """The flat list of elements in a list with a place for each byte of a memory. An element lies at the place of its
-    first byte, so that elements of other views of the memory show there."""
+    """The flat list of elements in a list with an entry for each byte. An element is stored at its first byte, so that
+    views with other elements see it."""
 
     def __init__(self, memory: list[Scalar | None], start: int, size: int, count: int) -> None:
         self._memory = memory
@@ -241,7 +241,7 @@ class ElementsInBytes(Sequence["Scalar | None"]):
         self._count = count
 
     def __len__(self) -> int:
-        return self._count if self._memory else 0  # an emptied list was deallocated
+        return self._count if self._memory else 0  # an empty list was deallocated
 
     def __getitem__(self, place: Any) -> Any:
         return self._memory[self._in_memory(place)]
@@ -250,7 +250,6 @@ class ElementsInBytes(Sequence["Scalar | None"]):
         self._memory[self._in_memory(place)] = value
 
     def clear(self) -> None:
-        """Deallocate the memory."""
         self._memory.clear()
 
     def _in_memory(self, place: int | slice[int, int, None]) -> int | slice[int, int, int]:
@@ -272,7 +271,7 @@ def _computed(emitter: Emitter, op: Operation, text: str) -> int | str:
 
 
 def _arithmetic(emitter: Emitter, op: Operation) -> Arithmetic[int | str]:
-    """Numbers, and names of locals for those that vary."""
+    """Arithmetic on numbers, and on names of locals for dynamic values."""
 
     def of(value: int | SSAValue) -> int | str:
         return value if isinstance(value, int) else emitter.written(value, op)
@@ -307,7 +306,7 @@ def emit_part(emitter: Emitter, op: Operation) -> None:
 
 @emits(memref.GetGlobalOp)
 def emit_get_global(emitter: Emitter, op: memref.GetGlobalOp) -> None:
-    """The elements of a constant of the module; of a variable there is no memory that calls share."""
+    """The elements of a constant of the module; variables are not supported, because calls share no memory."""
     name = op.name_.string_value()
     data = SymbolTable.lookup_symbol(op, op.name_)
     if not isinstance(data, memref.GlobalOp):

@@ -1,4 +1,4 @@
-"""Calls of registered Python functions: `low.call_registered`, and what `graph.call_dps` shares with it; results that
+"""Calls of registered Python functions: `low.call_registered`, and the parts shared with `graph.call_dps`; results that
 calls allocate."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Shapes: TypeAlias = "Sequence[tuple[tuple[int, ...], Attribute]]"
 """Extents and element types of arrays."""
 
 _UNWRITTEN = 0xA5
-"""The byte that outputs are filled with before a call: no value of bool, an unlikely one of wide integers. Floats are
-filled with ones, a NaN that no computation gives."""
+"""The byte that outputs are filled with before a call: no bool, and unlikely in wide integers. Floats are filled with
+ones, a NaN that computations do not produce."""
 
 
 def filled(
@@ -36,8 +36,8 @@ def filled(
     """The results that the function registered as `name` writes, given tensors of the interpreter with elements of
     these types.
 
-    Raises `InterpreterError` when there is no such function, when it raises, returns a value, or leaves an element
-    unwritten, which is not seen of integers of 16 bits and of elements of a byte.
+    Raises `InterpreterError` if there is no such function, or if it raises, returns a value, or leaves an element
+    unwritten. Unwritten elements are not detected for 16-bit integers and for elements of a byte.
     """
     given = [narrow(array, type_) for array, type_ in zip(inputs, types, strict=True)]
     outputs = [_unwritten(op, shape, type_) for shape, type_ in results]
@@ -106,7 +106,7 @@ def call_registered_op(op: CallRegisteredOp, *values: Any) -> None:
 
 @evaluates(ReturnResultOp)
 def return_result(op: ReturnResultOp, source: BufferStorage, descriptor: BufferStorage, *extents: int) -> None:
-    """The descriptor gets the list of elements in the place of an address."""
+    """Store the list of elements in the descriptor in place of an address."""
     given = iter(extents)
     shape = [next(given) if extent < 0 else extent for extent in op.shape.get_shape()]
     elements = list(source.data[: math.prod(shape)])

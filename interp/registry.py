@@ -1,8 +1,8 @@
-"""Which operation means what: one table, filled by a module per dialect.
+"""Registry of the semantics of operations: one table, filled by a module per dialect.
 
-A module `interp/<room>.py` gives each op of its dialect its meaning in one of two ways.
+A module `interp/<room>.py` defines each op of its dialect in one of two ways.
 
-**Source** (`emits`), for ops on scalars, buffers and control flow. The rule writes Python lines through the emitter:
+**Source** (`emits`), for ops on scalars, buffers and control flow. The rule emits Python lines:
 
     @emits(arith.AddfOp)
     def emit_addf(emitter: Emitter, op: arith.AddfOp) -> None:
@@ -10,10 +10,10 @@ A module `interp/<room>.py` gives each op of its dialect its meaning in one of t
         emitter.line(f"{result} = {emitter.value(op.lhs)} + {emitter.value(op.rhs)}", op)
 
 `emitter.value(ssa)` is the Python expression (a name or a literal) of a value that was defined before;
-`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` writes one line, and remembers
-`op` for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits
-the ops of a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
-`emitter.constant(object, hint)` makes any Python object available under a name. `Emitter` documents the rest.
+`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` emits one line, and records `op`
+for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits the ops
+of a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
+`emitter.constant(object, hint)` makes any Python object available under a name. `Emitter` documents the other methods.
 
 **Calls** (`evaluates`), for ops on tensors. The rule is a Python callable on run-time values, called at each execution:
 
@@ -21,8 +21,8 @@ the ops of a block (for element regions: bind the block's arguments first, with 
     def add(op: graph.AddOp, lhs: Array, rhs: Array) -> Array:
         return round_array(lhs + rhs, op.result.type)
 
-It takes the op and one value per operand, and returns the value of the result (a tuple when the op has several results,
-None when it has none). It may raise `InterpreterError(op, message)`.
+It takes the op and one value per operand, and returns the value of the result (a tuple for several results, None for no
+result). It may raise `InterpreterError(op, message)`.
 
 **Values at run time**
 
@@ -38,8 +38,8 @@ None when it has none). It may raise `InterpreterError(op, message)`.
 None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element
 access in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
 
-A dialect that is not listed in `ROOMS` has no meaning here: its ops are refused with a `CompileError`, unless
-`weft.register_operation` gave them one.
+Ops of a dialect that is not listed in `ROOMS` have no semantics here and raise `CompileError`, unless they are defined
+by `weft.register_operation`.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ if TYPE_CHECKING:
 
 
 IntrinsicEvent: TypeAlias = tuple[str, tuple[Any, ...]]
-"""The name of a function or op that may have effects, and the numbers that it gets."""
+"""The name of a function or op that may have effects, and the numbers that it receives."""
 _events: ContextVar[list[IntrinsicEvent] | None] = ContextVar("events", default=None)
 
 
 @contextmanager
 def recorded_calls() -> Generator[list[IntrinsicEvent]]:
-    """The calls and ops that may have effects which run inside of the `with`."""
+    """Record the calls and ops with possible effects that run inside of the `with`."""
     events: list[IntrinsicEvent] = []
     token = _events.set(events)
     try:
@@ -91,7 +91,7 @@ def _record(name: str, arguments: Sequence[Any]) -> None:
 
 
 def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
-    """A function that the module declares only, on run-time values; None when nobody said what it computes."""
+    """A declared function as a function on run-time values; None if it has no registered semantics."""
     noted = function.attributes.get(INTRINSIC)
     name = noted.data if isinstance(noted, StringAttr) else function.sym_name.data
     intrinsic = intrinsics().get(name)
@@ -111,7 +111,7 @@ def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
 
 
 def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
-    """What an op of a user's dialect computes (`weft.register_operation`); None when nobody said it."""
+    """The semantics of an op of a user's dialect (`weft.register_operation`); None if it has none."""
     meaning = registered_meaning(op_name)
     if meaning is None:
         return None
@@ -134,7 +134,7 @@ def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
 
 @contextmanager
 def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator[None]:
-    """Errors of a function of the user's are told at the op that it computes."""
+    """Report errors of a user's function at the op that it computes."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -163,7 +163,7 @@ ROOMS: Mapping[str, str] = {
     "stablehlo": "stablehlo",
     "chlo": "stablehlo",
 }
-"""Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
+"""Dialect -> the module of this package that defines its ops; loaded at the first such op."""
 
 EmitRule: TypeAlias = Callable[[Any, Any], None]
 """(emitter, op) -> None."""
@@ -175,7 +175,7 @@ _call_rules: dict[str, CallRule] = {}
 
 
 def emits(*op_classes: type[Operation]) -> Callable[[RuleT], RuleT]:
-    """Register a rule `(emitter, op)` that writes the Python source of these ops."""
+    """Register a rule `(emitter, op)` that emits the Python source of these ops."""
 
     def register(rule: RuleT) -> RuleT:
         for op_class in op_classes:
@@ -198,7 +198,8 @@ def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
 
 
 def emit_nothing(emitter: object, op: Operation) -> None:
-    """The rule of ops at which nothing runs: statements, hints, and terminators, which the op of their region reads."""
+    """The rule of ops without run-time effect: statements of facts, hints, and terminators, whose parent op reads
+    them."""
 
 
 @cache
@@ -208,7 +209,7 @@ def _load_room(dialect: str) -> None:
 
 
 def emit_rule(op_name: str) -> EmitRule | None:
-    """The rule that writes source for ops of this name, if there is one."""
+    """The rule that emits source for ops of this name, if there is one."""
     _load_room(op_name.split(".", 1)[0])
     return _emit_rules.get(op_name)
 

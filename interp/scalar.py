@@ -1,10 +1,10 @@
-"""`arith` and `math`, on scalars and on the lanes of vectors: an op has one expression for both.
+"""`arith` and `math`, on scalars and on lanes of vectors: one expression per op for both.
 
-Integers wrap to their width, floating-point results are rounded to their type at each op. What has no meaning is an
-error where it happens: division by zero, a quotient that overflows, a shift by the width or more. Conversions of floats
-to integers are defined for every number (`weft.support.float_to_integer`). Elementary functions are computed in double
-and rounded to the type of the op: the result is within half a unit in the last place of the type, plus what the C
-library is off in double.
+Integers wrap to their width, floating-point results are rounded to their type at each op. Undefined behaviour raises an
+error at the op: division by zero, a quotient that overflows, a shift by the width or more. Conversions of floats to
+integers are defined for all numbers (`weft.support.float_to_integer`). Elementary functions are computed in double and
+rounded to the type of the op: the error is half a unit in the last place of the type, plus that of the C library in
+double.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Template: TypeAlias = "Callable[[Emitter, Operation, Sequence[str]], str]"
 """(emitter, op, one expression per operand) -> the expression of the mathematical result. Operand expressions are names
 or literals and may be repeated."""
 IntervalRule: TypeAlias = "Callable[[Interval], Interval]"
-"""The range of the result of a conversion, by that of its operand."""
+"""The range of the result of a conversion, from that of its operand."""
 
 TEMPLATES: dict[str, tuple[Template, bool]] = {}
 """Op name -> its template, and whether its result is then rounded or wrapped."""
@@ -63,7 +63,7 @@ def lane_type(type_: Attribute) -> Attribute:
 
 
 def integer_width(type_: Attribute) -> int:
-    """The width of an integer type; index counts as 64."""
+    """The width of an integer type; 64 for index."""
     return type_.width.data if isinstance(type_, IntegerType) else 64
 
 
@@ -86,11 +86,11 @@ def elementwise(
     converts: bool = False,
     **helpers: object,
 ) -> None:
-    """Give ops their meaning by an expression.
+    """Define ops by an expression.
 
-    A `template` may be text, with Python functions as `helpers` (see `_from_text`). `finish`: round or wrap the result
-    to its type. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has those of arithmetic).
-    `silent`: Python would compute the expression on None too, so unwritten operands need a check.
+    A `template` may be a string, with Python functions as `helpers` (see `_from_text`). `finish`: round or wrap the
+    result to its type. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has those of arithmetic).
+    `silent`: Python would evaluate the expression on None, so unwritten operands need a check.
     """
     rule: Template = _from_text(template, converts=converts, **helpers) if isinstance(template, str) else template
     TEMPLATES.update((op_class.name, (rule, finish)) for op_class in op_classes)
@@ -105,10 +105,9 @@ def elementwise(
 
 
 def _from_text(text: str, *, converts: bool = False, **helpers: object) -> Template:
-    """The template of a text in which `{0}`, `{1}`, ... are the operands and `{all}` is the list of them, `{s[0]}`,
-    `{u[0]}` are the values of integers read as signed and as unsigned, `{width}` is the width of the result, `{op}` the
-    op itself, and each `{name}` of `helpers` a Python function. `converts`: operands are not of the type of the result.
-    """
+    """The template for a string. `{0}`, `{1}`, ... are the operands and `{all}` is the list of them, `{s[0]}`, `{u[0]}`
+    are integers read as signed and as unsigned, `{width}` is the width of the result, `{op}` the op itself, and each
+    `{name}` of `helpers` a Python function. `converts`: operands are not of the type of the result."""
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
         type_ = lane_type((op.operands if converts else op.results)[0].type)
@@ -137,7 +136,7 @@ def _unsigned(type_: Attribute, operand: str) -> str:
 
 
 def check_lane_type(op: Operation, type_: Attribute) -> None:
-    """Refuse what the interpreter has no arithmetic for. Raises `CompileError`."""
+    """Check that the interpreter has arithmetic for a type. Raises `CompileError`."""
     lane = lane_type(type_)
     if not isinstance(lane, IntegerType | IndexType) and element_name(lane) not in ROUNDINGS:
         raise CompileError.at(op, f"the interpreter cannot compute '{op.name}' on {type_}")
@@ -170,9 +169,9 @@ def assign(
     finish: bool = True,
     span: Interval = UNBOUNDED,
 ) -> None:
-    """Lines that assign an expression to a scalar result, rounded or wrapped to its type when `finish`.
+    """Lines that assign an expression to a scalar result, rounded or wrapped to its type if `finish`.
 
-    `span` is what is known about an integer before it is wrapped.
+    `span` is the range of an integer before it is wrapped.
     """
     type_ = result.type
     if not isinstance(type_, IntegerType | IndexType) or integer_width(type_) == 1:
@@ -209,7 +208,7 @@ def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
 
 
 def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, silent: bool) -> None:
-    """Each lane by a comprehension; a scalar operand (the condition of a select) stands for all lanes."""
+    """Compute each lane by a comprehension; a scalar operand (the condition of a select) is used for all lanes."""
     check_lane_type(op, op.results[0].type)
     lanes: list[str] = []
     sources: list[str] = []
@@ -229,7 +228,7 @@ def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, s
 
 
 def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, finish: bool = True) -> str:
-    """A list of an expression over a comprehension `loop`, rounded or wrapped to `type_` when `finish`."""
+    """A list of an expression over a comprehension `loop`, rounded or wrapped to `type_` if `finish`."""
     if not finish or isinstance(type_, IndexType | Float64Type):
         return f"[{text} {loop}]"
     if isinstance(type_, Float32Type):
@@ -238,7 +237,7 @@ def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, fin
 
 
 def literal(value: float | int | bool) -> str | None:
-    """The Python literal of a scalar, or None when there is no short one (infinities and NaN)."""
+    """The Python literal of a scalar, or None if there is no short one (infinities and NaN)."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     text = repr(value)
@@ -275,8 +274,8 @@ def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPE
 def combined(
     emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str, type_: Attribute | None = None
 ) -> str:
-    """The expression of two scalars of a type, that of the first result of `op` if none is given, combined by an op of
-    `arith`, as `op` does."""
+    """The expression that combines two scalars of a type, by default that of the first result of `op`, by an op of
+    `arith`."""
     rule, finish = TEMPLATES[combining.name]
     text = rule(emitter, op, [left, right])
     return finished_scalar(emitter, text, type_ or op.results[0].type) if finish else text
@@ -322,7 +321,7 @@ elementwise(arith.RemUIOp, template="{u[0]} % {u[1]}")
 def _signed_division(
     quotient: str, positive: str, *, overflows: bool = True, **helpers: Callable[..., int]
 ) -> Template:
-    """A signed division; `positive` is its text where both sides are known to be at least 0."""
+    """A signed division; `positive` is the expression if both operands are known to be non-negative."""
     general = _from_text(quotient, converts=False, **helpers)
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -353,7 +352,7 @@ for _shift, _text in ((arith.ShLIOp, "{s[0]} <<"), (arith.ShRUIOp, "{u[0]} >>"),
 
 
 def _extended(op_class: type[Operation], text: str) -> None:
-    """Ops with two results: what fits, and what does not."""
+    """Ops with two results: the low and the high part."""
     rule = _from_text(text)
 
     def emit(emitter: Emitter, op: Operation) -> None:
@@ -498,7 +497,7 @@ _FUNCTIONS: tuple[type[Operation], ...] = (
     *(math_dialect.ExpOp, math_dialect.Exp2Op, math_dialect.ExpM1Op, math_dialect.SqrtOp, math_dialect.CbrtOp),
     *(math_dialect.LogOp, math_dialect.Log2Op, math_dialect.Log10Op, math_dialect.Log1pOp, math_dialect.CopySignOp),
 )
-"""Ops whose function has their name, in Python's `math` and in NumPy."""
+"""Ops whose function has the same name in Python's `math` and in NumPy."""
 _NAMES = [(op, op.name.removeprefix("math.")) for op in _FUNCTIONS]
 for _op_class, _math_function, _numpy_function in (
     *((op, getattr(math, name), getattr(np, name)) for op, name in _NAMES),
@@ -530,7 +529,7 @@ elementwise(math_dialect.AbsIOp, template="abs({0})")
 
 
 def fma_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-    """`a * b + c` rounded once; the op's own rounding follows for what is narrower than double."""
+    """`a * b + c` rounded once; for types narrower than double, the op's rounding follows."""
     is_double = isinstance(lane_type(op.results[0].type), Float64Type)
     function = functions.fma_double if is_double else functions.fma_narrow
     return f"{emitter.helper(function)}({', '.join(operands)})"

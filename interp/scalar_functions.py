@@ -1,7 +1,7 @@
-"""What emitted code calls where Python's operator is not the operation: rounding, division, NaN, conversions.
+"""Helpers of emitted code for operations that differ from Python's operators: rounding, division, NaN, conversions.
 
-An f32 `+ - * /` or square root computed in double and rounded to f32 is the correctly rounded f32 result (53 bits are
-at least 2 * 24 + 2: the first rounding does no harm; Figueroa 1995), and the same holds for f16 and bf16.
+An f32 `+ - * /` or square root computed in double and rounded to f32 is the correctly rounded f32 result, because 53
+bits are at least 2 * 24 + 2 (Figueroa 1995). The same holds for f16 and bf16.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def wrap(x: int, width: int) -> int:
 
 
 def divide(a: float, b: float) -> float:
-    """IEEE division where Python raises: by zero."""
+    """IEEE division, also by zero, where Python raises."""
     if b != 0.0:
         return a / b
     if a == 0.0 or a != a or b != b:
@@ -36,7 +36,7 @@ def divide(a: float, b: float) -> float:
 
 
 def maximum(a: float, b: float) -> float:
-    """The larger; NaN when either is NaN; +0 is larger than -0."""
+    """The maximum; NaN if either is NaN; +0 is greater than -0."""
     if a != a or b != b:
         return math.nan
     if a == b:
@@ -45,7 +45,7 @@ def maximum(a: float, b: float) -> float:
 
 
 def minimum(a: float, b: float) -> float:
-    """The smaller; NaN when either is NaN; -0 is smaller than +0."""
+    """The minimum; NaN if either is NaN; -0 is less than +0."""
     if a != a or b != b:
         return math.nan
     if a == b:
@@ -54,21 +54,21 @@ def minimum(a: float, b: float) -> float:
 
 
 def maximum_number(a: float, b: float) -> float:
-    """The larger; the other one when one is NaN."""
+    """The maximum; the other number if one is NaN."""
     if a != a:
         return b
     return a if b != b else maximum(a, b)
 
 
 def minimum_number(a: float, b: float) -> float:
-    """The smaller; the other one when one is NaN."""
+    """The minimum; the other number if one is NaN."""
     if a != a:
         return b
     return a if b != b else minimum(a, b)
 
 
 def check_overflow(op: Operation, value: int, width: int) -> int:
-    """A quotient: only the smallest integer divided by -1 does not fit."""
+    """Check a quotient: only the least integer divided by -1 is out of range."""
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):
         raise InterpreterError(op, f"'{op.name}' overflows: the quotient {value} does not fit {width} bits")
     return value
@@ -81,7 +81,7 @@ def check_shift(op: Operation, amount: int, width: int) -> int:
 
 
 def int_to_double(n: int) -> float:
-    """A double that rounds to f32 or narrower as `n` itself does (wide ones are rounded to odd at 50 bits)."""
+    """A double that rounds to f32 or narrower types like `n` itself (wide integers are rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50
     if excess <= 3:
         return float(n)
@@ -90,7 +90,7 @@ def int_to_double(n: int) -> float:
 
 
 def fma_narrow(a: float, b: float, c: float) -> float:
-    """A double that rounds to f32 or narrower as the exact `a * b + c` does (the operands are of that type)."""
+    """A double that rounds to f32 or narrower types like the exact `a * b + c` (the operands are of that type)."""
     product = a * b
     total = product + c
     if not math.isfinite(total):
@@ -99,7 +99,7 @@ def fma_narrow(a: float, b: float, c: float) -> float:
     error = (product - (total - shadow)) + (c - shadow)
     if error == 0.0:
         return total
-    # Round to odd: an inexact double whose last bit is even moves one step toward what was lost.
+    # Round to odd: an inexact double whose last bit is even moves one step toward the exact result.
     if struct.unpack("<q", struct.pack("<d", total))[0] & 1:
         return total
     return math.nextafter(total, math.inf if error > 0.0 else -math.inf)
@@ -119,7 +119,7 @@ def fma_double(a: float, b: float, c: float) -> float:
 
 
 def total(function: Callable[..., float], fallback: Callable[..., Any]) -> Callable[..., float]:
-    """`function` of `math`, with IEEE results where it raises (poles, overflow, outside the domain)."""
+    """`function` of `math`, with IEEE results where it raises (poles, overflow, outside of the domain)."""
 
     def run(*operands: float) -> float:
         try:
@@ -144,7 +144,6 @@ def to_integral(x: float, rounding: Callable[[float], int]) -> float:
 
 
 def half_away(x: float) -> int:
-    """Nearest integer, ties away from zero."""
     whole = math.trunc(x)
     return whole if abs(x - whole) < 0.5 else whole + (1 if x > 0 else -1)
 

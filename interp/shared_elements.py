@@ -1,5 +1,4 @@
-"""Arguments of a call that share memory, as the interpreter works on them: one copy of the memory, and for each
-argument a flat list over its elements there."""
+"""Overlapping arguments of a call: one copy of the shared memory, and a flat list over it for each argument."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class SharedElements(Sequence["Scalar | None"]):
-    """The elements of an array as a flat list, whose assignments change the array and all that share its memory.
+    """The elements of an array as a flat list; assignments modify the array and all arrays that share its memory.
 
-    With `places`, of each element, the list has gaps, which hold None.
+    With `places`, the index of each element, the list has gaps, which contain None.
     """
 
     def __init__(self, array: Array, element_type: Attribute, places: Sequence[int] | None = None) -> None:
@@ -46,19 +45,18 @@ class SharedElements(Sequence["Scalar | None"]):
             self._array.flat[at] = narrow(array_of([value], (1,), self._type), self._type, self._array.dtype)[0]
 
     def clear(self) -> None:
-        """Deallocate the elements."""
         self._length = 0
 
     def _places(self, part: slice[int | None, int | None, int | None]) -> range:
         return range(self._length)[part]
 
     def _element(self, place: int) -> int | None:
-        at = range(self._length)[place]  # raises IndexError as a list does
+        at = range(self._length)[place]  # raises IndexError like a list
         return at if self._elements is None else self._elements.get(at)
 
 
 def copies_of_overlapping(signature: Signature, arrays: Mapping[int, Array]) -> dict[int, Array]:
-    """Copies of the arrays that may overlap and do, by position, which lie in one memory as the arrays do."""
+    """Copies of the arrays that may overlap and do, by position, which share memory as the arrays do."""
     specs = ((at, signature.args[at]) for at, array in arrays.items() if array.size)
     exposed = [at for at, spec in specs if isinstance(spec, ArraySpec) and spec.may_overlap]
     found = {at for pair in combinations(exposed, 2) if share_memory(*map(arrays.__getitem__, pair)) for at in pair}
@@ -76,7 +74,7 @@ def copies_of_overlapping(signature: Signature, arrays: Mapping[int, Array]) -> 
 
 
 def _groups(spans: Mapping[int, tuple[int, int]]) -> list[list[int]]:
-    """The keys of spans that touch each other, directly or through others."""
+    """The connected components of overlapping spans, as keys."""
     groups: list[list[int]] = []
     end = -1
     for at, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
@@ -88,7 +86,7 @@ def _groups(spans: Mapping[int, tuple[int, int]]) -> list[list[int]]:
 
 
 def _span(array: Array) -> tuple[int, int]:
-    """The addresses of the first byte of an array and of the one after its last."""
+    """The addresses of the first byte of an array and of the byte after its last."""
     start = int(array.__array_interface__["data"][0])
     steps = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)]
     below, above = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)

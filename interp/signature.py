@@ -1,4 +1,4 @@
-"""How a function of any level is called with arrays: its signature, and the run-time values of a call."""
+"""Calls of functions of any level with arrays: signatures, and the run-time values of a call."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Place: TypeAlias = tuple[FuncOp, int]
 
 
 def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signature:
-    """How a function of any level is called. Callers pass all of its arguments, except results that it allocates.
+    """The signature of a function of any level. Callers pass all of its arguments, except results that it allocates.
 
-    `written` are the parameters that `written_parameters` finds; only low functions declare them. Raises `CompileError`
-    for a parameter whose type has no NumPy value, and for one of a low function that is declared read, but written.
+    `written` is the result of `written_parameters`; only low functions declare them. Raises `CompileError` for a
+    parameter whose type has no NumPy value, and for a parameter of a low function that is declared read, but written.
     """
     if PARAMS in function.attributes:
         try:
@@ -75,14 +75,14 @@ def _name_hints(function: FuncOp) -> Sequence[str | None]:
 
 
 def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_exposed: bool) -> ArraySpec | ScalarSpec:
-    """A parameter of a function that is not low; an unknown extent has a name of its own."""
+    """A parameter of a function that is not low; unknown extents have unique names."""
     if not isinstance(type_, MemRefType | TensorType):
         return ScalarSpec(name, element_dtype(function, name, type_))
     element = type_.element_type
     is_complex = isinstance(element, ComplexType)
     dtype = element_dtype(function, name, element.element_type if is_complex else element)
     shape = shape_of(type_) if isinstance(type_, TensorType) else type_.get_shape()
-    shape = (*shape, 2) if is_complex else shape  # the parts
+    shape = (*shape, 2) if is_complex else shape  # real and imaginary parts
     extents = tuple(
         f"{name}.{axis}" if extent in (None, DYNAMIC_INDEX) else extent if isinstance(extent, int) else str(extent)
         for axis, extent in enumerate(shape)
@@ -92,7 +92,7 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_e
 
 def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
     """The buffer parameters that functions of a module may write, themselves or through calls and launches: the least
-    fixed point over parameters, in which each use of a parameter is looked at once."""
+    fixed point, which visits each use of a parameter once."""
     passed_by: dict[Place, list[Place]] = defaultdict(list)
     written: set[Place] = set()
     defined = [function for function in functions.values() if not function.is_declaration]
@@ -114,7 +114,7 @@ def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
 
 
 def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
-    """The parameter that a use hands a buffer to, where the module has the function's body."""
+    """The parameter that a use passes a buffer to, if the module has the function's body."""
     match use.operation:
         case CallOp() as op:
             callee, position = functions.get(op.callee.string_value()), use.index
@@ -126,7 +126,7 @@ def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
 
 
 def _writes(use: Use) -> bool:
-    """Whether an op may write a buffer that it takes, other than through a function of the module."""
+    """Whether an op may write a buffer operand, other than through a function of the module."""
     user = use.operation
     return isinstance(user, CallOp | LaunchOp) or user.operands[use.index] in effects_of(user).writes
 
@@ -134,8 +134,8 @@ def _writes(use: Use) -> bool:
 class Binding:
     """The arguments of one call of a function, and its copies of them.
 
-    The interpreter works on copies, whose strides it chooses where the function does not state them. Raises `TypeError`
-    and `ValueError` as `bind_arguments` does.
+    The interpreter works on copies, with strides of its choice unless the function states them. Raises `TypeError` and
+    `ValueError` as `bind_arguments` does.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Binding:
             if isinstance(type_, TensorType):
                 values.append(widen(array, type_.element_type))
                 continue
-            # Of a type of storage, bytes where the function works on bytes.
+            # For a storage type, the element type is a byte if the function works on bytes.
             element_type = cast("MemRefType[Attribute]", type_).element_type
             if position in overlapping:
                 buffer = self._shared_buffer(spec, overlapping[position], element_type)
@@ -178,13 +178,13 @@ class Binding:
         """The run-time values of the function's arguments."""
 
     def write_back(self) -> None:
-        """Copy what the function wrote into the caller's arrays."""
+        """Copy the written elements into the caller's arrays."""
         new = [self._elements(*written) for written in self._written]
         for (_, array, _, _), elements in zip(self._written, new, strict=True):
             array[...] = elements
 
     def outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
-        """The results as callers get them."""
+        """The results as returned to callers."""
         types = result_types(self._function)
         found = tuple(
             narrow(value, type_.element_type) if isinstance(type_, TensorType) else value
@@ -193,7 +193,6 @@ class Binding:
         return found + tuple(self._new_array(*allocated) for allocated in self._allocated)
 
     def _new_array(self, spec: ArraySpec, descriptor: BufferStorage) -> Array:
-        """A result that the function has allocated."""
         elements, *shape = cast("list[Any]", descriptor.data)
         if not isinstance(elements, list):
             raise InterpreterError(self._function, f"the function did not return its result {spec.name}")
@@ -214,14 +213,14 @@ class Binding:
         return BufferStorage(memory, (len(memory),), spec.name)
 
     def _shared_buffer(self, spec: ArraySpec, copy: Array, element_type: Attribute) -> BufferStorage:
-        """A buffer over a copy of memory that other arguments of the call lie in, too."""
+        """A buffer over a copy of memory that is shared with other arguments of the call."""
         places = self._places(spec, copy)
         elements = SharedElements(copy, element_type, None if spec.strides is None else places)
         is_flat = self._is_flat or spec.strides is not None
         return BufferStorage(cast("list[Any]", elements), (len(elements),) if is_flat else copy.shape, spec.name)
 
     def _places(self, spec: ArraySpec, array: Array) -> Sequence[int]:
-        """The place of each element of an array in its buffer."""
+        """The offset of each element of an array in its buffer."""
         if spec.strides is None:
             return range(array.size)
         strides = [self._symbols[stride] if isinstance(stride, str) else stride for stride in spec.strides]
@@ -235,7 +234,7 @@ class Binding:
         return places(array.shape, strides)
 
     def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage, element_type: Attribute) -> Array:
-        """The elements of a buffer after the call, as its array holds them."""
+        """The elements of a buffer after the call, in the format of its array."""
         if array.size and not buffer.data:
             raise InterpreterError(
                 self._function, f"the function deallocates its argument {spec.name}", buffer=spec.name
@@ -258,7 +257,6 @@ class Binding:
 
 
 def _number(spec: ScalarSpec, bits: int) -> float | int | bool:
-    """The run-time value of a scalar argument of these bits."""
     if spec.element.kind == "float":
         return bits_to_float(wrap(bits, 8 * spec.element.bytes), spec.dtype)
     return bool(bits) if spec.element.kind == "bool" else wrap(bits, 8 * spec.element.bytes)

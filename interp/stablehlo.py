@@ -1,7 +1,7 @@
 """`stablehlo` and `chlo`: whole tensors as NumPy arrays, by the loops of the specification.
 
-Elementwise ops are the references of operators of `te.ops`. Regions of reductions, windows, scatters and sorts are run
-on arrays too, so that one run combines all places at once. Source: the StableHLO specification, "Ops".
+Elementwise ops are the references of operators of `te.ops`. Regions of reductions, windows, scatters and sorts also run
+on arrays, so that one run combines all elements. Source: the StableHLO specification, "Ops".
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ def _finished(op: Operation, array: object, position: int = 0) -> Array:
 
 
 def _ops(*names: str) -> list[type[Operation]]:
-    """The ops of these names."""
     known = {op.name: op for dialect in (STABLEHLO, CHLO_DIALECT) for op in dialect.operations}
     return [known[name] for name in names]
 
@@ -68,7 +67,6 @@ def _ops(*names: str) -> list[type[Operation]]:
 
 
 def _apply(name: str, *operands: Any, **attributes: object) -> Any:
-    """The reference of an operator."""
     return reference_of(name)(*operands, **attributes)
 
 
@@ -77,7 +75,6 @@ def _wide(x: Array) -> Array:
 
 
 def _parts(x: Array) -> Any:
-    """The parts of complex numbers; other numbers."""
     return (np.real(x), np.imag(x)) if x.dtype.kind == "c" else x
 
 
@@ -142,7 +139,7 @@ def broadcast_elementwise(op: chlo.BroadcastingOp, *operands: Array) -> Array:
 
 
 def _spread(x: Array, dims: Sequence[int], rank: int) -> Array:
-    """An array with further dimensions of 1, which are not among `dims`."""
+    """An array with additional dimensions of extent 1 outside of `dims`."""
     places = dict(zip(dims, x.shape, strict=True))
     return x.reshape([places.get(d, 1) for d in range(rank)])
 
@@ -293,7 +290,7 @@ def real_dynamic_slice(op: Operation, x: Array, *bounds: Array) -> Array:
 
 
 def _corner(starts: Sequence[Array], extents: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The slice of `sizes` at `starts`, moved inside."""
+    """The slice of `sizes` at `starts`, clamped to be in bounds."""
     firsts = [max(0, min(int(s), e - n)) for s, e, n in zip(starts, extents, sizes, strict=True)]
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
@@ -321,7 +318,7 @@ def dynamic_pad(op: Operation, x: Array, value: Array, *widths: Array) -> Array:
 
 
 def padded(x: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
-    """`x` with `value` between and around its elements; negative borders cut elements off."""
+    """`x` with `value` between and around its elements; negative padding removes elements."""
     spans = [max(0, (n - 1) * (gap + 1) + 1) for n, gap in zip(x.shape, interior, strict=True)]
     spread = np.full(spans, value, x.dtype)
     spread[tuple(slice(None, None, gap + 1) for gap in interior)] = x
@@ -334,7 +331,7 @@ def padded(x: Array, value: Array, low: Sequence[int], high: Sequence[int], inte
 
 
 def _vectors(layout: KeyedAttr, indices: Array, names: Sequence[int]) -> tuple[Array, list[dict[int, int]]]:
-    """The indices with their vectors along the last axis, and, in the order of the batch, the start in each axis."""
+    """The indices with their vectors along the last axis, and, in batch order, the start in each axis."""
     vector = layout.number("index_vector_dim")
     moved = np.moveaxis(indices, vector, -1) if vector < indices.ndim else indices[..., None]
     return moved, [dict(zip(names, map(int, moved[place]), strict=True)) for place in np.ndindex(moved.shape[:-1])]
@@ -346,7 +343,7 @@ def gather(op: stablehlo.GatherOp, x: Array, indices: Array, *sizes: Array) -> A
 
 
 def gathered(layout: KeyedAttr, x: Array, indices: Array, extents: Sequence[int]) -> Array:
-    """Slices of `extents` whose starts `indices` gives, moved into the operand."""
+    """Slices of `extents` with the starts in `indices`, clamped to be in bounds."""
     collapsed, batching = layout.dims("collapsed_slice_dims"), layout.dims("operand_batching_dims")
     kept = [axis for axis in range(x.ndim) if axis not in collapsed and axis not in batching]
     moved, starts = _vectors(layout, indices, layout.dims("start_index_map"))
@@ -436,7 +433,7 @@ def _convolved(
 # Regions
 
 Region: TypeAlias = Callable[[Sequence[Array]], list[Array]]
-"""What a region returns for its arguments."""
+"""A region as a function from arguments to results."""
 
 
 def reduce(op: stablehlo.ReduceOp, operands: Sequence[Array], region: Region) -> list[Array]:
@@ -537,14 +534,14 @@ def emit_combining(emitter: Emitter, op: stablehlo.RegionOp) -> None:
 def run_combining(
     op: stablehlo.RegionOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
 ) -> list[Array]:
-    """An op with a region, of its operands and of the values that the region takes from outside."""
+    """An op with a region, applied to its operands and to the captured values of the region."""
     outside = dict(zip(captured, values, strict=True))
     found = _COMBINING[type(op)](op, operands, *(partial(_run, region.block, outside) for region in op.regions))
     return [np.asarray(_finished(op, array, position)) for position, array in enumerate(found)]
 
 
 def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
-    """The region of an op, whose scalars stand for arrays of all places."""
+    """The region of an op, with arrays of all elements for its scalars."""
     op = cast("Operation", block.parent_op())
     known = {**outside, **dict(zip(block.args, arguments, strict=True))}
     for inner in block.ops:

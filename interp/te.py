@@ -1,7 +1,7 @@
 """`te` and the reads of `tensor`: tensors computed element by element, in row-major order.
 
-Between ops a tensor is a NumPy array. Element regions read it as a flat list, which a tensor gets once, when a
-computation first reads it. Reductions combine in the order of their axes, the last one fastest, from the identity on.
+Between ops a tensor is a NumPy array. Element regions read it as a flat list, which is created when a computation first
+reads it. Reductions start with the identity and combine in the order of their axes, the last one fastest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def tensor_source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
-    """The flat list of a tensor, made by a line of the current scope where there is none yet."""
+    """The flat list of a tensor, created by a line of the current scope if there is none yet."""
     known = emitter.tensors.get(value)
     if known is not None and known.data:
         return known
@@ -42,13 +42,13 @@ def tensor_source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSou
 
 
 def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | str, ...]:
-    """The extents of a tensor, dynamic ones by a name."""
+    """The extents of a tensor, with names for dynamic ones."""
     known = emitter.tensors.get(value)
     if known is not None:
         return known.extents
     extents = emitter.read_extents(value, f"{emitter.value(value)}.shape", op)
     if emitter.scope is emitter.root:
-        # No data yet: the list is made when an element is read.
+        # No data yet: the list is created when an element is read.
         hint = value.name_hint or "a tensor"
         emitter.tensors[value] = BufferSource("", tuple(extents), hint)
     return tuple(extents)
@@ -74,7 +74,7 @@ def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
     stated = [extent if isinstance(extent, int) else next(dynamic) for extent in actual]
     hint = op.buffer.name_hint or "a tensor"
     if refuse_other_shape(emitter, op, hint, actual, stated) and emitter.scope is emitter.root:
-        # From here on the extents go by the stated names: indices known to be below those are in bounds.
+        # From here on the extents have the stated names: indices known to be less than those are in bounds.
         data = emitter.tensors[op.buffer].data
         emitter.tensors[op.buffer] = BufferSource(data, tuple(stated), hint)
 
@@ -83,7 +83,7 @@ emits(te.YieldOp)(emit_nothing)
 
 
 def _prepare_reads(emitter: Emitter, op: Operation) -> None:
-    """The lists and extents of the tensors that the region of `op` reads, in front of its loops."""
+    """Create the lists and extents of the tensors that the region of `op` reads, before its loops."""
     for inner in op.walk():
         if isinstance(inner, tensor.ExtractOp):
             tensor_source(emitter, inner.tensor, inner)
@@ -107,7 +107,7 @@ def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
 
 
 def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Extent]) -> list[int | str]:
-    """Extents as numbers and names, after a check that they are not negative."""
+    """Extents as numbers and names, after a check that they are non-negative."""
     texts = [extent if isinstance(extent, int) else emitter.written(extent, op) for extent in extents]
     unsure = [
         str(text)
@@ -163,7 +163,7 @@ def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
 
 
 def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """The expressions of the accumulators after `new` values."""
+    """The expressions of the accumulators after combining `new` values."""
     match op.kind:
         case Combiner.CUSTOM if op.combine is not None:
             block = op.combine.block
@@ -184,8 +184,8 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
 def least_of(
     sign: int, mask: int | None, value: float, index: int, other: float, other_index: int
 ) -> tuple[float, int]:
-    """The pair whose value times `sign` is less, of the lesser index among equals; NaN is least. With a mask, values
-    are integers without a sign."""
+    """The pair whose value times `sign` is least, with the lesser index among equals; NaN is least. With a mask, values
+    are unsigned integers."""
 
     def rank(pair: tuple[float, int]) -> tuple[bool, float, int]:
         return (*_rank(sign * (pair[0] if mask is None else cast("int", pair[0]) & mask)), pair[1])
@@ -194,5 +194,5 @@ def least_of(
 
 
 def _rank(value: float) -> tuple[bool, float]:
-    """Orders numbers behind NaN."""
+    """A sort key that places NaN first."""
     return (True, value) if value == value else (False, 0.0)

@@ -1,9 +1,9 @@
-"""Values at run time, and how NumPy arrays become them.
+"""Run-time values, and their conversion from and to NumPy arrays.
 
-Element types and arrays: i1 is bool, iN is intN, uiN is uintN, index is int64, f16/f32/f64 are float16/32/64. Inside
-functions that are no graphs integers have no sign: arrays of unsigned ones are read as signed ones of as many bits.
-bf16 is `ml_dtypes.bfloat16` when that package is loaded, else its 16 bits in a uint16 array; inside the interpreter a
-bf16 tensor is a float32 array that holds bf16 values only.
+Element types and arrays: i1 is bool, iN is intN, uiN is uintN, index is int64, f16/f32/f64 are float16/32/64. Functions
+other than graphs use signless integers: arrays of unsigned integers are read as signed integers of the same width. bf16
+is `ml_dtypes.bfloat16` if that package is loaded, else its 16 bits in a uint16 array; inside the interpreter a bf16
+tensor is a float32 array of bf16 values.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ Scalar: TypeAlias = float | int | bool
 Array: TypeAlias = NDArray[Any]
 
 MAX_ELEMENTS = 1 << 26
-"""Elements up to which the interpreter allocates a buffer: half a gigabyte."""
+"""The maximum number of elements of a buffer that the interpreter allocates: half a gigabyte."""
 MAX_RANK = 64
-"""Dimensions up to which NumPy has arrays."""
+"""The maximum rank of NumPy arrays."""
 
 
 @dataclass
 class BufferStorage:
-    """A memref between functions: its elements in row-major order (None where never written) and its extents."""
+    """A memref between functions: its elements in row-major order (None if never written) and its extents."""
 
     data: list[Scalar | None]
     shape: tuple[int, ...]
     name: str
     strides: tuple[int, ...] | None = None
-    """Elements between neighbours in each dimension of a view; None where elements lie row by row."""
+    """The strides of a view in elements; None for row-major order."""
     offset: int = 0
-    """The place of the first element of a view."""
+    """The offset of the first element of a view."""
 
 
 def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:
-    """The dtype of the arrays that callers pass for this element type; None when the interpreter has none."""
+    """The dtype of the arrays that callers pass for this element type; None if there is none."""
     if isinstance(element_type, BFloat16Type):
         return bfloat16_dtype()
     return carrier_dtype(element_type)
@@ -80,12 +80,12 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
 
 
 def complex_dtype(element_type: ComplexType[Any]) -> np.dtype[Any] | None:
-    """The dtype of complex tensors inside the interpreter; None for other parts than float32 and float64."""
+    """The dtype of complex tensors inside the interpreter; None unless the parts are float32 or float64."""
     return {f32: np.dtype(np.complex64), f64: np.dtype(np.complex128)}.get(element_type.element_type)
 
 
 def widen(array: Array, element_type: Attribute) -> Array:
-    """An array as callers pass it -> the tensor inside the interpreter (a new one for bf16)."""
+    """An array of a caller -> the tensor inside the interpreter (a new one for bf16)."""
     if isinstance(element_type, ComplexType):  # callers pass the parts along a last dimension
         return np.ascontiguousarray(array).view(complex_dtype(element_type) or np.complex128)[..., 0]
     if not isinstance(element_type, BFloat16Type):
@@ -96,7 +96,8 @@ def widen(array: Array, element_type: Attribute) -> Array:
 
 
 def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = None) -> Array:
-    """A tensor of the interpreter -> an array for callers; `dtype` picks a form of bf16, and the sign of integers."""
+    """A tensor of the interpreter -> an array for callers; `dtype` selects the format of bf16, and the signedness of
+    integers."""
     if isinstance(element_type, ComplexType):
         return np.stack([np.real(array), np.imag(array)], -1)
     if not isinstance(element_type, BFloat16Type):
@@ -108,7 +109,7 @@ def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = 
 
 
 def _as_elements(array: Array, element_type: Attribute) -> Array:
-    """Integers, or bytes of a type of storage, read as elements of a type of their width."""
+    """Integers, or bytes of a storage type, reinterpreted as elements of a type of the same width."""
     dtype = carrier_dtype(element_type)
     if dtype is None or array.dtype == dtype or dtype.itemsize != array.dtype.itemsize:
         return array
@@ -116,7 +117,7 @@ def _as_elements(array: Array, element_type: Attribute) -> Array:
 
 
 def places(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> list[int]:
-    """The place of each element of a buffer in its memory, row by row."""
+    """The offset of each element of a buffer in its memory, in row-major order."""
     found = np.asarray(offset)
     for extent, stride in zip(shape, strides, strict=True):
         found = found[..., np.newaxis] + np.arange(extent) * stride
@@ -130,7 +131,7 @@ def flat_list(array: Array) -> list[Any]:
 
 def array_of(elements: Sequence[Scalar], shape: Sequence[int], element_type: Attribute) -> Array:
     """A tensor of the interpreter from Python scalars in row-major order, already rounded to `element_type`; indices,
-    which are computed without bounds, wrap to 64 bits."""
+    which have arbitrary precision, wrap to 64 bits."""
     dtype = carrier_dtype(element_type)
     try:
         array = np.array(elements, dtype=dtype)
@@ -152,17 +153,16 @@ def round_array(array: Array, element_type: Attribute) -> Array:
 
 
 def _round_array_bf16(array: NDArray[np.float64]) -> Array:
-    """Nearest bf16, ties to even, straight from double."""
     with np.errstate(all="ignore"):
         _, exponent = np.frexp(array)
         quantum = np.maximum(exponent - 8, -133)
         rounded = np.ldexp(np.rint(np.ldexp(array, -quantum)), quantum)
-        # What exceeds the largest bf16 is at least 2^128 now, which float32 turns to infinity.
+        # Numbers above the largest bf16 are at least 2^128 now, which becomes infinity in float32.
         return np.where(np.isfinite(array), rounded, array).astype(np.float32)
 
 
 def finisher(type_: Attribute) -> Callable[[Any], Any]:
-    """The function that makes a Python number a value of a type: floats are rounded, integers wrapped."""
+    """The function that rounds or wraps a Python number to a type."""
     rounding = ROUNDINGS.get(element_name(type_) or "")
     if rounding is not None:
         return lambda x: rounding(float(x))
@@ -181,7 +181,7 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
-    """The elements as a tensor of the interpreter, in the shape of the type; None when the interpreter has no such."""
+    """The elements as a tensor of the interpreter, in the shape of the type; None if it has no such tensors."""
     element_type = value.get_element_type()
     dtype = carrier_dtype(element_type)
     if dtype is None:

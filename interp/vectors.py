@@ -1,4 +1,4 @@
-"""`vector`: one-dimensional vectors as lists of lanes. Lanes that a mask leaves out touch no memory."""
+"""`vector`: one-dimensional vectors as lists of lanes. Masked-off lanes access no memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lane_count(op: Operation, type_: Attribute) -> int:
 def _lanes_at(
     emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue], count: int, mask: str | None = None
 ) -> tuple[BufferSource, str]:
-    """The buffer, and the name of the position of the first lane in it, after the checks."""
+    """The buffer, and the name of the index of the first lane in it, after the checks."""
     buffer = emitter.buffer(base)
     check_alive(emitter, base, op)
     if buffer.strides is not None and buffer.strides[-1:] != (1,):
@@ -51,7 +51,7 @@ def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
 
 
 def load_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Lanes that follow each other, as the result of `op`."""
+    """Load consecutive lanes as the result of `op`."""
     count = lane_count(op, op.results[0].type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
     name = emitter.define(op.results[0], maybe_unwritten=True)
@@ -64,7 +64,7 @@ def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
 
 
 def store_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Store the first operand of `op`, lanes that follow each other."""
+    """Store the first operand of `op` to consecutive elements."""
     value = op.operands[0]
     count = lane_count(op, value.type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
@@ -102,7 +102,7 @@ def emit_create_mask(emitter: Emitter, op: vector.CreateMaskOp) -> None:
 
 
 def _pass_on(emitter: Emitter, result: SSAValue, *sources: SSAValue) -> None:
-    """`result` holds lanes of `sources`, unwritten ones too."""
+    """Mark `result` as possibly unwritten if a source is."""
     if any(emitter.maybe_unwritten(source) for source in sources):
         emitter.mark_unwritten(result)
 
@@ -124,7 +124,7 @@ def emit_broadcast(emitter: Emitter, op: vector.BroadcastOp) -> None:
 
 @emits(vector.ShuffleOp)
 def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
-    """Lanes of -1 have no value: they are as memory that was never written."""
+    """Lanes of -1 are undefined: like memory that was never written."""
     lane_count(op, op.v1.type)
     lane_count(op, op.v2.type)
     mask = op.mask.get_values()
@@ -136,7 +136,7 @@ def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
 
 
 def _lane_position(emitter: Emitter, op: vector.ExtractOp | vector.InsertOp, type_: Attribute) -> str:
-    """The expression of the one lane that an op names, after a check."""
+    """The expression of the single lane that an op accesses, after a check."""
     count = lane_count(op, type_)
     positions = op.get_mixed_position()
     if len(positions) != 1:
@@ -173,7 +173,7 @@ def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
 
 @emits(vector.ReductionOp)
 def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
-    """The lanes in order, after the accumulator if there is one; each step rounds."""
+    """Reduce the lanes in order, starting with the accumulator if there is one; each step rounds."""
     lane_count(op, op.vector.type)
     type_ = op.dest.type
     check_lane_type(op, type_)

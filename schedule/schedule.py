@@ -31,25 +31,25 @@ class Schedule(StepCalls):
         return self._step("get_loops", block=block)
 
     def get_producers(self, block: BlockHandle | str) -> list[BlockHandle]:
-        """The blocks of its scope that write what the block reads."""
+        """The producers of a block: blocks of its scope that write a buffer that it reads."""
         return self._step("get_producers", block=block)
 
     def get_consumers(self, block: BlockHandle | str) -> list[BlockHandle]:
-        """The blocks of its scope that read what the block writes."""
+        """The consumers of a block: blocks of its scope that read a buffer that it writes."""
         return self._step("get_consumers", block=block)
 
     def get_child_blocks(self, block_or_loop: BlockHandle | LoopHandle | str) -> list[BlockHandle]:
-        """The blocks inside the body of a block or loop that are in no other block there, in order."""
+        """The blocks in the body of a block or loop that are not nested in another block there, in order."""
         return self._step("get_child_blocks", block_or_loop=block_or_loop)
 
     def get_output_blocks(self, scope_block: BlockHandle | str) -> list[BlockHandle]:
-        """The blocks inside a block, or the root block, that write buffers which are not temporaries, in order."""
+        """The blocks in a block, possibly the root block, that write buffers other than temporaries, in order."""
         return self._step("get_output_blocks", scope_block=scope_block)
 
     def sample_perfect_tile(
         self, loop: LoopHandle, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
     ) -> list[IntHandle]:
-        """Draw n factors whose product is the extent of a loop. See `SamplePerfectTile`."""
+        """Sample n factors whose product is the extent of a loop. See `SamplePerfectTile`."""
         return self._step(
             "sample_perfect_tile", loop=loop, n=n, max_innermost_factor=max_innermost_factor, decision=decision
         )
@@ -57,11 +57,11 @@ class Schedule(StepCalls):
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> IntHandle:
-        """Draw one of several integers; `decision` is its position. See `SampleCategorical`."""
+        """Sample one of several integers; `decision` is its position. See `SampleCategorical`."""
         return self._step("sample_categorical", candidates=candidates, probs=probs, decision=decision)
 
     def sample_compute_location(self, block: BlockHandle | str, decision: int | None = None) -> LoopHandle:
-        """Draw a place for a producer, for `compute_at`. See `SampleComputeLocation`."""
+        """Sample a loop at which a producer is computed, for `compute_at`. See `SampleComputeLocation`."""
         return self._step("sample_compute_location", block=block, decision=decision)
 
     def split(
@@ -84,11 +84,11 @@ class Schedule(StepCalls):
         return self._step("tile", loops=loops, factors=factors)
 
     def reorder(self, *loops: LoopHandle) -> None:
-        """Put loops of one chain into the given order. See `Reorder`."""
+        """Reorder loops of one chain. See `Reorder`."""
         self._step("reorder", loops=loops)
 
     def parallel(self, loop: LoopHandle) -> None:
-        """Run the iterations on several threads. See `Parallel`."""
+        """Distribute the iterations over several threads. See `Parallel`."""
         self._step("parallel", loop=loop)
 
     def vectorize(self, loop: LoopHandle) -> None:
@@ -96,30 +96,30 @@ class Schedule(StepCalls):
         self._step("vectorize", loop=loop)
 
     def unroll(self, loop: LoopHandle) -> None:
-        """Repeat the body at emission. See `Unroll`."""
+        """Unroll the loop at emission. See `Unroll`."""
         self._step("unroll", loop=loop)
 
     def bind(self, loop: LoopHandle, thread_axis: str) -> None:
-        """Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`). See `Bind`."""
+        """Bind the iterations to threads (`"threadIdx.x"`) or blocks of threads (`"blockIdx.x"`). See `Bind`."""
         self._step("bind", loop=loop, thread_axis=thread_axis)
 
     def merge(self, *loops: LoopHandle) -> LoopHandle:
-        """Make loops of equal extent that follow each other one. See `Merge`."""
+        """Merge consecutive loops of equal extent into one. See `Merge`."""
         return self._step("merge", loops=loops)
 
     def loop_partition(
         self, loop: LoopHandle, factors: Sequence[int | IntHandle | None], *, preserve_unit_iters: object = None
     ) -> list[LoopHandle]:
-        """Cut a loop into loops that follow each other, of the given extents; None (at most one) is inferred. See
+        """Split the range of a loop into consecutive loops of the given extents; None (at most one) is inferred. See
         `LoopPartition`."""
         return self._step("loop_partition", loop=loop, factors=factors)
 
     def add_unit_loop(self, block_or_loop: BlockHandle | LoopHandle | str) -> LoopHandle:
-        """Put a loop of one iteration around a block or loop. See `AddUnitLoop`."""
+        """Add a loop of one iteration around a block or loop. See `AddUnitLoop`."""
         return self._step("add_unit_loop", block_or_loop=block_or_loop)
 
     def reorder_block_iter_var(self, block: BlockHandle | str, new_order: Sequence[int]) -> None:
-        """Put the iterators of a block into another order. See `ReorderBlockIterVar`."""
+        """Reorder the iterators of a block. See `ReorderBlockIterVar`."""
         self._step("reorder_block_iter_var", block=block, new_order=new_order)
 
     def annotate(
@@ -135,23 +135,23 @@ class Schedule(StepCalls):
     def compute_at(
         self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the
-        first. See `ComputeAt`."""
+        """Move a producer under a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.
+        See `ComputeAt`."""
         self._step("compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
 
     def reverse_compute_at(
         self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Move a consumer under a loop of its producers, to the `index`-th place in it: -1 is the last place, -2 the
-        first. See `ReverseComputeAt`."""
+        """Move a consumer under a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.
+        See `ReverseComputeAt`."""
         self._step("reverse_compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
 
     def compute_inline(self, block: BlockHandle | str) -> None:
-        """Make a producer part of every block that reads it. See `ComputeInline`."""
+        """Inline a producer into every block that reads it. See `ComputeInline`."""
         self._step("compute_inline", block=block)
 
     def reverse_compute_inline(self, block: BlockHandle | str) -> None:
-        """Make a consumer part of the block it reads. See `ReverseComputeInline`."""
+        """Inline a consumer into the block that it reads. See `ReverseComputeInline`."""
         self._step("reverse_compute_inline", block=block)
 
     def cache_read(
@@ -161,8 +161,8 @@ class Schedule(StepCalls):
         storage_scope: str,
         consumer_blocks: Sequence[BlockHandle | str] | None = None,
     ) -> BlockHandle:
-        """Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or those
-        given. Returns the copying block. See `CacheRead`."""
+        """Read a copy of the index-th (or named) buffer that the block reads, in all blocks of the scope or in the
+        given ones. Returns the copying block. See `CacheRead`."""
         return self._step(
             "cache_read",
             block=block,
@@ -178,8 +178,8 @@ class Schedule(StepCalls):
         storage_scope: str,
         consumer_blocks: Sequence[BlockHandle | str] | None = None,
     ) -> BlockHandle:
-        """Write a copy of the index-th (or named) buffer that the block writes; blocks that are given read the copy,
-        too. Returns the copying block. See `CacheWrite`."""
+        """Write a copy of the index-th (or named) buffer that the block writes; the given blocks read the copy. Returns
+        the copying block. See `CacheWrite`."""
         return self._step(
             "cache_write",
             block=block,
@@ -191,21 +191,21 @@ class Schedule(StepCalls):
     def cache_inplace(
         self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
     ) -> list[BlockHandle]:
-        """Let a block update a copy of the index-th (or named) buffer that it reads. Returns the blocks that copy to it
-        and back. See `CacheInplace`."""
+        """Update a copy of the index-th (or named) buffer that a block reads. Returns the blocks that copy to it and
+        back. See `CacheInplace`."""
         return self._step(
             "cache_inplace", block=block, read_buffer_index=read_buffer_index, storage_scope=storage_scope
         )
 
     def cache_index(self, block: BlockHandle | str, storage_scope: str, cse_thresh: int = 0) -> list[BlockHandle]:
-        """Compute indices at which a block loads once, before its nest. Returns the computing blocks. See
+        """Precompute the indices of the loads of a block before its nest. Returns the computing blocks. See
         `CacheIndex`."""
         return self._step("cache_index", block=block, storage_scope=storage_scope, cse_thresh=cse_thresh)
 
     def read_at(
         self, loop: LoopHandle, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:
-        """Read a copy of the elements that an iteration of `loop` reads of a buffer. Returns the copying block. See
+        """Read a copy of the elements of a buffer that an iteration of `loop` reads. Returns the copying block. See
         `ReadAt`."""
         return self._step(
             "read_at", loop=loop, block=block, read_buffer_index=read_buffer_index, storage_scope=storage_scope
@@ -214,7 +214,7 @@ class Schedule(StepCalls):
     def write_at(
         self, loop: LoopHandle, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:
-        """Write a copy of the elements that an iteration of `loop` writes of a buffer. Returns the copying block. See
+        """Write a copy of the elements of a buffer that an iteration of `loop` writes. Returns the copying block. See
         `WriteAt`."""
         return self._step(
             "write_at", loop=loop, block=block, write_buffer_index=write_buffer_index, storage_scope=storage_scope
@@ -225,43 +225,44 @@ class Schedule(StepCalls):
         self._step("set_scope", block=block, buffer_index=buffer_index, storage_scope=storage_scope)
 
     def decompose_reduction(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
-        """Give the init of a reduction its own block, before `loop`. Returns that block. See `DecomposeReduction`."""
+        """Move the init of a reduction to a separate block before `loop`. Returns that block. See
+        `DecomposeReduction`."""
         return self._step("decompose_reduction", block=block, loop=loop)
 
     def fuse_reduction_epilogue(self, reduction_block: BlockHandle | str, epilogue_block: BlockHandle | str) -> None:
-        """Let a reduction start from the operand that a block combines with its result, such as a bias. See
+        """Initialise a reduction with the operand that an epilogue block combines with its result, such as a bias. See
         `FuseReductionEpilogue`."""
         self._step("fuse_reduction_epilogue", reduction_block=reduction_block, epilogue_block=epilogue_block)
 
     def rfactor(self, loop: LoopHandle, factor_axis: int) -> BlockHandle:
-        """Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them.
+        """Reduce in two steps: to partial results for each iteration of `loop`, in a new dimension, then over these.
         Returns the block of the partial results. See `Rfactor`."""
         return self._step("rfactor", loop=loop, factor_axis=factor_axis)
 
     def blockize(
         self, target: LoopHandle | BlockHandle | Sequence[BlockHandle | str], *, preserve_unit_iters: object = None
     ) -> BlockHandle:
-        """Make one block of a loop and all in it, or of several blocks. Returns that block. See `Blockize`."""
+        """Combine a loop and its body, or several blocks, into one block. Returns that block. See `Blockize`."""
         return self._step("blockize", target=target)
 
     def tensorize(
         self, block_or_loop: BlockHandle | LoopHandle | str, tensor_intrin: str, *, preserve_unit_iters: object = None
     ) -> None:
-        """Let a registered tensor intrinsic do what a block, or all in a loop, does. See `Tensorize`."""
+        """Replace a block, or a loop and its body, by a registered tensor intrinsic. See `Tensorize`."""
         self._step("tensorize", block_or_loop=block_or_loop, tensor_intrin=tensor_intrin)
 
     def storage_align(
         self, block: BlockHandle | str, buffer_index: int | str, axis: int, factor: int, offset: int
     ) -> None:
-        """Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`. See `StorageAlign`."""
+        """Make the stride of an axis of a temporary a multiple of `factor` plus `offset`. See `StorageAlign`."""
         self._step("storage_align", block=block, buffer_index=buffer_index, axis=axis, factor=factor, offset=offset)
 
     def annotate_buffer_access(
         self, block: BlockHandle | str, buffer_index: int | str, buf_type: str, gen_new_ranges: IndexMap
     ) -> None:
-        """State the region that a block touches of a buffer that it reads (`buf_type` "read") or writes ("write"):
-        `gen_new_ranges(*iterators)` gives a `(begin, end)` for each dimension, or an index alone, or begins and ends in
-        turn. See `AnnotateBufferAccess`."""
+        """State the region of a buffer that a block reads (`buf_type` "read") or writes ("write"):
+        `gen_new_ranges(*iterators)` returns for each dimension a `(begin, end)` or an index, or alternating begins and
+        ends. See `AnnotateBufferAccess`."""
         self._step(
             "annotate_buffer_access",
             block=block,
@@ -271,15 +272,15 @@ class Schedule(StepCalls):
         )
 
     def reindex(self, block: BlockHandle | str, buffer: BufferOf) -> BlockHandle:
-        """Let a block access a copy of a buffer that is indexed by its iterators only. Returns the copying block. See
+        """Access a copy of a buffer that is indexed only by the iterators of the block. Returns the copying block. See
         `Reindex`."""
         return self._step("reindex", block=block, buffer=buffer)
 
     def reindex_cache_read(
         self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str, index_map: IndexMap
     ) -> BlockHandle:
-        """Let a block read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.
-        See `ReindexCacheRead`."""
+        """Read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block. See
+        `ReindexCacheRead`."""
         return self._step(
             "reindex_cache_read",
             block=block,
@@ -291,8 +292,8 @@ class Schedule(StepCalls):
     def reindex_cache_write(
         self, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str, index_map: IndexMap
     ) -> BlockHandle:
-        """Let a block write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that
-        copies it out. See `ReindexCacheWrite`."""
+        """Write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that copies back.
+        See `ReindexCacheWrite`."""
         return self._step(
             "reindex_cache_write",
             block=block,
@@ -313,32 +314,32 @@ class Schedule(StepCalls):
         """Store a buffer that the block accesses in another layout: its element at `indices` moves to
         `index_map(*indices)`. See `TransformLayout`.
 
-        Further elements of the new buffer get `pad_value`, a number or a function of the new indices; those of a
-        temporary buffer may stay "undefined". When the buffer is a parameter, callers pass it in the new layout from
-        then on.
+        Padding elements of the new buffer get `pad_value`, a number or a function of the new indices; those of a
+        temporary may be "undefined". If the buffer is a parameter, callers pass it in the new layout.
         """
         self._step("transform_layout", block=block, buffer=buffer, index_map=index_map, pad_value=pad_value)
 
     def transform_block_layout(self, block: BlockHandle | str, index_map: IndexMap) -> list[LoopHandle]:
-        """Run a block over another domain: the instance at `indices` becomes the one at `index_map(*indices)`. Returns
-        the new loops. See `TransformBlockLayout`."""
+        """Transform the domain of a block: the instance at `indices` moves to `index_map(*indices)`. Returns the new
+        loops. See `TransformBlockLayout`."""
         return self._step("transform_block_layout", block=block, index_map=index_map)
 
     def recode(self, block: BlockHandle | str, read_buffer_index: int | str, encoding: str) -> list[BlockHandle]:
-        """Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a
-        wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the other
-        factor and the one that writes the results. See `Recode`."""
+        """Read a factor of a sum of products from a copy in another integer encoding: "unsigned", "signed", or a wider
+        type such as "int16". Returns the copying block and, for the first two, the block that sums up the other factor
+        and the block that writes the results. See `Recode`."""
         return self._step("recode", block=block, read_buffer_index=read_buffer_index, encoding=encoding)
 
     def decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
-        """Fill with the constant of a border before `loop`, and copy the inside without a branch. Returns the block
-        that fills. See `DecomposePadding`."""
+        """Separate a padding block into a fill with the padding value before `loop`, and a copy without predicates.
+        Returns the fill block. See `DecomposePadding`."""
         return self._step("decompose_padding", block=block, loop=loop)
 
     def pad_einsum(self, block: BlockHandle | str, padding: Sequence[int]) -> None:
-        """Let each iterator of a block run up to a multiple of its padding, over padded copies. See `PadEinsum`."""
+        """Pad the extent of each iterator of a block to a multiple, over padded copies of its buffers. See
+        `PadEinsum`."""
         self._step("pad_einsum", block=block, padding=padding)
 
     def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:
-        """Keep what the windows of neighbouring iterations share, in a circular buffer. See `RollingBuffer`."""
+        """Keep the overlap of the windows of consecutive iterations in a circular buffer. See `RollingBuffer`."""
         self._step("rolling_buffer", block=block, write_buffer_index=write_buffer_index)

@@ -1,4 +1,4 @@
-"""Tensor expressions in Python; `weft.te` has the public names.
+"""Tensor expressions in Python; `weft.te` exports the public names.
 
 A = te.placeholder((128, 128), "float32", name="A")
 B = te.placeholder((128, 128), "float32", name="B")

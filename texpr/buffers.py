@@ -33,7 +33,7 @@ from weft.texpr.tensor import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A declared buffer: the layout in memory of a tensor in `binds`."""
+    """A declared buffer: the memory layout of a tensor in `binds`."""
 
     shape: tuple[Extent, ...]
     dtype: str
@@ -53,10 +53,10 @@ def decl_buffer(
     offset_factor: int = 0,
     data_alignment: int = -1,
 ) -> Buffer:
-    """A buffer whose strides, in elements, are integers, variables, or None where each call decides.
+    """A buffer whose strides, in elements, are integers, variables, or None if each call determines them.
 
-    Without strides the buffer is dense and row-major. `offset_factor` and `data_alignment` are options of TVM that have
-    no effect in weft: an array starts at its first element.
+    Without strides the buffer is dense and row-major. `offset_factor` and `data_alignment` are accepted for
+    compatibility with TVM and ignored: an array starts at its first element.
     """
     del offset_factor, data_alignment
     label = checked_name(name, "buffer")
@@ -66,10 +66,10 @@ def decl_buffer(
 
 
 def set_strides(function: FuncOp, parameters: Sequence[Tensor | Var], binds: Binds | None) -> None:
-    """Set the strides that placeholders and `binds` state on the parameters of a function over buffers, in place.
+    """Set the strides of placeholders and `binds` on the parameters of a function over buffers, in place.
 
-    All strides given by one variable must be equal to each other, and to the extents and parameters that are this
-    variable: calls check it.
+    All strides given by the same variable must be equal to each other, and to the extents and parameters that are this
+    variable; this is checked at calls.
     """
     stated = dict(_stated(parameters, binds or {}))
     if not stated:
@@ -101,7 +101,7 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
 
 
 class _Ties:
-    """Emits the values of variables, and the ops that state strides, at the top of a function."""
+    """Emitter of the values of variables, and of the ops that state strides, at the top of a function."""
 
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
         block = function.body.block
@@ -129,7 +129,7 @@ class _Ties:
                 known = None if stride is None else self._known(stride)
                 is_tied = is_tied or known is not None
                 if known is None and stride is not None:
-                    # The first stride of this name: its hint also names the symbol in the signature.
+                    # The first stride of this name: its hint is also the name of the symbol in the signature.
                     known = self._values[stride] = self._stride(buffer, dimension, value_name(stride.name))
                 values.append(known)
             if is_tied:

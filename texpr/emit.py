@@ -1,7 +1,7 @@
-"""Emits expressions as the IR of element regions.
+"""Emission of expressions as the IR of element regions.
 
 Each expression is emitted once per scope, at its first use: shared subexpressions stay shared. The affine part of an
-index expression becomes one `affine.apply`; other parts, such as a product of symbols or an element of a tensor, are
+index expression becomes one `affine.apply`; other parts, such as products of symbols or elements of tensors, are
 operands of its map.
 """
 
@@ -82,7 +82,7 @@ _INDEX = IndexType()
 
 
 class ElementEmitter:
-    """Emits expressions into blocks, starting with the entry block of a function."""
+    """Emitter of expressions into blocks, starting with the entry block of a function."""
 
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
         """`tensors` and `variables` may be extended during emission."""
@@ -106,7 +106,7 @@ class ElementEmitter:
         return UnknownLoc() if self.place is None else self.place.attribute()
 
     def append(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Add `op` to the current block; its first result."""
+        """Append `op` to the current block; return its first result."""
         self.finish(op)
         if hint is not None:
             op.results[0].name_hint = hint
@@ -128,7 +128,7 @@ class ElementEmitter:
                 del self._iterators[iterator]
 
     def finish(self, op: Operation) -> None:
-        """Add an op whose results are not used here, such as a terminator, to the current block."""
+        """Append an op whose results are not used here, such as a terminator, to the current block."""
         op.location = self.location
         self._blocks[-1].add_op(op)
 
@@ -143,25 +143,24 @@ class ElementEmitter:
         return value
 
     def _once(self, key: object, make: Callable[[], Operation], hint: str | None = None) -> SSAValue:
-        """The result of an op that is emitted once per scope."""
         known = self._known(key)
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
-        """A key for `expr`, which is kept alive: Python reuses the identity of a deleted object."""
+        """A key for `expr`. The emitter keeps `expr` alive, because Python reuses identities of deleted objects."""
         self._alive[id(expr)] = expr
         return id(expr)
 
     def bind(self, expr: Expr, value: SSAValue) -> None:
-        """Let `expr` be `value` from here on, in the current block and those in it."""
+        """Use `value` for `expr` from here on, in the current block and nested blocks."""
         self._remember(self._identity_of(expr), value)
 
-    # Constants and extents stand at the top of the function.
+    # Constants and extents are emitted at the top of the function.
 
     def constant(self, number: Number, type: Attribute) -> SSAValue:
         """A constant, emitted once per function."""
         attribute = FloatAttr(number, type) if isinstance(type, AnyFloat) else _integer(int(number), type)
-        # -0.0 equals 0.0 in Python, and so do the attributes.
+        # -0.0 equals 0.0 in Python, and so do their attributes.
         key = (attribute, math.copysign(1.0, number))
         known = self._constants.get(key)
         if known is not None:
@@ -191,7 +190,7 @@ class ElementEmitter:
         return self._extents[key]
 
     def _extent_key(self, extent: Expr) -> object:
-        """Equal for structurally equal extents."""
+        """A key that is equal for structurally equal extents."""
         if isinstance(extent, Binary):
             return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
         return extent.value if isinstance(extent, Const) else self._identity_of(extent)
@@ -229,12 +228,11 @@ class ElementEmitter:
         return self._remember(key, result)
 
     def affine_forms(self, exprs: Sequence[Expr]) -> tuple[list[AffineExpr], list[SSAValue]]:
-        """Integer expressions as affine expressions, and the values of their dimensions."""
         operands: list[SSAValue] = []
         return [self._affine(expr, operands) for expr in exprs], operands
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
-        """`expr` as an affine expression over `operands`, which it extends."""
+        """`expr` as an affine expression over `operands`, which are extended."""
         if isinstance(expr, Const):
             return AffineConstantExpr(int(expr.value))
         if isinstance(expr, IterVar):
@@ -259,7 +257,7 @@ class ElementEmitter:
         return _dimension(self._index_leaf(expr), operands)
 
     def is_not_negative(self, value: SSAValue) -> bool:
-        """Whether an index is known not to be negative: made of iterators and of extents of tensors."""
+        """Whether an index is provably non-negative: composed of iterators and of extents of tensors."""
         low = self._range(value)[0]
         return low is not None and low >= 0
 
@@ -297,14 +295,14 @@ class ElementEmitter:
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
 
     def _as_signed(self, expr: Expr) -> SSAValue:
-        """The value of an integer expression as a signed integer, which an index cast extends."""
+        """The value of an integer expression as a signed integer, which an index cast sign-extends."""
         if has_sign(expr.dtype) or bits(expr.dtype) == 64:
             return self._native(expr)
         value = self._native(expr)
         return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
-        """The value of an expression that is not an index expression; iterative, since sums can be long."""
+        """The value of an expression that is not an index expression. Iterative, because sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -432,7 +430,7 @@ class ElementEmitter:
 
 
 def _operands(expr: Expr) -> list[Expr]:
-    """The subexpressions that are evaluated right before `expr`, in order."""
+    """The subexpressions that are evaluated directly before `expr`, in order."""
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
@@ -450,17 +448,15 @@ def _integer(number: int, type: Attribute) -> IntegerAttr[IntegerType | IndexTyp
 
 
 def block_results(block: Block) -> Sequence[SSAValue]:
-    """The operands of the terminator of a block."""
     return () if block.last_op is None else block.last_op.operands
 
 
 def _is_of_index_width(expr: Expr) -> bool:
-    """Whether an integer expression may be computed by index arithmetic, which analyses see through."""
+    """Whether an integer expression may be computed by index arithmetic, which analyses can follow."""
     return expr.is_index or expr.dtype == "int64"
 
 
 def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
-    """`value` as a dimension of a map over `operands`."""
     if value not in operands:
         operands.append(value)
     return AffineExpr.dimension(operands.index(value))
@@ -482,7 +478,6 @@ _OVERFLOW = arith.IntegerOverflowAttr("none")
 
 @cache
 def _defaults(op_class: type[Operation]) -> Mapping[str, Attribute]:
-    """The default properties of an op class, which `create` does not fill in."""
     if not issubclass(op_class, IRDLOperation):
         raise InternalError(f"{op_class} declares no properties")
     known = op_class.get_irdl_definition().properties
@@ -490,7 +485,6 @@ def _defaults(op_class: type[Operation]) -> Mapping[str, Attribute]:
 
 
 def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue) -> SSAValue:
-    """An op whose result has the type of its operands."""
     types = [operands[0].type]
     return body.append(op_class.create(operands=operands, result_types=types, properties=_defaults(op_class)))
 
@@ -512,7 +506,8 @@ def _binary(
 
 
 def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) -> SSAValue:
-    """A power of unsigned integers, from that to half the exponent: `math.ipowi` takes signed exponents."""
+    """A power of unsigned integers, from the power with half the exponent, because `math.ipowi` takes signed
+    exponents."""
     one = body.constant(1, base.type)
     root = _apply(body, math_ops.IPowIOp, base, _apply(body, arith.ShRUIOp, exponent, one))
     is_odd = body.append(arith.CmpiOp(_apply(body, arith.AndIOp, exponent, one), one, "eq"))
@@ -521,7 +516,7 @@ def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) ->
 
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The remainder with the sign of `right`, from that with the sign of `left`."""
+    """The remainder with the sign of `right`, computed from the remainder with the sign of `left`."""
     remainder = _apply(body, arith.RemSIOp, left, right)
     if body.is_not_negative(left) and body.is_not_negative(right):
         return remainder
@@ -538,7 +533,7 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
 
 
 def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A rounded quotient of floats, or what is left of it; floats of 16 bits by way of float32."""
+    """A rounded quotient of floats, or its remainder; 16-bit floats are computed in float32."""
     if kind is BinaryKind.TRUNCMOD:
         return _apply(body, RemFOp, left, right)
     type_ = cast("AnyFloat", left.type)
@@ -556,7 +551,7 @@ def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, righ
 
 
 def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The remainder with the sign of `left`, and whether the quotient that is rounded down leaves another one."""
+    """The remainder with the sign of `left`, and whether that of floor division differs."""
     zero, remainder = body.constant(0.0, left.type), _apply(body, RemFOp, left, right)
     signs = (body.append(arith.CmpfOp(value, zero, "olt")) for value in (remainder, right))
     is_inexact = body.append(arith.CmpfOp(remainder, zero, "une"))
@@ -564,8 +559,8 @@ def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> t
 
 
 def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A quotient rounded down. The remainder is taken off first, so that it is exact: 1.0 // 0.1 is 9, though 1.0 / 0.1
-    is rounded to 10. (Python, `float_floor_div`; NumPy and PyTorch do the same)"""
+    """A quotient rounded down. The remainder is subtracted first, so that it is exact: 1.0 // 0.1 is 9, although 1.0 /
+    0.1 is rounded to 10. Source: Python's `float_floor_div`; NumPy and PyTorch do the same."""
     zero, half, one = (body.constant(number, left.type) for number in (0.0, 0.5, 1.0))
     remainder, is_wrong = _float_remainder(body, left, right)
     plain = _apply(body, arith.DivfOp, left, right)
@@ -583,14 +578,12 @@ def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue)
 def _compare(
     body: ElementEmitter, predicate: Predicate, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
-    """A comparison of two values of one type."""
     if isinstance(left.type, AnyFloat):
         return body.append(arith.CmpfOp(left, right, predicate.of_floats))
     return body.append(arith.CmpiOp(left, right, predicate.of(signed=signed)))
 
 
 def _unary(body: ElementEmitter, function: str, operand: SSAValue) -> SSAValue:
-    """A function of one value."""
     match function:
         case "abs":
             floating = isinstance(operand.type, AnyFloat)
@@ -612,8 +605,8 @@ _EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float16Type: 11.0, Float64Typ
 
 
 def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
-    """t / (1 + t) with t = exp(x). In 1 / (1 + exp(-x)) the exponential overflows where the result is subnormal; here
-    x is clamped where t would overflow, and the quotient is 1."""
+    """t / (1 + t) with t = exp(x). In 1 / (1 + exp(-x)) the exponential overflows if the result is subnormal; here x is
+    clamped where t would overflow, and the quotient is 1."""
     one, end = (body.constant(number, x.type) for number in (1.0, _EXP_IS_FINITE.get(type(x.type), 88.0)))
     is_beyond = body.append(arith.CmpfOp(x, end, "ogt"))
     t = _apply(body, math_ops.ExpOp, body.append(arith.SelectOp(is_beyond, end, x)))
@@ -621,7 +614,7 @@ def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
 
 
 def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> SSAValue:
-    """A value of a dtype as one of another."""
+    """Convert a value from one dtype to another."""
     if source in STORED:
         loaded, dtype = _loaded(body, operand, source)
         return _cast(body, loaded, dtype, target)
@@ -643,7 +636,8 @@ def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> 
 
 
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
-    """The number that a byte of a type of storage is, and its dtype. The bits above those of the type are ignored."""
+    """The number represented by a byte of a storage type, and its dtype. Bits beyond the width of the type are
+    ignored."""
     if dtype in SMALL_FLOATS:
         code = _convert(body, arith.TruncIOp, byte, IntegerType(bits(dtype))) if bits(dtype) < 8 else byte
         return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"
@@ -654,12 +648,11 @@ def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue,
 
 
 def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
-    """As many bits of a byte as a type of storage has."""
     return _apply(body, arith.AndIOp, byte, body.constant((1 << bits(dtype)) - 1, byte.type))
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """A value of `source` as a byte of a type of storage: floats by way of float32, integers by their low bits."""
+    """A value of `source` as a byte of a storage type: floats via float32, integers by their low bits."""
     if dtype not in SMALL_FLOATS:
         byte = _low_byte(body, operand, source) if is_float(source) else _cast(body, operand, source, "int8")
         return _lowest_bits(body, byte, dtype)
@@ -669,7 +662,7 @@ def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) ->
 
 
 def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:
-    """A float as the low byte of an integer of 64 bits, to which it saturates (`weft.support.float_to_integer`)."""
+    """The low byte of a float converted, with saturation, to a 64-bit integer (`weft.support.float_to_integer`)."""
     single = source != "float64"
     x = _cast(body, operand, source, "float32") if single else operand
     # Numbers of float32 beyond 2^31 have a low byte of zeros.
@@ -685,7 +678,7 @@ def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat, from_si
     if source == target:
         return operand
     if isinstance(source, AnyFloat):
-        if source.bitwidth == target.bitwidth:  # float16 and bfloat16: neither holds the other
+        if source.bitwidth == target.bitwidth:  # neither float16 nor bfloat16 includes the other
             return _convert(body, arith.TruncFOp, _convert(body, arith.ExtFOp, operand, f32), target)
         wider = target.bitwidth > source.bitwidth
         return _convert(body, arith.ExtFOp if wider else arith.TruncFOp, operand, target)

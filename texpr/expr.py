@@ -1,9 +1,8 @@
 """Scalar expressions, built by Python's operators: the elements of `te.compute`.
 
-Every expression has a dtype. The operands of an operator have one dtype, a Python number takes that of the other
+Every expression has a dtype. The operands of an operator have the same dtype, a Python number takes that of the other
 operand, and there are no implicit conversions. *Index expressions* are integer arithmetic over indices, axes and
-extents: exact within 64 bits, of either integer width beside each other, and emitted as affine maps where they are
-affine.
+extents. They are exact within 64 bits, may mix integer widths, and are emitted as affine maps if they are affine.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ _OURS = (f"{_ROOMS / 'texpr'}{os.sep}", f"{_ROOMS / 'frontends'}{os.sep}", argum
 
 
 def _column(frame: FrameType) -> int:
-    """The column, from 1, of the expression that a frame is at."""
     positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
     column = positions[2] if positions is not None else None
     return 1 if column is None else column + 1
@@ -65,7 +63,7 @@ _MAX_EXPONENT = {"float16": 16, "bfloat16": 128, "float32": 128, "float64": 1024
 
 
 def checked_dtype(dtype: object) -> str:
-    """`dtype` as a name of `TYPES`; also takes NumPy's dtypes. Raises CompileError for any other."""
+    """`dtype`, possibly one of NumPy's, as a name of `TYPES`. Raises CompileError for other values."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name == "bool_":
         name = "bool"
@@ -75,17 +73,17 @@ def checked_dtype(dtype: object) -> str:
 
 
 def type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The type of arrays' elements and of graphs, in which unsigned integers are known as such."""
+    """The type of elements of arrays and graphs, which distinguishes unsigned integers."""
     return TYPES[dtype]
 
 
 def value_type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The IR type of values: integers have no sign."""
+    """The IR type of values: integers are signless."""
     return cast("IntegerType | AnyFloat", value_type(TYPES[dtype]))
 
 
 def name_of(type: Attribute) -> str:
-    """The name of an IR type. Raises CompileError for one that is no element type."""
+    """The dtype of an IR type. Raises CompileError for a type that is not an element type."""
     name = element_name(type)
     if name is None:
         raise error(f"no element type of tensors is {type}")
@@ -97,22 +95,21 @@ def is_float(dtype: str) -> bool:
 
 
 def is_integer(dtype: str) -> bool:
-    """Whether `dtype` holds integers; bool does not."""
+    """Whether `dtype` is an integer type; bool is not."""
     return dtype.startswith(("int", "uint")) and dtype not in STORED
 
 
 def has_sign(dtype: str) -> bool:
-    """Whether values of `dtype` are signed: not unsigned integers, and not bool."""
+    """Whether values of `dtype` are signed: neither unsigned integers nor bool."""
     return dtype != "bool" and not is_unsigned(TYPES[dtype])
 
 
 def bits(dtype: str) -> int:
-    """Width in bits; 1 for bool."""
     return TYPES[dtype].bitwidth
 
 
 def holds_all(wide: str, narrow: str) -> bool:
-    """Whether `wide` holds all values of another dtype; False for types of storage."""
+    """Whether `wide` represents all values of another dtype; False for storage types."""
     if wide == narrow or narrow in STORED or wide in STORED:
         return False
     if is_float(narrow):
@@ -149,10 +146,10 @@ OpClass: TypeAlias = type[Operation]
 
 
 class BinaryKind(StrEnum):
-    """Binary operators: the operands and the result have one dtype.
+    """Binary operators on operands of one dtype, which is also the dtype of the result.
 
-    Each has its symbol, its ops on floats and on integers (None if no single op computes it), and whether it combines
-    two index expressions to an index expression.
+    Each has its symbol, its ops on floats and on integers (None if no single op computes it), and whether the result on
+    index expressions is an index expression.
     """
 
     ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
@@ -161,7 +158,7 @@ class BinaryKind(StrEnum):
     DIV = "div", "/", arith.DivfOp, None, False
     FLOORDIV = "floordiv", "//", None, arith.FloorDivSIOp, True
     FLOORMOD = "floormod", "%", None, arith.RemSIOp, True
-    """Its op gives the remainder with the sign of the first operand."""
+    """Its op computes the remainder with the sign of the first operand."""
     TRUNCDIV = "truncdiv", "", None, arith.DivSIOp, True
     TRUNCMOD = "truncmod", "", RemFOp, arith.RemSIOp, True
     MIN = "min", "", arith.MinimumfOp, arith.MinSIOp, True
@@ -174,7 +171,7 @@ class BinaryKind(StrEnum):
     XOR = "xor", "^", None, arith.XOrIOp, False
     SHL = "shl", "<<", None, arith.ShLIOp, False
     SHR = "shr", ">>", None, arith.ShRSIOp, False
-    """Ops on integers are those on signed ones, see `UNSIGNED_OPS`."""
+    """The integer ops are those for signed integers, see `UNSIGNED_OPS`."""
 
     symbol: str
     float_op: OpClass | None
@@ -199,13 +196,13 @@ UNSIGNED_OPS: Final[Mapping[OpClass, OpClass]] = {
     arith.MaxSIOp: arith.MaxUIOp,
     arith.ShRSIOp: arith.ShRUIOp,
 }
-"""The op on signed integers -> that on unsigned ones, where they differ."""
+"""The op on signed integers -> the op on unsigned integers, if they differ."""
 
 
 class Predicate(StrEnum):
     """Comparisons, each with its symbol and the predicates of `arith.cmpi` and `arith.cmpf`.
 
-    Comparisons with NaN are false, but for `!=`.
+    Comparisons with NaN are false, except `!=`.
     """
 
     EQ = "eq", "==", "eq", "oeq"
@@ -240,12 +237,12 @@ FUNCTIONS: Final[Mapping[str, OpClass]] = {
     "neg": arith.NegfOp,
     **{_OTHER_NAMES.get(name, name): op for name, op in _MATH.items() if name not in ("absf", "absi", "round")},
 }
-"""Unary functions that are one op each, on floats unless they are `INTEGER_FUNCTIONS`."""
+"""Unary functions that are one op each, on floats except those in `INTEGER_FUNCTIONS`."""
 INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
 
 
 def as_number(value: object) -> Number | None:
-    """`value` as a Python number, if it is one or a NumPy scalar."""
+    """`value` as a Python number, if it is one or a NumPy scalar, else None."""
     if isinstance(value, bool | int | float):
         return value
     item = getattr(value, "item", None)
@@ -256,14 +253,13 @@ def as_number(value: object) -> Number | None:
 
 
 _TEXT_DEPTH = 5
-"""The depth to which messages show expressions."""
+"""The depth to which messages print expressions."""
 
 
 _Method: TypeAlias = "Callable[[Expr, ExprLike], Expr]"
 
 
 def _operator(kind: BinaryKind) -> tuple[_Method, _Method]:
-    """The methods of a Python operator, for an expression on its left and on its right."""
     return lambda self, other: binary(kind, self, other), lambda self, other: binary(kind, other, self)
 
 
@@ -291,7 +287,7 @@ _UFUNCS: Final[Mapping[str, str]] = {
     "equal": "eq",
     "not_equal": "ne",
 }
-"""Functions of NumPy that its scalars call for operators -> those of the module `operator`."""
+"""Ufuncs that NumPy scalars call for operators -> functions of the module `operator`."""
 
 
 def _is_array(value: object) -> bool:
@@ -299,23 +295,22 @@ def _is_array(value: object) -> bool:
 
 
 class Expr:
-    """A scalar expression. Operators build larger ones; `//` and `%` round down, as Python's do."""
+    """A scalar expression. Operators build larger ones; `//` and `%` round down, as in Python."""
 
     __slots__ = ("dtype", "is_index")
 
     dtype: str
-    """The element type's name."""
+    """The name of the element type."""
     is_index: bool
     """Whether this is an index expression."""
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """Its direct subexpressions."""
         return ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> object:
-        """Operators with a scalar of NumPy, which has the operator of Python's number. Raises TypeError for arrays and
-        functions of NumPy."""
+        """Apply an operator with a NumPy scalar like with a Python number. Raises TypeError for arrays and functions of
+        NumPy."""
         name: str = ufunc.__name__
         combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
@@ -369,7 +364,7 @@ class Expr:
         )
 
     def text(self, depth: int) -> str:
-        """This expression in Python's syntax, with dots for parts that are nested deeper than `depth`."""
+        """This expression in Python syntax, with dots for parts that are nested deeper than `depth`."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -379,8 +374,8 @@ class Expr:
         return str(self)
 
     def astype(self, dtype: object) -> Expr:
-        """This value as `dtype`. Floats become integers by truncation, other integers keep their low bits, numbers
-        become bool by comparison with zero."""
+        """Convert to `dtype`. Floats are truncated to integers, other integers keep their low bits, numbers become bool
+        by comparison with zero."""
         return cast_to(self, dtype)
 
 
@@ -416,7 +411,7 @@ class Named(Expr):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Named):
-    """A scalar that is known at the call: an extent of an array, or a parameter."""
+    """A scalar that is bound at calls: an extent of an array, or a parameter."""
 
     dtype: str
     is_index: bool = field(init=False)
@@ -428,7 +423,7 @@ class Var(Named):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class IterVar(Named):
-    """An index of a computed tensor or a reduce axis, running over `low <= value < low + extent`."""
+    """An index of a computed tensor or a reduce axis, with the range `low <= value < low + extent`."""
 
     low: int | Expr
     extent: int | Expr
@@ -448,7 +443,7 @@ class IterVar(Named):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Accumulator(Expr):
-    """An argument of a user's combiner."""
+    """An argument of a custom combiner."""
 
     position: int
     dtype: str
@@ -497,7 +492,7 @@ class Unary(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Intrinsic(Expr):
-    """A function that a user declared, see `weft.register_intrinsic`."""
+    """A user-declared function, see `weft.register_intrinsic`."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -539,7 +534,7 @@ class Compare(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Select(Expr):
-    """One of two values. `lazy`: only the chosen one is evaluated."""
+    """One of two values. If `lazy`, only the selected one is evaluated."""
 
     condition: Expr
     if_true: Expr
@@ -559,7 +554,7 @@ class Select(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Cast(Expr):
-    """A value as another dtype."""
+    """A value converted to another dtype."""
 
     operand: Expr
     dtype: str
@@ -590,12 +585,12 @@ class Reinterpret(Expr):
 
 
 def nested(depth: int, *exprs: Expr) -> str:
-    """The text of the parts of an expression that is shown to `depth`."""
+    """The text of the parts of an expression that is printed to `depth`."""
     return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
 
 
 def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Expressions and their parts: each once, before its parts, in the order of the text."""
+    """Expressions and their parts without repetition, each before its parts, in the order of the text."""
     pending = list(roots)[::-1]
     seen: set[int] = set()
     while pending:
@@ -621,15 +616,15 @@ def same(left: Expr, right: Expr) -> bool:
 
 
 def is_extent(expr: Expr) -> bool:
-    """Whether `expr` is made of numbers and variables alone, as the extents of tensors are."""
+    """Whether `expr` consists of numbers and variables only, like the extents of tensors."""
     if isinstance(expr, Binary):
         return is_extent(expr.left) and is_extent(expr.right)
     return isinstance(expr, Const | Var) and expr.is_index
 
 
 def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
-    """A Python number as a constant of `dtype`, of types that are stored only as a cast. Raises CompileError where it
-    does not fit."""
+    """A Python number as a constant of `dtype`, or as a cast for storage types. Raises CompileError if it is out of
+    range."""
     where = f" beside `{beside}`" if beside else ""
     if dtype == "bool":
         if isinstance(value, bool):
@@ -647,7 +642,7 @@ def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
 
 
 def default_number(value: Number) -> Const | Cast:
-    """A number that stands alone: bool, int64 or float32."""
+    """A number without another operand: bool, int64 or float32."""
     if isinstance(value, bool):
         return Const(value, "bool")
     return number_as(value, "int64" if isinstance(value, int) else "float32")
@@ -667,7 +662,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
-    """Two operands as expressions of one dtype. Raises CompileError naming both dtypes when they differ."""
+    """Two operands as expressions of one dtype. Raises CompileError with both dtypes if they differ."""
     left_number, right_number = as_number(left), as_number(right)
     if left_number is not None and right_number is not None:
         both = left_number, right_number
@@ -681,7 +676,7 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
         return left, number_as(right_number, left.dtype, str(left))
     left, right = as_expr(left), as_expr(right)
     if left.is_index != right.is_index and left.dtype != right.dtype and "int32" in (left.dtype, right.dtype):
-        # Beside an int32, an index expression is converted to int32.
+        # With an int32 operand, an index expression is converted to int32.
         left = Cast(left, right.dtype) if left.is_index and right.dtype == "int32" else left
         right = Cast(right, left.dtype) if right.is_index and left.dtype == "int32" else right
     if left.dtype != right.dtype and not (left.is_index and right.is_index):
@@ -693,18 +688,18 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
 
 
 def joined_dtype(left: Expr, right: Expr) -> str:
-    """The dtype of two unified operands: index expressions take the wider."""
+    """The dtype of two unified operands: the wider one of index expressions."""
     return left.dtype if left.dtype == right.dtype else "int64"
 
 
 def check_computable(what: str, expr: Expr) -> None:
-    """Raises CompileError for a value of a type that is stored only."""
+    """Raises CompileError for a value of a storage type."""
     if expr.dtype in STORED:
         raise error(f"{what} takes no {expr.dtype}, which is stored only: cast `{expr}`, for example to 'float32'")
 
 
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
-    """Apply an operator. Raises CompileError for dtypes that differ or that it does not take."""
+    """Apply an operator. Raises CompileError for dtypes that differ or that the operator does not accept."""
     symbol = kind.symbol or kind.value
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
@@ -735,7 +730,7 @@ def compare(predicate: Predicate, left: object, right: object) -> Expr:
 
 
 def unary(function: str, operand: object) -> Expr:
-    """Apply a function. Raises CompileError for a dtype that it does not take."""
+    """Apply a function. Raises CompileError for a dtype that the function does not accept."""
     expr = as_expr(operand)
     check_computable(function, expr)
     if function == "abs":
@@ -752,17 +747,18 @@ def unary(function: str, operand: object) -> Expr:
 
 
 def cast_to(operand: object, dtype: object) -> Expr:
-    """`operand` as `dtype`, itself when it has that dtype."""
+    """Convert `operand` to `dtype`, if it has another one."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     return expr if expr.dtype == target else Cast(expr, target)
 
 
 def reinterpret(operand: object, dtype: object) -> Expr:
-    """The bits of `operand` as `dtype`. Raises CompileError for bools, types of storage, and dtypes of other widths."""
+    """Reinterpret the bits of `operand` as `dtype`. Raises CompileError for bools, storage types, and dtypes of other
+    widths."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     if "bool" in (expr.dtype, target) or {expr.dtype, target} & STORED or bits(expr.dtype) != bits(target):
         raise error(f"reinterpret takes numbers of one width, got {expr.dtype} `{expr}` as {target}")
     if expr.dtype == target:
         return expr
-    # Integers of one width differ in the sign of their operations alone.
+    # Integers of one width differ only in the signedness of their operations.
     return Reinterpret(expr, target) if is_float(expr.dtype) or is_float(target) else Cast(expr, target)

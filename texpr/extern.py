@@ -1,4 +1,4 @@
-"""Tensors that statements write: for operators that no expression of one element says, such as sorts and scatters.
+"""Tensors written by statements, for operators that an expression of one element cannot define, such as sorts.
 
 ```python
 def write(code: Statements, indices: Sequence[Expr], sums: Written) -> None:
@@ -33,7 +33,7 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 @dataclass(eq=False, slots=True, repr=False)
 class Loaded(Named):
-    """What a buffer held when the load ran."""
+    """The value of a buffer element at the time of the load."""
 
     dtype: str
     is_index: bool = False
@@ -41,7 +41,7 @@ class Loaded(Named):
 
 @dataclass(frozen=True)
 class Result:
-    """A tensor that statements write."""
+    """A tensor written by statements."""
 
     shape: tuple[Extent, ...]
     dtype: str
@@ -50,18 +50,18 @@ class Result:
 
 @dataclass(eq=False)
 class ExternOp(ComputeOp):
-    """Tensors that statements write, a run of them for each value of `axis`; `body` is empty."""
+    """Tensors written by statements, which run for each value of `axis`; `body` is empty."""
 
     inputs: tuple[Tensor, ...]
     write: Callable[..., None]
-    """Takes `Statements`, the indices together, and a `Written` for each result."""
+    """A function of `Statements`, the sequence of indices, and a `Written` for each result."""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         return self.inputs
 
     def emit(self, emitter: ElementEmitter) -> TeExternOp:
-        """The op; extents are emitted before it."""
+        """Emit the extents, then the op."""
         domain = [emitter.extent(index.extent) for index in self.axis]
         types = [
             TensorType(value_type_of(t.dtype), [e if isinstance(e, int) else DYNAMIC_INDEX for e in t.shape])
@@ -86,7 +86,7 @@ def extern(
     write: Callable[..., None],
     name: str,
 ) -> tuple[Tensor, ...]:
-    """Tensors that `write(code, indices, *buffers)` writes, which runs while the program is emitted.
+    """Tensors written by `write(code, indices, *buffers)`, which is called when the program is emitted.
 
     Its statements run once for each value of the indices, from 0 to the extents of `domain`, in any order. `inputs` are
     the tensors that they read.
@@ -98,14 +98,14 @@ def extern(
 
 
 class Statements:
-    """Emits statements, in the order of the calls."""
+    """Emitter of statements, in the order of the calls."""
 
     def __init__(self, emitter: ElementEmitter) -> None:
         self._emitter = emitter
 
     @contextmanager
     def loop(self, extent: ExprLike, name: str) -> Generator[Expr]:
-        """The statements in it run for each value from 0 to `extent`, in this order."""
+        """A loop: the statements in the context run for each value from 0 to `extent`, in this order."""
         count = as_expr(extent)
         number = count.value if isinstance(count, Const) else None
         size = number if isinstance(number, int) else self._emitter.index(count)
@@ -117,7 +117,7 @@ class Statements:
 
     @contextmanager
     def loops(self, extents: Sequence[Extent], names: Sequence[str]) -> Generator[tuple[Expr, ...]]:
-        """Loops in each other."""
+        """Nested loops."""
         if not extents:
             yield ()
             return
@@ -126,7 +126,7 @@ class Statements:
 
     @contextmanager
     def when(self, condition: ExprLike) -> Generator[None]:
-        """The statements in it run where the condition holds."""
+        """A conditional: the statements in the context run if the condition holds."""
         held = self._emitter.value(as_expr(condition))
         block = Block()
         with self._emitter.inside(block):
@@ -145,7 +145,7 @@ class Written:
         self.name = name
 
     def load(self, *indices: ExprLike) -> Expr:
-        """What an element is now."""
+        """The current value of an element."""
         places = [self._emitter.index(as_expr(index)) for index in indices]
         value = Loaded(self.name, self.dtype)
         op = LoadOp.create(operands=[self._buffer, *places], result_types=[value_type_of(self.dtype)])
@@ -153,7 +153,7 @@ class Written:
         return value
 
     def store(self, value: ExprLike, *indices: ExprLike) -> None:
-        """Make an element `value`, which is of the dtype of the result."""
+        """Store `value`, which is of the dtype of the result."""
         element = as_expr(value, self.dtype)
         if element.dtype != self.dtype and not element.is_index:
             raise error(f"{self.name} holds {self.dtype}, got {element.dtype} `{element}`")

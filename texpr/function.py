@@ -1,4 +1,4 @@
-"""Builds functions of te IR from tensors, with the assumptions of programs on their variables."""
+"""Functions of te IR from tensors, with the assumptions of programs on their variables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _RELATIONS = {
 
 
 def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
-    """A comparison as a relation of `tir.assume` between its sides, swapped for `>=` and `>`; None for `!=`."""
+    """A comparison as a relation of `tir.assume`, with the sides swapped for `>=` and `>`; None for `!=`."""
     relation = _RELATIONS.get(assumption.predicate)
     if relation is None:
         return None
@@ -55,7 +55,7 @@ def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
 
 
 def checked_assumptions(assume: object) -> tuple[Compare, ...]:
-    """The assumptions of `assume`. Raises CompileError for values that are not comparisons of extents."""
+    """The comparisons in `assume`. Raises CompileError for values that are not comparisons of extents."""
     return tuple(map(_checked, items(assume)))
 
 
@@ -74,7 +74,7 @@ _INDEX = IndexType()
 
 
 def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: Assumptions = ()) -> ModuleOp:
-    """A module with one function of tensor expressions, from its inputs and outputs.
+    """A module with one te function, from its inputs and outputs.
 
     ```mlir
     func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> { ... te.compute ... }
@@ -90,7 +90,7 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
 
 
 def declare_intrinsics(module: ModuleOp) -> None:
-    """Declare the functions that a module calls and does not define: intrinsics of expressions."""
+    """Declare the functions that a module calls but does not define: intrinsics of expressions."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         name = call.callee.string_value()
@@ -101,7 +101,7 @@ def declare_intrinsics(module: ModuleOp) -> None:
 
 
 def te_function(args: object, name: object, assume: object) -> FuncOp:
-    """A function of tensor expressions without a module; see `create_te_func`."""
+    """A te function without a module; see `create_te_func`."""
     if isinstance(args, Tensor | Var) and isinstance(name, Tensor | Var):
         raise error("the tensors of a function are given as one list: te.create_func([A, B, C])")
     if not isinstance(name, str) or not name:
@@ -134,7 +134,7 @@ def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
 
 
 class _Function:
-    """Emits a function."""
+    """Emitter of a function."""
 
     def __init__(self, parameters: list[Tensor | Var], name: str, assumptions: Sequence[Compare]) -> None:
         self._name = name
@@ -179,7 +179,7 @@ class _Function:
         return function
 
     def _assume_extents(self, ops: Sequence[TensorOperation]) -> None:
-        """State the relations of extents that operators require, each once."""
+        """State the relations of extents that operators require, without repetition."""
         stated: set[tuple[Relation, str]] = set()
         for op in ops:
             for left, relation, right in filter(None, map(relation_of, op.assumed)):
@@ -193,7 +193,8 @@ class _Function:
                     self._emitter.finish(AssumeOp(sides[0], relation, sides[1], operands, reason))
 
     def _bind_extents(self) -> None:
-        """Bind each variable to the first extent that it is, and state the other dynamic extents of placeholders."""
+        """Bind each variable to the first extent that equals it, and state the other dynamic extents of
+        placeholders."""
         own: dict[Tensor, set[int]] = {}
         placeholders = [p for p in self._inputs if isinstance(p, Tensor)]
         for tensor in placeholders:
@@ -243,7 +244,7 @@ class _Function:
             result.name_hint = value_name(tensor.name)
 
     def _inline(self, op: InlinedOp) -> None:
-        """Put the ops of a function here. Its assumptions on tensors that are computed here say nothing new."""
+        """Inline the ops of a function. Its assumptions on tensors that are computed here are redundant."""
         emitter, tensors = self._emitter, dict(zip(op.function.args, op.arguments, strict=True))
         emitter.place = op.place
         values: dict[SSAValue, SSAValue] = {argument: self._values[tensor] for argument, tensor in tensors.items()}
@@ -265,7 +266,6 @@ class _Function:
                 values.update(zip(inner.results, copy.results, strict=True))
 
     def _note_order(self, function: FuncOp) -> None:
-        """Annotate the order of the parameters where results stand before inputs."""
         natural: list[Tensor | Var] = [*self._inputs, *self._outputs]
         order = [next(i for i, p in enumerate(natural) if p is parameter) for parameter in self._parameters]
         if order != sorted(order):
@@ -280,10 +280,10 @@ def _argument_type(parameter: Tensor | Var) -> Attribute:
 
 
 def computations_behind(ops: Sequence[object]) -> list[ComputeOp | InlinedOp]:
-    """The computations among `ops` and those that they depend on, in topological order."""
+    """The computations among `ops` and their dependences, in topological order."""
     order: dict[ComputeOp | InlinedOp, None] = {}
     pending = [(op, False) for op in reversed(ops)]
-    while pending:  # without recursion, for programs have thousands of computations
+    while pending:  # iterative, because programs have thousands of computations
         op, ready = pending.pop()
         if not isinstance(op, ComputeOp | InlinedOp) or op in order:
             continue

@@ -1,10 +1,9 @@
-"""The operators of the graph dialect, each the function of `te.ops` that defines it.
+"""The operators of the graph dialect, each defined by a function of `te.ops`.
 
-Every function of `te.ops` is an operator, with a reference in NumPy (`references`). Its signature tells the
-operands (its tensors; some may be left out, and one parameter may take several) and the properties (the other
-parameters). The types of the results, the tensor expressions that it is lowered to and the
-function's checks follow from the function, called on placeholders of the operand types; the interpreter calls the
-reference. The docstring of the op is that of the function.
+Every function of `te.ops` is an operator, with a NumPy reference (`references`). Its tensor parameters are the operands
+(some are optional, and one may be variadic), its other parameters are the properties. Result types, the tensor
+expressions for lowering, and checks follow from the function called on placeholders of the operand types; the
+interpreter calls the reference. The docstring of the op is that of the function.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ SEGMENTS: Final = AttrSizedOperandSegments.attribute_name
 
 @dataclass(frozen=True)
 class Role:
-    """A parameter of an operator that takes tensors."""
+    """A tensor parameter of an operator."""
 
     name: str
     is_optional: bool = False
@@ -84,22 +83,21 @@ class Role:
 
 
 class Operator(IRDLOperation):
-    """An operator that a function of `te.ops` defines: no effects, and result types that follow from its operands and
+    """An operator defined by a function of `te.ops`: no effects, and result types inferred from its operands and
     properties by `infer`.
 
-    `of`, the parser (`-> types` may be left out), the verifier and the pass `graph-infer-types` share
-    `infer`. Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` stands for an operand that is left out
-    before others.
+    `infer` is used by `of`, the parser (`-> types` is optional), the verifier and the pass `graph-infer-types`. Text:
+    `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
     """
 
     DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
     """Tensors and properties -> the results, as tensor expressions."""
     REFERENCE: ClassVar[Callable[..., Array | tuple[Array, ...]]]
-    """The same on arrays, float32 for floats of 16 bits."""
+    """Reference of `DEFINITION` on arrays, float32 for 16-bit floats."""
     SIGNATURE: ClassVar[inspect.Signature]
-    """Of `DEFINITION`."""
+    """The signature of `DEFINITION`."""
     ROLES: ClassVar[tuple[Role, ...]]
-    """Its parameters that take tensors."""
+    """The tensor parameters of `DEFINITION`."""
 
     traits = traits_def(Pure())
 
@@ -109,8 +107,8 @@ class Operator(IRDLOperation):
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
         properties: Properties | None = None,
     ) -> Self:
-        """The op on one operand for each role, with inferred result types; a sequence where the role takes several,
-        None where it is left out. Raises `ShapeError` when it does not take them."""
+        """The op on one operand for each role, with inferred result types; a sequence for a variadic role, None for an
+        omitted operand. Raises `ShapeError` if it does not accept them."""
         if len(operands) > len(cls.ROLES):
             raise ShapeError(f"{cls.name} takes {len(cls.ROLES)} operands, got {len(operands)}")
         padded = [*operands, *[None] * (len(cls.ROLES) - len(operands))]
@@ -122,14 +120,14 @@ class Operator(IRDLOperation):
 
     @classmethod
     def segments(cls, sizes: Sequence[int]) -> dict[str, Attribute]:
-        """The property that tells how many operands each role has, where that is not plain."""
+        """The property with the number of operands of each role, if it is not always one."""
         is_plain = not any(role.is_optional for role in cls.ROLES)
         return {} if is_plain else {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
 
     @classmethod
     def grouped(cls, values: Sequence[Any], properties: Properties) -> list[Any]:
-        """One of `values` (operands, types, ...) for each role: a list where it takes several, None where it is left
-        out. Raises `ShapeError` for another number of them."""
+        """One of `values` (operands, types, ...) for each role: a list for a variadic role, None for an omitted
+        operand. Raises `ShapeError` for a wrong number of values."""
         roles, sizes = cls.ROLES, properties.get(SEGMENTS)
         if isinstance(sizes, DenseArrayBase):
             counts = list(cast("DenseArrayBase[Any]", sizes).get_values())
@@ -150,12 +148,12 @@ class Operator(IRDLOperation):
 
     @property
     def operand_names(self) -> list[str]:
-        """The name of each operand: its role, numbered where that takes several."""
+        """The name of each operand: its role, numbered if that is variadic."""
         return self.names_of(len(self.operands), self.properties)
 
     @classmethod
     def names_of(cls, count: int, properties: Properties) -> list[str]:
-        """The names of so many operands."""
+        """The names of `count` operands."""
         names: list[str] = []
         for role, group in zip(cls.ROLES, cls.grouped(range(count), properties), strict=True):
             if role.is_variadic:
@@ -166,7 +164,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
-        """The result types. Raises `ShapeError` when the op does not take operands of these types."""
+        """The result types. Raises `ShapeError` if the op does not accept operands of these types."""
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
@@ -174,7 +172,7 @@ class Operator(IRDLOperation):
 
     @property
     def assumed(self) -> Sequence[tuple[GraphExtent, GraphExtent]]:
-        """The extents that it requires to be equal though their names differ: calls check them."""
+        """The extents with different names that must be equal; this is checked at calls."""
         types = cast("tuple[graph.Tensor, ...]", tuple(self.operand_types))
         return _inferred(type(self), types, frozenset(self.properties.items()))[1]
 
@@ -191,7 +189,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
-        """The operator on placeholders of the given types. Raises `ShapeError` where it does not take them."""
+        """The operator on placeholders of the given types. Raises `ShapeError` if it does not accept them."""
         names = cls.names_of(len(operands), properties)
         inputs = Placeholders(operands, cls.shapes_in(properties))
         with cls._refusals(inputs.extents):
@@ -200,8 +198,8 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
-        """The results on tensors, whose extents are variables of one naming. Raises `ShapeError` where the operator
-        does not take them."""
+        """The results on tensors whose extents are variables in `extents`. Raises `ShapeError` if the operator does not
+        accept them."""
         with cls._refusals(extents):
             return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
 
@@ -214,7 +212,7 @@ class Operator(IRDLOperation):
     @classmethod
     @contextmanager
     def _refusals(cls, extents: Extents) -> Generator[None]:
-        """Refusals of the definition become those of the op."""
+        """Convert errors of the definition to errors of the op."""
         try:
             yield
         except CompileError as error:
@@ -228,7 +226,8 @@ class Operator(IRDLOperation):
 
     @classmethod
     def called(cls, function: Callable[..., Any], groups: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """`function`, which has the parameters of `DEFINITION`, on a tensor for each role and the other arguments."""
+        """Call `function`, which has the parameters of `DEFINITION`, with a tensor for each role and the other
+        arguments."""
         tensors = {role.name: group for role, group in zip(cls.ROLES, groups, strict=True)}
         given = {**tensors, **arguments}
         positional: list[Any] = []
@@ -239,7 +238,7 @@ class Operator(IRDLOperation):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 positional += value
             elif parameter.name in given and (value is not None or is_needed):
-                # By position as far as possible: functions of NumPy have other names for their parameters.
+                # By position if possible, because functions of NumPy have other parameter names.
                 if parameter.kind is inspect.Parameter.KEYWORD_ONLY or len(positional) < position:
                     named[parameter.name] = value
                 else:
@@ -247,17 +246,15 @@ class Operator(IRDLOperation):
         return function(*positional, **named)
 
     def arguments(self, extent: Callable[[Shape], object]) -> Mapping[str, Any]:
-        """The properties as the definition and the reference take them; `extent` gives the value of a shape."""
+        """The properties as arguments of the definition and the reference; `extent` converts a shape."""
         return _arguments(type(self), self.properties, extent)
 
     @property
     def shapes(self) -> list[Shape]:
-        """The extents in its properties."""
         return self.shapes_in(self.properties)
 
     @staticmethod
     def shapes_in(properties: Properties) -> list[Shape]:
-        """The extents in some properties."""
         return [tuple(found) for attribute in properties.values() if (found := extents_in(attribute))]
 
     @classmethod
@@ -324,7 +321,7 @@ _NOTHING: Final = object()
 
 
 def _parse_optional_operand(parser: Parser) -> Any:
-    """An operand, None for one that is left out, `_NOTHING` where there is neither."""
+    """An operand, None for `none`, `_NOTHING` if there is neither."""
     if parser.parse_optional_keyword("none") is not None:
         return None
     operand = parser.parse_optional_unresolved_operand()
@@ -332,7 +329,6 @@ def _parse_optional_operand(parser: Parser) -> Any:
 
 
 def _parse_operand(parser: Parser) -> Any:
-    """An operand, None for one that is left out."""
     return None if parser.parse_optional_keyword("none") is not None else parser.parse_unresolved_operand()
 
 
@@ -346,7 +342,6 @@ class Application:
 
     @property
     def types(self) -> tuple[graph.Tensor, ...]:
-        """The types of the results."""
         return tuple(
             tensor_type([self.extents.of_te(extent) for extent in result.shape], type_of(result.dtype))
             for result in self.results
@@ -354,7 +349,7 @@ class Application:
 
     @property
     def assumed(self) -> list[tuple[GraphExtent, GraphExtent]]:
-        """The extents that must be equal; calls check them."""
+        """The extents that must be equal; this is checked at calls."""
         tensors = (*self.inputs, *self.results)
         ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
             computations_behind([tensor.op for tensor in self.results])
@@ -364,36 +359,36 @@ class Application:
 
     @property
     def passed(self) -> list[str]:
-        """The names that the shape of no input binds: arguments of the function behind the inputs."""
+        """The names that are not extents of an input by themselves: arguments of the function after the inputs."""
         return self.extents.unbound
 
     def function(self, name: str) -> FuncOp:
-        """The function of tensor expressions from the inputs, and the names that these do not bind, to the results."""
+        """The te function from the inputs and the `passed` names to the results."""
         passed = [self.extents.variable(name) for name in self.passed]
         return te_function([*self.inputs, *passed, *self.results], name, ())
 
 
 class Placeholders:
-    """Placeholders of graph types, whose extents are variables of one naming. `others` are shapes that are made of
-    them besides those."""
+    """Placeholders of graph types, whose extents are variables with common names. `others` are further shapes over
+    these names."""
 
     def __init__(self, types: Sequence[graph.Tensor], others: Sequence[Shape] = ()) -> None:
         self.extents = Extents([shape_of(type_) for type_ in types], others)
         self.tensors: list[Tensor] = []
 
     def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
-        """The next placeholder. Raises `CompileError` for a name that is none of tensor expressions."""
+        """The next placeholder. Raises `CompileError` for a name that is invalid in tensor expressions."""
         shape = tuple(map(self.extents.of_graph, shape_of(type_)))
         self.tensors.append(placeholder(shape, name_of(type_.element_type), name))
         return self.tensors[-1]
 
     def application(self, results: object) -> Application:
-        """What was computed of them: a tensor or several. Raises `CompileError` for other values."""
+        """The results computed from the placeholders: a tensor or several. Raises `CompileError` for other values."""
         return Application(self.tensors, [_computed(result) for result in items(results)], self.extents)
 
 
 class Extents:
-    """Maps extents of graph types to extents of tensor expressions, and back: each name is a variable."""
+    """Bidirectional map between extents of graph types and extents of tensor expressions: each name is a variable."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
         """`shapes` are those of the operands, which bind the names that are extents by themselves."""
@@ -406,7 +401,6 @@ class Extents:
         self.are_named = bool(names)
 
     def variable(self, name: str) -> Var:
-        """The variable that stands for a name."""
         return self._variables[name]
 
     def of_graph(self, extent: GraphExtent) -> Extent:
@@ -421,13 +415,12 @@ class Extents:
 def _inferred(
     cls: type[Operator], operands: tuple[graph.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
 ) -> tuple[tuple[graph.Tensor, ...], Sequence[tuple[GraphExtent, GraphExtent]]]:
-    """The types of the results, and the extents that must be equal."""
     applied = cls.on_placeholders(operands, dict(properties))
     return applied.types, applied.assumed
 
 
 def _computed(result: object) -> Tensor:
-    """A computed tensor: `result`, or a copy of it where the function returned one of its operands."""
+    """A computed tensor: `result`, or a copy of it if the function returned one of its operands."""
     if not isinstance(result, Tensor):
         raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
     return (
@@ -452,7 +445,7 @@ def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Sha
 
 
 def _argument(attribute: Attribute, shape: Callable[[Shape], Any]) -> object:
-    """A property that is no shape as an argument."""
+    """A property other than a shape as an argument."""
     match attribute:
         case DimsAttr(data=(extent,)):
             return shape((extent,))[0]
@@ -472,7 +465,7 @@ _TENSORS: Final = (
 
 
 def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference: Callable[..., Any]) -> type[Operator]:
-    """The op `graph.name` of the function of that name."""
+    """The op `graph.name` for the function `name`."""
     signature, label = inspect.signature(definition), definition.__name__
     fields: dict[str, object] = {
         "__doc__": definition.__doc__,

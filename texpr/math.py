@@ -1,4 +1,4 @@
-"""Scalar functions of tensor expressions: mathematics, choices, casts, limits, and integer division by its rounding."""
+"""Scalar functions of tensor expressions: mathematics, selections, casts, limits, and integer division."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
 
 
 def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
-    """The function of two values that applies an operator; it is called `name`, or as the operator."""
+    """The function of two values that applies an operator; it is called `name`, or like the operator."""
 
     def apply(x: ExprLike, y: ExprLike) -> Expr:
         return binary(kind, x, y)
@@ -66,11 +66,11 @@ def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[Exp
 
 exp = _function("exp", "e to the power of a float.")
 exp2 = _function("exp2", "2 to the power of a float.")
-expm1 = _function("expm1", "exp(x) - 1, exact near 0.")
+expm1 = _function("expm1", "exp(x) - 1, without cancellation near 0.")
 log = _function("log", "Natural logarithm of a float.")
 log2 = _function("log2", "Logarithm to base 2 of a float.")
 log10 = _function("log10", "Logarithm to base 10 of a float.")
-log1p = _function("log1p", "log(1 + x), exact near 0.")
+log1p = _function("log1p", "log(1 + x), without cancellation near 0.")
 sqrt = _function("sqrt", "Square root of a float.")
 rsqrt = _function("rsqrt", "1 / sqrt(x) of a float.")
 cbrt = _function("cbrt", "Cube root of a float.")
@@ -91,7 +91,7 @@ sigmoid = _function("sigmoid", "1 / (1 + exp(-x)) of a float.")
 abs = _function("abs", "Absolute value of a number; that of the least integer wraps to itself.")
 floor = _function("floor", "A float rounded down.")
 ceil = _function("ceil", "A float rounded up.")
-round = _function("round", "A float rounded to the nearest integer, halves to the even one, as NumPy does.")
+round = _function("round", "A float rounded to the nearest integer, ties to even, as in NumPy.")
 trunc = _function("trunc", "A float rounded towards zero.")
 isnan = _function("isnan", "Whether a float is not a number.")
 isinf = _function("isinf", "Whether a float is infinite.")
@@ -103,10 +103,10 @@ nearbyint = round
 pow = binary_function(
     BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."
 )
-floordiv = binary_function(BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; of an integer and zero it is zero.")
+floordiv = binary_function(BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; 0 for an integer divided by zero.")
 floormod = binary_function(BinaryKind.FLOORMOD, "Remainder of `floordiv`, exact, with the sign of y: `x % y`.")
 truncdiv = binary_function(
-    BinaryKind.TRUNCDIV, "Quotient rounded toward zero, as of integers in C; of an integer and zero it is zero."
+    BinaryKind.TRUNCDIV, "Quotient rounded toward zero, as of integers in C; 0 for an integer divided by zero."
 )
 truncmod = binary_function(
     BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, exact, with the sign of x: `%` in C on integers, `fmod` on floats."
@@ -123,12 +123,12 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values; only the chosen one is evaluated, so that a read can be guarded against its bounds."""
+    """One of two values; only the selected one is evaluated, so that reads can be guarded."""
     return _choose(condition, if_true, if_false, lazy=True)
 
 
 def select(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values, both evaluated: cheaper than a branch, but reads must be in bounds either way."""
+    """One of two values, both evaluated: cheaper than a branch, but reads in both must be in bounds."""
     return _choose(condition, if_true, if_false, lazy=False)
 
 
@@ -166,7 +166,7 @@ def cast(x: ExprLike, dtype: object) -> Expr:
 
 
 def const(value: bool | int | float, dtype: object = None) -> Expr:
-    """A number of a dtype; without one: bool, int64 or float32. Raises CompileError where it does not fit."""
+    """A number of a dtype, by default bool, int64 or float32. Raises CompileError if it is out of range."""
     number = as_number(value)
     if number is None:
         raise error(f"const takes a number, got {shown(value)} of type {type(value).__name__}")
@@ -197,7 +197,7 @@ def infinity(dtype: object = "float32") -> Expr:
 def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
     """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
 
-    Raises CompileError when there is no intrinsic of that name, and for unsigned numbers.
+    Raises CompileError if there is no intrinsic of that name, and for unsigned numbers.
     """
     if name not in intrinsics():
         raise error(f"no intrinsic is registered as '{name}'{did_you_mean(name, intrinsics())}")

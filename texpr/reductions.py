@@ -1,4 +1,4 @@
-"""Reductions: combining the values of an expression over reduce axes."""
+"""Reductions: combine the values of an expression over reduce axes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from weft.texpr.shapes import as_index, checked_extent, checked_name, items
 
 @dataclass(eq=False)
 class CustomCombiner:
-    """A user's combiner over `lefts` and `rights`, and its identity."""
+    """A custom combiner over `lefts` and `rights`, and its identity."""
 
     name: str
     lefts: tuple[Accumulator, ...]
@@ -45,7 +45,7 @@ class CustomCombiner:
 
 @dataclass(eq=False)
 class Reduction:
-    """A reduction of one or more expressions together; compared and hashed by identity."""
+    """A joint reduction of one or more expressions; compared and hashed by identity."""
 
     combiner: Combiner
     axes: tuple[IterVar, ...]
@@ -82,13 +82,13 @@ class ReduceValue(Expr):
 
 
 def reductions_in(exprs: Iterable[Expr]) -> tuple[Reduction, ...]:
-    """The reductions in expressions and in each other, outer ones first, each once."""
+    """The reductions in expressions, including nested ones, outer ones first, without repetition."""
     return tuple(dict.fromkeys(e.reduction for e in subexpressions(exprs) if isinstance(e, ReduceValue)))
 
 
 def reduce_axis(dom: Sequence[int | Expr], name: str = "rv") -> IterVar:
     """An axis to reduce over, `low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, for
-    bounds that are no integers and for high < low."""
+    bounds that are not integers and for high < low."""
     label = checked_name(name, "rv")
     if not isinstance(dom, list | tuple) or len(dom) != 2:
         raise error(f"reduce axis {label}: its range is (low, high), got {shown(dom)}")
@@ -145,8 +145,8 @@ def _numeric(
 
 
 def sum(expr: ExprLike, axis: IterVar | Sequence[IterVar] | None = None, where: ExprLike | None = None) -> Expr:
-    """Sum over one or several reduce axes, in the dtype of `expr`; only where `where` holds, if given (the rest is not
-    evaluated). Integers wrap. Raises CompileError for bools and wrong axes."""
+    """Sum over one or several reduce axes, in the dtype of `expr`. If `where` is given, `expr` is evaluated and added
+    only where it holds. Integers wrap. Raises CompileError for bools and invalid axes."""
     return _numeric(Combiner.SUM, expr, axis, where)
 
 
@@ -161,9 +161,9 @@ def max(
     axis: IterVar | Sequence[IterVar] | None = None,
     where: ExprLike | None = None,
 ) -> Expr:
-    """The greater of two numbers, `te.max(a, b)`, or the greatest over reduce axes, `te.max(a, axis=k)`.
+    """The maximum of two numbers, `te.max(a, b)`, or over reduce axes, `te.max(a, axis=k)`.
 
-    A reduce axis as second argument is the axis. NaN wins; over nothing -inf or the least integer.
+    A reduce axis as second argument is the axis. NaN propagates; an empty reduction is -inf or the least integer.
     """
     return _extreme(Combiner.MAX, BinaryKind.MAX, expr, other, axis, where)
 
@@ -174,9 +174,9 @@ def min(
     axis: IterVar | Sequence[IterVar] | None = None,
     where: ExprLike | None = None,
 ) -> Expr:
-    """The less of two numbers, `te.min(a, b)`, or the least over reduce axes, `te.min(a, axis=k)`.
+    """The minimum of two numbers, `te.min(a, b)`, or over reduce axes, `te.min(a, axis=k)`.
 
-    A reduce axis as second argument is the axis. NaN wins; over nothing +inf or the greatest integer.
+    A reduce axis as second argument is the axis. NaN propagates; an empty reduction is +inf or the greatest integer.
     """
     return _extreme(Combiner.MIN, BinaryKind.MIN, expr, other, axis, where)
 
@@ -217,28 +217,28 @@ def _logical(combiner: Combiner, kind: BinaryKind, conditions: tuple[ExprLike, .
 
 
 def all(*conditions: ExprLike, axis: IterVar | Sequence[IterVar] | None = None) -> Expr:
-    """Whether all conditions hold, `te.all(i >= 1, i < n)`; with `axis`, for all values of it."""
+    """Whether all conditions hold, `te.all(i >= 1, i < n)`; with `axis`, for all values of the axis."""
     return _logical(Combiner.ALL, BinaryKind.AND, conditions, axis)
 
 
 def any(*conditions: ExprLike, axis: IterVar | Sequence[IterVar] | None = None) -> Expr:
-    """Whether one of the conditions holds; with `axis`, for some value of it."""
+    """Whether any condition holds; with `axis`, for some value of the axis."""
     return _logical(Combiner.ANY, BinaryKind.OR, conditions, axis)
 
 
 def argmax(
     expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64", *, place: ExprLike | None = None
 ) -> tuple[Expr, Expr]:
-    """The greatest value over reduce axes and where it stands, the first of equals; NaN counts as greatest.
+    """The maximum over reduce axes and its index, the first of equal maxima; NaN is greater than all numbers.
 
-    The place is of `dtype` and counts from 0; over several axes it is the row-major position, unless it is given as an
-    expression, of which the least counts as first. Over nothing it is the greatest integer.
+    The index is of `dtype` and starts at 0. Over several axes it is the row-major index, unless it is given as an
+    expression `place`, of which the least value is first. For an empty reduction it is the greatest integer.
     """
     return _located(Combiner.ARGMAX, expr, axis, dtype, place)
 
 
 def argmin(expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64") -> tuple[Expr, Expr]:
-    """The least value over reduce axes and where it stands, see `argmax`; NaN counts as least."""
+    """The minimum over reduce axes and its index, see `argmax`; NaN is less than all numbers."""
     return _located(Combiner.ARGMIN, expr, axis, dtype, None)
 
 
@@ -266,9 +266,10 @@ def _located(
 def comm_reducer(
     fcombine: Callable[..., object], fidentity: Callable[..., object], name: str = "reduce"
 ) -> Callable[..., Expr | tuple[Expr, ...]]:
-    """A reduction with a user's combiner: `fcombine(x, y)` combines two values, `fidentity(dtype)` is its identity.
+    """A reduction with a custom combiner: `fcombine(x, y)` combines two values, `fidentity(dtype)` is its identity.
 
-    For several values together, x and y are tuples, `fcombine` and `fidentity(dtype0, dtype1, ...)` return as many:
+    For joint reductions of n values, x and y are tuples, and `fcombine` and `fidentity(dtype0, dtype1, ...)` return n
+    values:
 
         def fcombine(x, y):
             better = x[1] >= y[1]
@@ -277,8 +278,8 @@ def comm_reducer(
         argmax = te.comm_reducer(fcombine, lambda t0, t1: (te.const(-1, t0), te.min_value(t1)), name="argmax")
         T0, T1 = te.compute((m,), lambda i: argmax((index[i, k], value[i, k]), axis=k))
 
-    `fcombine` must be associative and commutative with the identity as neutral element: schedules reorder it. Raises
-    CompileError when the dtypes that it returns are not those of the values.
+    `fcombine` must be associative and commutative with the identity as neutral element, because schedules reorder it.
+    Raises CompileError if the dtypes that it returns differ from those of the values.
     """
 
     def reducer(

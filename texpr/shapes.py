@@ -33,11 +33,11 @@ from weft.texpr.expr import (
 Extent: TypeAlias = "int | Expr"
 """An integer, or an expression over integer variables."""
 Stride: TypeAlias = "int | Var | None"
-"""Elements between neighbours; None where each call decides."""
+"""The stride of a dimension in elements; None if each call determines it."""
 
 
 def items(value: object) -> tuple[object, ...]:
-    """The items of a list or tuple; anything else alone."""
+    """The items of a list or tuple; any other value as a single item."""
     return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
 
 
@@ -50,9 +50,9 @@ def as_index(value: object, what: str) -> Expr:
 
 
 MOST_DIMENSIONS: Final = 64
-"""As many as NumPy's arrays have."""
+"""The maximum rank of NumPy's arrays."""
 MOST_ELEMENTS: Final = 1 << 59
-"""Their bytes fit 64 bits, whatever the element type."""
+"""The size in bytes fits in 64 bits, whatever the element type."""
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
@@ -85,7 +85,8 @@ def checked_extent(extent: object, what: str) -> Extent:
 
 
 def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:
-    """Strides as integers, variables, and None where each call decides. Raises CompileError for other values."""
+    """Strides as integers, variables, and None for strides determined by calls. Raises CompileError for other
+    values."""
     if strides is None:
         return None
     values = items(strides)
@@ -107,7 +108,7 @@ def _checked_stride(value: object, what: str) -> Stride:
 
 
 def checked_name(name: object, default: str) -> str:
-    """The name of something, a word. Raises CompileError for others."""
+    """A name, which must be an identifier. Raises CompileError for other values."""
     if name is None:
         return default
     if not isinstance(name, str) or not name or not (name[0].isalpha() or name[0] == "_"):
@@ -118,14 +119,14 @@ def checked_name(name: object, default: str) -> str:
 
 
 def value_name(name: str) -> str:
-    """`name` as a name hint, of which xDSL cuts off a number behind an underscore: `x_1` becomes `x1`."""
+    """`name` as a name hint. xDSL strips a number after an underscore, so `x_1` becomes `x1`."""
     head, underscore, tail = name.rpartition("_")
     return value_name(head + tail) if head and underscore and tail.isdigit() else name
 
 
 def value_names(names: Sequence[str]) -> list[str]:
-    """A name hint for each name, all different: `value_name(name)`, with a number after it if another has it. Names
-    that are hints as they are keep them: `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
+    """A distinct name hint for each name: `value_name(name)`, followed by a number if that is taken. Names that are
+    valid hints are unchanged: `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
     taken = {name for name in names if value_name(name) == name}
     left, found = set(taken), list[str]()
     for name in names:
@@ -140,7 +141,7 @@ def value_names(names: Sequence[str]) -> list[str]:
 
 
 class UnknownExtent(Var):
-    """An unknown extent. Checks take it as equal to every other extent."""
+    """An unknown extent. Checks treat it as equal to every other extent."""
 
     __slots__ = ()
 
@@ -187,7 +188,7 @@ class ExtentVariables:
         return graph_shapes.symbol(self.name(extent))
 
     def name(self, expr: Expr) -> str:
-        """The name of an expression, a new one where it has none."""
+        """The name of an expression, created at its first use."""
         if id(expr) not in self._names:
             name = str(expr)
             while name in self._exprs:
@@ -220,7 +221,7 @@ class ExtentVariables:
 
 
 def simplified(extent: Extent) -> Extent:
-    """`extent` as a sum of products, a number where it is one: `(2 * n + 3) // 2` is `n + 1`."""
+    """`extent` as a sum of products, or as a number if it is constant: `(2 * n + 3) // 2` is `n + 1`."""
     if isinstance(extent, int):
         return extent
     names = ExtentVariables()
@@ -242,7 +243,7 @@ _COLLECTED: ContextVar[list[Compare] | None] = ContextVar("collected", default=N
 
 @contextmanager
 def assumptions() -> Generator[list[Compare]]:
-    """The relations of extents that operators require within the context, and that calls must check."""
+    """Collect the relations of extents that operators require within the context, and that calls must check."""
     found: list[Compare] = []
     token = _COLLECTED.set(found)
     try:
@@ -252,9 +253,9 @@ def assumptions() -> Generator[list[Compare]]:
 
 
 def agree(left: Extent, right: Extent) -> bool:
-    """Whether an operator may take two extents as equal: they are, or they may be and calls check it (`assumptions`).
+    """Whether two extents are equal, or may be equal and are checked at calls (`assumptions`).
 
-    Outside of `assumptions` extents agree only if they are equal as polynomials.
+    Outside of `assumptions`, extents agree only if they are equal as polynomials.
     """
     if is_same(left, right):
         return True
@@ -264,18 +265,19 @@ def agree(left: Extent, right: Extent) -> bool:
     names = ExtentVariables()
     difference = names.polynomial(left) - names.polynomial(right)
     if any(map(graph_shapes.is_not_negative, (difference - 1, -1 - difference))):
-        return False  # one is greater for all sizes
+        return False  # they differ for all sizes
     collected.append(cast("Compare", compare(Predicate.EQ, left, right)))
     return True
 
 
 def is_not_negative(extent: Extent) -> bool:
-    """Whether an extent is seen not to be negative, if no extent of a tensor in it is."""
+    """Whether an extent is provably non-negative, given that the extents of tensors in it are."""
     return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
 
 
 def checked_sign(extent: Extent) -> Extent:
-    """An extent. If numbers that may be negative (`graph_shapes.is_signed`) decide its sign, calls check it."""
+    """`extent`. If its sign depends on numbers that may be negative (`graph_shapes.is_signed`), it is checked at
+    calls."""
     collected = _COLLECTED.get()
     if collected is not None and not isinstance(extent, int):
         polynomial = ExtentVariables().polynomial(extent)
@@ -286,14 +288,14 @@ def checked_sign(extent: Extent) -> Extent:
 
 
 def assume_at_most(left: Extent, right: Extent) -> None:
-    """Let calls check that an extent is at most another one."""
+    """Require that an extent is at most another; this is checked at calls."""
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append(cast("Compare", compare(Predicate.LE, left, right)))
 
 
 def at_most(left: Extent, right: Extent) -> bool:
-    """Whether an operator may take an extent as at most another one: it is, or it may be and calls check it."""
+    """Whether an extent is at most another, or may be and is checked at calls."""
     if is_same(left, right):
         return True
     names = ExtentVariables()
@@ -315,25 +317,24 @@ def known_of(left: Extent, right: Extent) -> Extent:
 
 
 def product(extents: Sequence[Extent]) -> Extent:
-    """The number of elements of a shape."""
     return simplified(reduce(lambda x, y: x * y, extents, 1))
 
 
 def is_empty(shape: Sequence[Extent]) -> bool:
-    """Whether a shape is known to have no elements."""
+    """Whether a shape is statically empty."""
     return any(isinstance(extent, int) and extent == 0 for extent in map(simplified, shape))
 
 
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient of `total` by `divisor` where the division is known to be exact: of numbers, or by a product that
-    is a factor of every term."""
+    """The quotient of `total` by `divisor` if the division is provably exact: of numbers, or by a product that is a
+    factor of every term."""
     names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 
 
 def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient of `total` by `divisor`; that the division is exact is known, or checked by calls (`agree`)."""
+    """The quotient of `total` by `divisor`, provably exact or checked at calls (`agree`)."""
     found = quotient(total, divisor)
     if found is not None or (isinstance(divisor, int) and divisor <= 0):
         return found
@@ -341,5 +342,4 @@ def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
 
 
 def shape_text(shape: Sequence[Extent]) -> str:
-    """A shape as text for messages."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

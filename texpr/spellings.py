@@ -1,11 +1,11 @@
 """Names of functions of `te.ops` in other languages: ATen, ONNX, StableHLO, and Relax of TVM.
 
-A spelling is a name of the language and the attributes of it that are parameters of the function. An importer looks up
-the spelling, reads the attributes, converts the operands to the element type that the language computes in, and applies
-the operator: what that computes is defined by `te.ops` and its reference alone. A name without a row, whose attributes
-have no counterpart among parameters, has a converter in its importer.
+A spelling is a name in a language, and the attributes that are parameters of the function. An importer looks up the
+spelling, reads the attributes, converts the operands to the element type that the language computes in, and applies the
+operator, whose semantics is defined by `te.ops` and its reference alone. Names whose attributes do not correspond to
+parameters have no row here, but a converter in their importer.
 
-A further language is a function like `onnx` here and a column in the rows.
+To add a language, add a function like `onnx` here and a column to the rows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Spelling:
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     """Parameters of the function -> attributes of the language."""
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Parameters whose values the name implies."""
+    """Parameters with values implied by the name."""
     since: int = 1
-    """The first version of the operator with this meaning."""
+    """The first version of the operator with these semantics."""
 
 
 def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: str) -> Spelling:
@@ -37,7 +37,7 @@ def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: s
 
 
 def onnx(*names: str, fixed: Mapping[str, object] | None = None, since: int = 1, **parameters: str) -> Spelling:
-    """Operators of the domain `ai.onnx`, from a version on."""
+    """Operators of the domain `ai.onnx`, since a version."""
     return Spelling("onnx", names, parameters, fixed or {}, since)
 
 
@@ -52,7 +52,7 @@ def relax(name: str) -> Spelling:
 
 
 def _both(name: str) -> tuple[str, str]:
-    """The overloads for a second operand that is a tensor, and a number."""
+    """The overloads for a tensor and for a number as second operand."""
     return f"{name}.Tensor", f"{name}.Scalar"
 
 
@@ -216,7 +216,7 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
     **{f"conv{rank}d": (relax(f"nn.conv{rank}d"),) for rank in (1, 2, 3)},
     **{f"conv{rank}d_transpose": (relax(f"nn.conv{rank}d_transpose"),) for rank in (1, 2, 3)},
     **{f"max_pool{rank}d": (relax(f"nn.max_pool{rank}d"),) for rank in (1, 2, 3)},
-    # Shapes and elements chosen by indices
+    # Shapes and indexing
     "concatenate": (onnx("Concat", since=4, axis="axis"), relax("concat")),
     "depth_to_space": (onnx("DepthToSpace", block_size="blocksize", mode="mode"),),
     "diagonal": (aten("diagonal", offset="offset", axis1="dim1", axis2="dim2"),),

@@ -1,9 +1,9 @@
 """Elementwise ops of stablehlo and chlo as operators of `te.ops`, or as formulas over them.
 
-A formula applies operators by name: `on_elements` builds tensor expressions with it, and the interpreter applies the
-references of the operators to arrays.
+A formula applies operators by name: `on_elements` builds tensor expressions, the interpreter applies the references of
+the operators to arrays.
 
-Source: the StableHLO specification, "Ops"; if it leaves a choice, XLA's CPU backend.
+Source: the StableHLO specification, "Ops"; unspecified behaviour is that of XLA's CPU backend.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from weft.texpr.tensor import PlaceholderOp, Tensor
 Value: TypeAlias = Any
 """An element or an array, or a number that takes the dtype of another operand."""
 Apply: TypeAlias = Callable[..., Value]
-"""Applies the operator of a name to values and attributes."""
+"""A function that applies a named operator to values and attributes."""
 Formula: TypeAlias = Callable[..., Value]
-"""Of an `Apply` and the operands."""
+"""A function of an `Apply` and the operands."""
 
 
 class _Element(Tensor):
@@ -46,7 +46,7 @@ class _Element(Tensor):
 
 
 def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
-    """The element that an elementwise operator of `te.ops` computes of elements."""
+    """The result of an elementwise operator of `te.ops` on elements."""
     if name not in ops.__all__:
         return getattr(functions, name)(*operands)
     given = [_Element(value) if isinstance(value, Expr) else value for value in operands]
@@ -54,7 +54,7 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
 
 
 def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
-    """The elementwise op `name` of operands. Raises CompileError if there is no formula of their dtype."""
+    """Apply the elementwise op `name`. Raises CompileError if there is no formula for the dtype of the operands."""
     if name not in ELEMENTWISE:
         raise CompileError("there is no tensor expression for it")
     dtype = str(operands[-1].dtype)
@@ -69,25 +69,25 @@ def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
             return _FORMULAS[name](apply, *operands)
         operator, spelling = spellings("stablehlo")[name]
         return apply(operator, *operands, **spelling.fixed)
-    except CompileError as error:  # of an operator of `te.ops`, in its words
+    except CompileError as error:  # raised by an operator of `te.ops`, in its terms
         raise CompileError(f"elements of type {dtype} are not supported") from error
 
 
 WIDE: Final[Mapping[str, str]] = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}
-"""Integers that are only stored -> the integers on which their operations are done."""
+"""Storage integer types -> the integer types of their operations."""
 
 
 def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
-    """An op on integers of 2 or 4 bits: on bytes, of whose result the low bits are kept."""
+    """An op on integers of 2 or 4 bits: computed on bytes, of whose result the low bits are kept."""
     size = bits(dtype)
     wide = "uint8" if name in _OF_BITS else "int8" if name == "stablehlo.shift_right_arithmetic" else WIDE[dtype]
     given = [apply("cast", operand, dtype=WIDE[dtype]) for operand in operands]
     if wide == "uint8":
         given = [apply("bitwise_and", apply("cast", operand, dtype="uint8"), (1 << size) - 1) for operand in given]
-    elif wide != WIDE[dtype]:  # the sign is the highest of the few bits
+    elif wide != WIDE[dtype]:  # the sign bit is the highest of the low bits
         moved = [apply("left_shift", apply("cast", operand, dtype="int8"), 8 - size) for operand in given]
         given = [apply("right_shift", moved[0], 8 - size), *(apply("cast", g, dtype="int8") for g in given[1:])]
-    if name.startswith("stablehlo.shift"):  # amounts of the width and above, which are negative ones too
+    if name.startswith("stablehlo.shift"):  # out-of-range amounts, including negative ones
         amount = apply("bitwise_and", apply("cast", given[1], dtype="uint8"), (1 << size) - 1)
         given[1] = apply("cast", amount, dtype=wide)
     found = elementwise(apply, name, *given)
@@ -97,18 +97,18 @@ def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
 
 
 _OF_BITS: Final = ("stablehlo.count_leading_zeros", "stablehlo.popcnt", "stablehlo.shift_right_logical")
-"""The ops that are functions of the bits of an integer without a sign."""
+"""The ops that are functions of the bits of an unsigned integer."""
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
-    """`compare`: on floats all but NE are false with NaN; truth values are ordered false, true."""
+    """`compare`: comparisons with NaN are false except NE; False is less than True."""
     if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
         left, right = apply("cast", left, dtype="int32"), apply("cast", right, dtype="int32")
     return apply(_COMPARISONS[direction], left, right)
 
 
 def compared(apply: Apply, direction: str, kind: str | None, left: Value, right: Value) -> Value:
-    """`compare` of a kind: TOTALORDER, or another one, which the elements tell."""
+    """`compare` of a kind: TOTALORDER, or another kind, which follows from the elements."""
     if kind == "TOTALORDER" and is_float(str(left.dtype)):
         left, right = total_order(apply, left), total_order(apply, right)
     if str(left.dtype) in WIDE:
@@ -117,15 +117,15 @@ def compared(apply: Apply, direction: str, kind: str | None, left: Value, right:
 
 
 def converted(apply: Apply, value: Value, dtype: str) -> Value:
-    """`convert`: floats are truncated to integers, those beyond saturate and NaN is 0, as on XLA's CPU; integers keep
-    their low bits; what is not 0 is true."""
+    """`convert`: floats are truncated to integers, with saturation and NaN as 0, as in XLA's CPU backend; integers keep
+    their low bits; nonzero numbers are true."""
     source = str(value.dtype)
     if not is_float(source) or not is_integer(dtype):
         return apply("cast", value, dtype=dtype)
     signed = has_sign(dtype)
     end = 2.0 ** (bits(dtype) - signed)
-    is_beyond = end > greatest(source)  # then only infinities are
-    # -end itself is a float, and a number truncated to it is not beyond; no float32 is between -2**31 - 1 and -2**31.
+    is_beyond = end > greatest(source)  # then only infinities are out of range
+    # -end is a float, and a number truncated to it is in range; no float32 is between -2**31 - 1 and -2**31.
     is_low = apply("less_equal", value, 0.0 if not signed else -math.inf if is_beyond else -end)
     is_high = apply("greater_equal", value, math.inf if is_beyond else end)
     is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
@@ -134,7 +134,7 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
 
 
 def total_order(apply: Apply, value: Value) -> Value:
-    """Integers in the order TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive ones, inf, NaN."""
+    """Integers in the order TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive numbers, inf, NaN."""
     dtype = f"int{bits(str(value.dtype))}"
     code = apply("bitcast", value, dtype=dtype)
     negative = apply("bitwise_xor", apply("bitwise_not", code), least(dtype))
@@ -142,8 +142,8 @@ def total_order(apply: Apply, value: Value) -> Value:
 
 
 def reduced_precision(apply: Apply, exponent_bits: int, mantissa_bits: int, x: Value) -> Value:
-    """`reduce_precision`: the nearest float of fewer bits, halves to even; numbers beyond the type are infinite, those
-    below its least normal number zeros, and NaN of a type without a mantissa is infinite.
+    """`reduce_precision`: the nearest float of fewer bits, ties to even. Numbers above the range become infinite,
+    numbers below the least normal number become zero, and NaN becomes infinite for types without a mantissa.
 
     Source: `EmitReducePrecisionIR` of XLA.
     """
@@ -198,13 +198,12 @@ def _high_product(apply: Apply, x: Value, y: Value) -> Value:
 
 
 def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
-    """`clamp`: min(max(value, low), high)."""
     return apply("minimum", apply("maximum", value, low), high)
 
 
 def dot_subscripts(op: DotGeneralOp) -> str:
-    """`dot_general` as subscripts of `einsum`: batch dimensions, then those of the left operand that are not
-    contracted, then those of the right one."""
+    """`dot_general` as subscripts of `einsum`: batch dimensions, then the other dimensions of the left operand that are
+    not contracted, then those of the right operand."""
     letters, names, output = iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"), [dict[int, str](), {}], ""
     for is_batch, keys in zip((True, False), DOT_KEYS, strict=True):
         for axes in zip(*map(op.dot_dimension_numbers.dims, keys), strict=True):
@@ -221,14 +220,14 @@ def dot_subscripts(op: DotGeneralOp) -> str:
 
 
 def _round_away(apply: Apply, x: Value) -> Value:
-    """The nearest integer, halves away from zero."""
+    """The nearest integer, ties away from zero."""
     whole = apply("trunc", x)
     is_far = apply("greater_equal", apply("abs", apply("subtract", x, whole)), 0.5)
     return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
 
 
 def _sign(apply: Apply, x: Value) -> Value:
-    """-1, 0 or 1; zeros of floats keep their sign, and NaN stays."""
+    """-1, 0 or 1; float zeros keep their sign, and NaN is kept."""
     if not is_float(str(x.dtype)):
         return apply("sign", x)
     return apply("where", apply("greater", apply("abs", x), 0.0), apply("copysign", 1.0, x), x)
@@ -239,7 +238,7 @@ def _quotient(apply: Apply, x: Value, y: Value) -> Value:
 
 
 def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
-    """Of the bits as an integer with a sign, which comes in at the left, or without one."""
+    """An arithmetic or logical right shift, depending on the signedness of the type `sign`."""
     dtype = str(x.dtype)
     other = f"{sign}{dtype.removeprefix('u')}"
     moved = apply("right_shift", apply("cast", x, dtype=other), apply("cast", amount, dtype=other))
@@ -247,7 +246,7 @@ def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
 
 
 def _power(apply: Apply, x: Value, exponent: Value) -> Value:
-    """Integers wrap; a negative exponent gives 1 / x**-exponent, rounded to zero."""
+    """Integers wrap; a negative exponent gives 1 / x**-exponent, rounded toward zero."""
     dtype = str(x.dtype)
     if is_float(dtype) or not has_sign(dtype):
         return apply("power", x, exponent)
@@ -259,7 +258,7 @@ def _power(apply: Apply, x: Value, exponent: Value) -> Value:
 
 
 def _function(name: str, apply: Apply, x: Value) -> Value:
-    """A scalar function, of which `te.ops` has no operator."""
+    """A scalar function without an operator in `te.ops`."""
     return apply(name, x)
 
 

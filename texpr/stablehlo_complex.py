@@ -16,7 +16,7 @@ from weft.support.errors import CompileError
 from weft.texpr.stablehlo import Apply
 
 Value: TypeAlias = Any
-"""A part of elements, or an array of parts."""
+"""A real or imaginary part of an element, or an array of parts."""
 Pair: TypeAlias = tuple[Value, Value]
 """A real and an imaginary part."""
 
@@ -25,8 +25,8 @@ PARTS: Final[Mapping[str, str]] = {"complex64": "float32", "complex128": "float6
 
 
 def complex_elementwise(apply: Apply, name: str, *operands: Any) -> Any:
-    """The op `name` of complex operands, pairs: a pair, or the number of a real result. Raises `CompileError` if there
-    is no formula."""
+    """The op `name` on complex operands, as pairs: a pair, or a single value for a real result. Raises `CompileError`
+    if there is no formula."""
     if name not in _FORMULAS:
         raise CompileError("elements of complex types are not supported")
     return _FORMULAS[name](apply, *operands)
@@ -53,7 +53,7 @@ def _multiply(apply: Apply, x: Pair, y: Pair) -> Pair:
 
 
 def _divide(apply: Apply, x: Pair, y: Pair) -> Pair:
-    """Scaled by the greater part of the divisor."""
+    """Smith's division, scaled by the greater part of the divisor."""
     (a, b), (c, d) = x, y
     is_real = apply("greater_equal", apply("abs", c), apply("abs", d))
     great, small = apply("where", is_real, c, d), apply("where", is_real, d, c)
@@ -66,7 +66,6 @@ def _divide(apply: Apply, x: Pair, y: Pair) -> Pair:
 
 
 def _modulus(apply: Apply, x: Pair) -> Value:
-    """The absolute value, scaled by the greater part."""
     a, b = apply("abs", x[0]), apply("abs", x[1])
     great, small = apply("maximum", a, b), apply("minimum", a, b)
     ratio = apply("divide", small, apply("where", apply("greater", great, 0.0), great, 1.0))
@@ -86,7 +85,7 @@ def _angle(apply: Apply, x: Pair) -> Value:
 
 
 def _log(apply: Apply, x: Pair) -> Pair:
-    """Near 1 the logarithm of the modulus is that of 1 + ((a - 1) (a + 1) + b^2)."""
+    """Near 1 the logarithm of the modulus is computed from 1 + ((a - 1) (a + 1) + b^2)."""
     size = _modulus(apply, x)
     a, b = apply("abs", x[0]), x[1]
     beyond = apply("add", apply("multiply", apply("subtract", a, 1.0), apply("add", a, 1.0)), apply("multiply", b, b))
@@ -170,7 +169,7 @@ def _logistic(apply: Apply, x: Pair) -> Pair:
 
 
 def _power(apply: Apply, x: Pair, y: Pair) -> Pair:
-    """exp(y log x); 0 to a power is 0, and to the power 0 it is 1."""
+    """exp(y log x); 0 to a power is 0, and x to the power 0 is 1."""
     found = _exp(apply, _multiply(apply, y, _log(apply, x)))
     is_zero = apply("bitwise_and", apply("equal", x[0], 0.0), apply("equal", x[1], 0.0))
     is_one = apply("bitwise_and", apply("equal", y[0], 0.0), apply("equal", y[1], 0.0))

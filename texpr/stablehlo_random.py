@@ -1,7 +1,7 @@
-"""The bits of `stablehlo.rng_bit_generator`, as XLA's CPU backend computes them.
+"""The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend.
 
 Each element is computed from its indices and the state: element `i` of a counter-based generator is a function of the
-key and of the counter plus a number. A formula applies operators by name, to elements or to arrays
+key and of the counter plus an offset. A formula applies operators by name, to elements or to arrays
 (`texpr/stablehlo.py`).
 
 Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); for the order of the elements
@@ -32,7 +32,7 @@ _ROUNDS_OF_PHILOX: Final = 10
 def random_bits(
     apply: Apply, algorithm: str, indices: Sequence[Value], shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> Value:
-    """The element at `indices` of a result of a shape, of the words of the state."""
+    """The element at `indices` of a result of the given shape, from the words of the state."""
     generate = _threefry_bits if _is_threefry(algorithm, len(state)) else _philox_bits
     return generate(apply, indices, shape, dtype, state)
 
@@ -40,7 +40,7 @@ def random_bits(
 def next_state(
     apply: Apply, algorithm: str, shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> list[Value]:
-    """The words of the state after a result of a shape."""
+    """The words of the state after generating a result of the given shape."""
     key, low, *high = state
     if _is_threefry(algorithm, len(state)):
         counts = list(shape)
@@ -55,7 +55,7 @@ def next_state(
 
 
 def _is_threefry(algorithm: str, words: int) -> bool:
-    """Whether an algorithm is Threefry. DEFAULT is Philox, as on XLA's CPU."""
+    """Whether an algorithm is Threefry. DEFAULT is Philox, as in XLA's CPU backend."""
     if algorithm == "THREE_FRY":
         if words != 2:
             raise CompileError(f"the state of THREE_FRY has 2 elements, got {words}")
@@ -77,17 +77,14 @@ def _blocks(count: Any, size: int) -> Any:
 
 
 def _plus(apply: Apply, x: Value, y: Any) -> Value:
-    """The sum of a word and an integer."""
     return apply("add", x, y if isinstance(y, int) else apply("cast", y, dtype="uint64"))
 
 
 def _linear(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
-    """The place of an element in row-major order."""
     return reduce(lambda total, pair: total * pair[1] + pair[0], zip(indices, shape, strict=True), 0)
 
 
 def _halves(apply: Apply, word: Value) -> tuple[Value, Value]:
-    """The low and the high half of 64 bits."""
     high = apply("right_shift", word, 32)
     return apply("cast", word, dtype="uint32"), apply("cast", high, dtype="uint32")
 
@@ -98,7 +95,6 @@ def _joined(apply: Apply, low: Value, high: Value) -> Value:
 
 
 def _chosen(apply: Apply, number: Value, words: Sequence[Value]) -> Value:
-    """The word of a number."""
     found = words[-1]
     for at, word in reversed(list(enumerate(words[:-1]))):
         found = apply("where", apply("equal", number, at), word, found)
@@ -106,8 +102,8 @@ def _chosen(apply: Apply, number: Value, words: Sequence[Value]) -> Value:
 
 
 def _split(shape: Sequence[Extent]) -> int:
-    """The dimension of which even and odd elements are the two words of a block: the first one of an even extent, else
-    the one of the greatest extent."""
+    """The dimension whose even and odd elements are the two words of a block: the first of even extent, else the one of
+    greatest extent."""
     if not all(isinstance(extent, int) for extent in shape):
         raise CompileError("the shape of the bits is not known")
     extents = [int(cast("int", extent)) for extent in shape]
@@ -133,7 +129,7 @@ def _threefry_bits(
 
 
 def _threefry(apply: Apply, block: Sequence[Value], key: Sequence[Value]) -> tuple[Value, Value]:
-    """Threefry-2x32 of 20 rounds."""
+    """Threefry-2x32 with 20 rounds."""
     words = [*key, apply("bitwise_xor", apply("bitwise_xor", *key), _PARITY)]
     x, y = (apply("add", part, word) for part, word in zip(block, words, strict=False))
     for group in range(5):

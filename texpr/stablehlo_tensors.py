@@ -1,9 +1,9 @@
 """Ops of stablehlo and chlo on whole tensors as formulas over operators of `te.ops`.
 
-A formula applies operators by name, as in `texpr/stablehlo.py`: to tensors where it builds tensor expressions, to
-arrays where the interpreter runs it.
+A formula applies operators by name, as in `texpr/stablehlo.py`: to tensors when tensor expressions are built, to arrays
+in the interpreter.
 
-Source: the StableHLO specification, "Ops"; for `chlo.top_k` its expansion to a sort in StableHLO's own passes.
+Source: the StableHLO specification, "Ops"; for `chlo.top_k` its expansion to a sort in StableHLO's passes.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from weft.texpr.stablehlo import Apply, total_order
 Value: TypeAlias = Any
 """A tensor or an array."""
 Formula: TypeAlias = Callable[..., Any]
-"""Of an `Apply`, the op and its operands."""
+"""A function of an `Apply`, the op and its operands."""
 
 
 def _type(op: Operation, position: int = 0) -> str:
-    """The element type of a result, of complex numbers that of their parts."""
+    """The element type of a result; for complex numbers, the type of their parts."""
     type_ = cast("TensorType[Attribute]", op.results[position].type)
     element = type_.element_type
     name = element_name(cast("Attribute", element.element_type) if isinstance(element, ComplexType) else element)
@@ -74,7 +74,7 @@ def _transposed(apply: Apply, matrix: Value) -> Value:
 def _triangular_solve(apply: Apply, op: TriangularSolveOp, matrix: Value, given: Value) -> Value:
     is_left, is_lower, is_unit = (bool(flag.value.data) for flag in (op.left_side, op.lower, op.unit_diagonal))
     is_transposed = op.transpose_a.data != "NO_TRANSPOSE"
-    if is_left == is_transposed:  # X op(A) = B has the solution of op(A)^T X^T = B^T
+    if is_left == is_transposed:  # the solution of X op(A) = B is that of op(A)^T X^T = B^T
         matrix, is_lower = _transposed(apply, matrix), not is_lower
     if not is_left:
         given = _transposed(apply, given)
@@ -96,7 +96,6 @@ def _epsilon(op: BatchNormOp) -> float:
 
 
 def _others(op: BatchNormOp, rank: int) -> tuple[int, ...]:
-    """The dimensions that are not those of the features."""
     return tuple(axis for axis in range(rank) if axis != op.axis)
 
 
@@ -134,15 +133,15 @@ def _batch_norm_grad(
 
 
 def _top_k(apply: Apply, op: TopKOp, x: Value) -> list[Value]:
-    """Floats are compared in their total order, so that 0 is greater than -0."""
+    """Floats are compared in their total order, in which 0 is greater than -0."""
     keys = total_order(apply, x) if is_float(str(x.dtype)) else x
     places = apply("topk", keys, op.k.value.data)[1]
     return [apply("take_along_axis", x, places, axis=-1), apply("cast", places, dtype=_type(op, 1))]
 
 
 def index_select_layout(op: TorchIndexSelectOp) -> tuple[KeyedAttr, list[int]]:
-    """The dimension numbers of the gather that a `torch_index_select` is, and the dimensions of the operand of which
-    its slices hold all indices."""
+    """The dimension numbers of the gather that is equivalent to a `torch_index_select`, and the dimensions of the
+    operand that its slices contain entirely."""
     axis, batch = op.dim.value.data, op.batch_dims.value.data
     source, indices = (cast("TensorType[Attribute]", value.type).get_num_dims() for value in op.inputs)
     kept = [dim for dim in range(batch, source) if dim != axis]
@@ -161,7 +160,7 @@ def index_select_layout(op: TorchIndexSelectOp) -> tuple[KeyedAttr, list[int]]:
 
 
 def _ragged_dot(apply: Apply, op: RaggedDotOp, left: Value, right: Value, sizes: Value) -> Value:
-    """Products of groups of rows with a matrix each; rows after the last group give zeros."""
+    """Products of each group of rows with a separate matrix; rows after the last group are zero in the result."""
     layout = op.ragged_dot_dimension_numbers
     wanted = {
         **{"lhs_contracting_dimensions": (1,), "rhs_contracting_dimensions": (1,)},
@@ -188,4 +187,4 @@ TENSOR_FORMULAS: Final[Mapping[str, Formula]] = {
 }
 """Name of an op -> its formula."""
 PRODUCTS: Final = frozenset({"stablehlo.dot", "stablehlo.einsum"})
-"""The ops of `TENSOR_FORMULAS` that are products, of complex numbers too."""
+"""The ops of `TENSOR_FORMULAS` that are products, also of complex numbers."""

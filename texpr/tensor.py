@@ -59,15 +59,14 @@ class Operation:
     place: SourceLocation | None
     outputs: list[Tensor] = field(default_factory=list["Tensor"], init=False, repr=False)
     assumed: list[Compare] = field(default_factory=list["Compare"], init=False, repr=False)
-    """The relations of extents that the computation of its outputs requires; calls check them."""
+    """The relations of extents that the computation of its outputs requires; they are checked at calls."""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that it reads, each once, in the order of first use."""
+        """The tensors that it reads, without repetition, in the order of first use."""
         return ()
 
     def output(self, position: int) -> Tensor:
-        """Its result at `position`."""
         return self.outputs[position]
 
 
@@ -78,7 +77,7 @@ class PlaceholderOp(Operation):
 
 @dataclass(eq=False)
 class ConstantOp(Operation):
-    """Elements that stand in the program."""
+    """Constant elements embedded in the program."""
 
     elements: DenseIntOrFPElementsAttr[Any]
 
@@ -94,7 +93,7 @@ class ComputeOp(Operation):
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """The axes of its reductions, each once, in the order of first use."""
+        """The axes of its reductions, without repetition, in the order of first use."""
         return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property
@@ -104,7 +103,7 @@ class ComputeOp(Operation):
 
 @dataclass(eq=False)
 class InlinedOp(Operation):
-    """A function of te IR applied to tensors: its ops stand in the function that is emitted."""
+    """A te function applied to tensors: its ops are inlined into the emitted function."""
 
     function: FuncOp
     arguments: tuple[Tensor, ...]
@@ -132,11 +131,11 @@ class Read(Expr):
 
 
 class Tensor:
-    """A tensor of a program. `A[i, j]` and `A(i, j)` are its elements, to be used in `te.compute`."""
+    """A tensor of a program. `A[i, j]` and `A(i, j)` are its elements, for use in `te.compute`."""
 
     __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
-    # Python would otherwise iterate by __getitem__, without end.
+    # Without this, Python would iterate by __getitem__ forever.
     __iter__ = None
 
     def __init__(self, shape: tuple[Extent, ...], dtype: str, name: str, op: Operation, value_index: int = 0) -> None:
@@ -207,9 +206,9 @@ def _one_index_text(index: object) -> str:
 def placeholder(shape: object, dtype: object = None, name: str | None = None, *, strides: object = None) -> Tensor:
     """An input of the program: `te.placeholder((m, n), name="A")`, `te.placeholder((m, n), "float32", name="A")`.
 
-    `shape` holds integers, variables and expressions over them; `dtype` is float32 unless given. With `strides`,
-    integers, variables or None for each dimension, calls take views: `te.placeholder((m, n), strides=(s, 1))`. They
-    count elements. Raises CompileError for wrong shapes and unknown dtypes.
+    `shape` contains integers, variables and expressions over them; `dtype` is float32 by default. With `strides`
+    (integers, variables or None for each dimension, in elements) calls accept views:
+    `te.placeholder((m, n), strides=(s, 1))`. Raises CompileError for invalid shapes and unknown dtypes.
     """
     label = checked_name(name, "placeholder")
     extents = checked_shape(shape, f"placeholder {label}")
@@ -229,7 +228,7 @@ def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
 
 
 def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tuple[Extent, ...]]) -> list[Tensor]:
-    """The results, of these shapes, of a function of te IR on tensors of the types that it takes."""
+    """The results, of these shapes, of a te function applied to tensors of its parameter types."""
     name = function.sym_name.data
     op = InlinedOp(name, caller(), function, tuple(arguments))
     types = cast("Sequence[TensorType[Attribute]]", function.function_type.outputs.data)
@@ -240,7 +239,7 @@ def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tupl
 
 
 def var(name: str = "n", dtype: object = "int64") -> Var:
-    """A scalar that is known when the program is called: an extent of its arrays, or a parameter of its own."""
+    """A scalar that is bound at calls: an extent of an array argument, or a separate parameter."""
     label, element = checked_name(name, "n"), checked_dtype(dtype)
     if element in STORED:
         raise error(f"variable {label}: elements of arrays alone are {element}, numbers are not")
@@ -258,9 +257,9 @@ def compute(
 ) -> Any:
     """New tensors, element by element: `te.compute((m, n), lambda i, j: A[i, j] + 1, name="B")`.
 
-    `fcompute` takes one index for each dimension (`lambda *i` takes any number) and returns the element. Where it
-    returns a tuple, the result is a tuple of tensors, computed together. Raises CompileError for a wrong number of
-    indices and for elements that are no expressions.
+    `fcompute` takes one index for each dimension (`lambda *i` takes any number) and returns the element. If it returns
+    a tuple, the result is a tuple of tensors that are computed together. Raises CompileError for a wrong number of
+    indices and for elements that are not expressions.
     """
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
@@ -273,7 +272,7 @@ def computed(
     element: Callable[..., ExprLike | Sequence[ExprLike]],
     label: str,
 ) -> Any:
-    """`compute` of checked arguments, with names for its indices."""
+    """`compute` with checked arguments, and with names for its indices."""
     axis = tuple(IterVar(name, 0, extent, False) for name, extent in zip(index_names, extents, strict=True))
     value = element(*axis)
     several = isinstance(value, list | tuple)
@@ -288,7 +287,7 @@ def computed(
 
 
 def stating(operator: Callable[P, R]) -> Callable[P, R]:
-    """`operator`, whose results carry the relations of extents that it requires (`shapes.agree`)."""
+    """`operator` with results that state the relations of extents that it requires (`shapes.agree`)."""
 
     @wraps(operator)
     def apply(*args: P.args, **options: P.kwargs) -> R:
@@ -302,7 +301,7 @@ def stating(operator: Callable[P, R]) -> Callable[P, R]:
 
 
 def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:
-    """The names of the indices of a function: i0, i1, ... for a `*i`."""
+    """The names of the indices of a function: i0, i1, ... for `*i`."""
     try:
         parameters = list(inspect.signature(fcompute).parameters.values())
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""`affine`: `affine.max`, which xDSL lacks, and the custom syntax of ops that xDSL reads in the generic form only."""
+"""`affine`: `affine.max`, which xDSL lacks, and custom syntax for ops that xDSL parses in the generic form only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class MaxOp(IRDLOperation):
-    """The greatest of the results of a map: `affine.max affine_map<(d0) -> (d0, 8)> (%i)`."""
+    """The maximum of the results of a map: `affine.max affine_map<(d0) -> (d0, 8)> (%i)`."""
 
     name = "affine.max"
 
@@ -74,7 +74,7 @@ class MaxOp(IRDLOperation):
 
 @irdl_op_definition
 class ParallelOp(IRDLOperation):
-    """Loops whose iterations are independent, and reductions over them; xDSL's class takes those of MLIR in no form.
+    """Loops with independent iterations, and reductions over them; xDSL's class does not parse MLIR's op in any form.
 
     ```mlir
     %s = affine.parallel (%i, %j) = (0, 0) to (8, min(%n, 16)) step (1, 2) reduce ("addf") -> (f32) { ... }
@@ -112,7 +112,6 @@ class ParallelOp(IRDLOperation):
 
     @property
     def kinds(self) -> list[str]:
-        """The names of the reductions."""
         return [ATOMIC_KINDS[kind.value.data] for kind in self.reductions]
 
 
@@ -145,7 +144,7 @@ def _parse_if(parser: Parser) -> Operation:
 
 
 def _bounds(parser: Parser, word: str) -> tuple[list[AffineExpr], list[SSAValue], list[int]]:
-    """`(0, max(%i, %n * 2))`: expressions over the values, and how many belong to each bound."""
+    """`(0, max(%i, %n * 2))`: expressions, their operands, and the number of expressions of each bound."""
     exprs: list[AffineExpr] = []
     values: list[SSAValue] = []
     groups: list[int] = []

@@ -1,7 +1,7 @@
-"""Ops of `arith` on tensors and vectors that xDSL takes on scalars alone: comparisons, selections and conversions.
+"""Ops of `arith` on tensors and vectors that xDSL defines on scalars only: comparisons, selections and conversions.
 
-The classes here are registered in the place of xDSL's. What is parsed on scalars is an op of xDSL's own class, and on
-vectors the op that does the same on every lane (`dialects/low_lanes.py`): `arith.cmpf` is `low.cmpf` there.
+The classes here are registered in place of xDSL's. On scalars they parse to an op of xDSL's class, and on vectors to
+the lane-wise op (`dialects/low_lanes.py`): `arith.cmpf` is `low.cmpf` there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from weft.dialects.upstream.custom_syntax import word_directive
 
 
 class _OnTensors(IRDLOperation):
-    """An op whose results are tensors; `create` makes one of xDSL's class, or one on lanes, where they are none."""
+    """An op whose results are tensors; for other results, `create` makes an op of xDSL's class, or a lane-wise op."""
 
     @classmethod
     def create(cls, *, result_types: Sequence[Attribute] = (), **parts: Any) -> Any:
@@ -54,7 +54,7 @@ class _OnTensors(IRDLOperation):
         form = LANE_FORMS.get(scalar)
         if form is None:
             return scalar.create(result_types=result_types, **parts)
-        # Flags of casts, such as `nneg`, allow more than the op on lanes needs.
+        # Flags of casts, such as `nneg`, only permit optimizations.
         known = cast("type[IRDLOperation]", form).get_irdl_definition().properties
         properties = {name: value for name, value in parts.pop("properties", {}).items() if name in known}
         return form.create(result_types=result_types, properties=properties, **parts)
@@ -82,7 +82,7 @@ def is_tensor(value: SSAValue) -> bool:
 
 @irdl_custom_directive
 class Hints(CustomDirective):
-    """Flags of a conversion: hints, which are not kept."""
+    """Flags of a conversion: hints, which are ignored."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         for keyword in ("nneg", "to_nearest_even"):
@@ -153,7 +153,7 @@ class CmpiOp(_Comparison):
 
 @irdl_op_definition
 class SelectOp(_OnTensors):
-    """`%r = arith.select %c, %x, %y : tensor<4xi1>, tensor<4xf32>`, or by one condition for all elements."""
+    """`%r = arith.select %c, %x, %y : tensor<4xi1>, tensor<4xf32>`, or with a scalar condition."""
 
     name = "arith.select"
 
@@ -190,7 +190,7 @@ _SCALAR = {op.name: op for op in (arith.CmpfOp, arith.CmpiOp, arith.SelectOp, *_
 
 @irdl_op_definition
 class IndexCastUIOp(IRDLOperation):
-    """`arith.index_castui`: an index from an integer or the other way round, extended by zeros where it is wider."""
+    """`arith.index_castui`: conversion between index and integer, zero-extended if the result is wider."""
 
     name = "arith.index_castui"
 
@@ -208,8 +208,8 @@ class IndexCastUIOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(arith.FloatingPointLikeBinaryOperation):
-    """`arith.remf`: the remainder of a division that is rounded toward zero, as C's `fmod`: exact, with the sign of the
-    dividend."""
+    """`arith.remf`: the exact remainder of a division that is rounded toward zero, with the sign of the dividend, as
+    C's `fmod`."""
 
     name = "arith.remf"
 
@@ -220,7 +220,7 @@ OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS), IndexCa
 
 
 def element_form(op: Operation) -> Block:
-    """A block that computes an element of the result of an elementwise op, of one of each operand that is a tensor."""
+    """A block that computes an element of the result of an elementwise op from an element of each tensor operand."""
     types = [cast("TensorType[Attribute]", value.type).element_type for value in op.operands if is_tensor(value)]
     block = Block(arg_types=types)
     elements = iter(block.args)

@@ -1,4 +1,4 @@
-"""`bufferization`: the ops between tensors and buffers, on buffers of any layout, which xDSL's own ops refuse."""
+"""`bufferization`: the ops between tensors and buffers, on buffers of any layout, which xDSL's ops reject."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_writable(function: FuncOp, at: int) -> bool:
 
 
 def _check_same(op: IRDLOperation, left: Attribute, right: Attribute) -> None:
-    """Raises `VerifyException` for tensors or buffers of different elements or shapes."""
+    """Check that tensors or buffers have the same elements and shape. Raises `VerifyException`."""
     if not isinstance(left, TensorType | MemRefType) or not isinstance(right, TensorType | MemRefType):
         return
     if left.element_type != right.element_type:
@@ -45,9 +45,9 @@ def _check_same(op: IRDLOperation, left: Attribute, right: Attribute) -> None:
 
 @irdl_op_definition
 class ToTensorOp(IRDLOperation):
-    """What a buffer holds: `%t = bufferization.to_tensor %m restrict writable : memref<4xf32> to tensor<4xf32>`.
+    """The contents of a buffer: `%t = bufferization.to_tensor %m restrict writable : memref<4xf32> to tensor<4xf32>`.
 
-    `restrict`: the program accesses this memory through the tensor alone; `writable`: it may be written.
+    `restrict`: the program accesses this memory only through the tensor. `writable`: it may be written.
     """
 
     name = "bufferization.to_tensor"
@@ -83,7 +83,7 @@ class ToBufferOp(IRDLOperation):
 
 @irdl_op_definition
 class MaterializeInDestinationOp(IRDLOperation):
-    """The content of a tensor in the place of another one, or in a buffer.
+    """Store a tensor in the place of another tensor, or in a buffer.
 
     `bufferization.materialize_in_destination %t in restrict writable %m : (tensor<4xf32>, memref<4xf32>) -> ()`
     """
@@ -109,7 +109,7 @@ class MaterializeInDestinationOp(IRDLOperation):
 
 @irdl_op_definition
 class DeallocTensorOp(IRDLOperation):
-    """The end of a tensor's buffer: `bufferization.dealloc_tensor %t : tensor<4xf32>`."""
+    """The end of the lifetime of a tensor's buffer: `bufferization.dealloc_tensor %t : tensor<4xf32>`."""
 
     name = "bufferization.dealloc_tensor"
 

@@ -1,8 +1,8 @@
-"""The custom syntax of upstream operations: of those of xDSL that lack MLIR's, or take fewer types than their MLIR
-namesakes, and the parts of syntax that operations share.
+"""Custom syntax of upstream ops whose xDSL classes lack MLIR's syntax, or accept fewer types than in MLIR, and shared
+parts of syntax.
 
-A class that `with_format` or `with_parser` makes is registered in the place of an operation of the same name. It reads
-text as MLIR prints it, and gives operations of xDSL's own class: no op of the class itself ever exists.
+A class made by `with_format` or `with_parser` is registered in place of an op of the same name. It parses text as MLIR
+prints it into ops of xDSL's class: no op of the class itself is ever created.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]) -> type[Operation]:
-    """A class that reads and prints `op` by a declarative format, which may use `directives`."""
+    """A class that parses and prints `op` by a declarative format, which may use `directives`."""
 
     @cache
     def program() -> FormatProgram:
@@ -46,7 +46,7 @@ def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type
 
 
 def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -> type[Operation]:
-    """Reads `op` by a function, which is called behind the name of the op."""
+    """A class that parses `op` by a function, which is called after the name of the op was parsed."""
 
     def parse_op(_: type[Operation], parser: Parser) -> Operation:
         return parse(parser)
@@ -64,7 +64,7 @@ def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -
 
 @irdl_custom_directive
 class _Word(CustomDirective):
-    """An integer attribute as one of several words: the position of the word is the integer."""
+    """An integer attribute printed as a word: the integer is the position of the word."""
 
     stored: AttributeVariable
     WORDS: ClassVar[Sequence[str]] = ()
@@ -87,8 +87,8 @@ class _Word(CustomDirective):
 
 
 def word_directive(name: str, words: Sequence[str], unknown: str, type_: int = 64) -> type[CustomDirective]:
-    """The directive `custom<name>($attribute)`: an integer of `type_` bits by the word at its position. `unknown` is
-    the error for other words, of `{word}`, `{words}` and `{op}`."""
+    """The directive `custom<name>($attribute)`: an integer of `type_` bits, printed as the word at its position.
+    `unknown` is the error for other words, a format string over `{word}`, `{words}` and `{op}`."""
     return type(name, (_Word,), {"WORDS": words, "UNKNOWN": unknown, "TYPE": IntegerType(type_)})
 
 
@@ -116,7 +116,7 @@ def parse_typed_names(parser: Parser) -> tuple[Sequence[UnresolvedOperand], Sequ
 
 
 def parse_optional_results(parser: Parser) -> Sequence[Attribute]:
-    """`-> type` or `-> (type, type)`, which may be missing."""
+    """Optional `-> type` or `-> (type, type)`."""
     return [] if parser.parse_optional_punctuation("->") is None else parse_types(parser)
 
 
@@ -127,7 +127,7 @@ def parse_types(parser: Parser) -> Sequence[Attribute]:
 
 
 def terminated(region: Region, terminator: type[Operation]) -> Region:
-    """A region of one block, which ends in a terminator without operands where the text has none."""
+    """A region of one block; a terminator without operands is added if the text has none."""
     if not isinstance(region.block.last_op, terminator):
         region.block.add_op(terminator.create())
     return region

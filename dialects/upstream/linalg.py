@@ -1,8 +1,9 @@
-"""The named ops of linalg, from one table: loops, indexing maps, and what is computed of one element of each operand.
+"""The named ops of linalg, from one table: loops, indexing maps, and the function of one element of each operand.
 
-xDSL has some of them, without the casts of MLIR (`f16` times `f16` into `f32`), indexing maps (`linalg.matmul` of a
-transposed operand) and defaults (`strides` of ones), so that weft's tools read all of them as the ops of this module,
-and `linalg.generic` with several results, which xDSL does not parse. `structure_of` also knows xDSL's own classes.
+xDSL has some of them, without MLIR's casts (`f16` times `f16` into `f32`), indexing maps (`linalg.matmul` of a
+transposed operand) and defaults (`strides` of ones). weft's tools therefore parse all of them as the ops of this
+module, and also `linalg.generic` with several results, which xDSL does not parse. `structure_of` also accepts xDSL's
+classes.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from weft.dialects.upstream.linalg_forms import (
 
 
 class DestinationEffects(MemoryEffect):
-    """Trait of ops that read their buffers and write the last of them."""
+    """Trait of ops that read all their buffers and write the last of them."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -77,7 +78,7 @@ class DestinationEffects(MemoryEffect):
 
 
 def _parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:
-    """`ins(%a, %b : type, type)`, which may be missing."""
+    """Optional `ins(%a, %b : type, type)`."""
     if parser.parse_optional_keyword(keyword) is None:
         return []
     with parser.in_parens():
@@ -102,14 +103,13 @@ def _tensor_types(outputs: Sequence[SSAValue]) -> list[Attribute]:
 
 
 def _verify_results(op: Operation) -> None:
-    """The results are the outputs that are tensors."""
     outputs = _tensor_types(op.operands[-output_count(op) :])
     if [result.type for result in op.results] != outputs:
         raise VerifyException(f"{op.name} gives a result for each output that is a tensor, of its type")
 
 
 def _iterator_types(maps: Sequence[AffineMap], inputs: int) -> ArrayAttr[IteratorTypeAttr]:
-    """Loops that index an output are parallel."""
+    """Loops that index an output are parallel, the others are reductions."""
     kept = {dim for map_ in maps[inputs:] for result in map_.results for dim in result.used_dims()}
     kinds = (IteratorType.PARALLEL if d in kept else IteratorType.REDUCTION for d in range(maps[-1].num_dims))
     return ArrayAttr(IteratorTypeAttr(kind) for kind in kinds)
@@ -127,7 +127,7 @@ class NamedOp(FormOp):
         properties: Mapping[str, Attribute | None] | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """Raises `VerifyException` where the op is not defined on the types of the operands."""
+        """Raises `VerifyException` if the op is undefined for the types of the operands."""
         given = {name: value for name, value in (properties or {}).items() if value is not None}
         super().__init__(
             inputs,
@@ -198,7 +198,7 @@ def _maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
 
 
 class _WindowOp(NamedOp):
-    """Convolutions and poolings, whose strides and dilations are 1 where they are not given."""
+    """Convolutions and poolings, with strides and dilations of 1 by default."""
 
     strides = opt_prop_def(DenseIntElementsAttr)
     dilations = opt_prop_def(DenseIntElementsAttr)
@@ -246,7 +246,7 @@ class _DimensionsOp(LinalgStructuredOperation):
     def __init__(
         self, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue], listed: Attribute, body: Region | None = None
     ) -> None:
-        """The region copies where none is given."""
+        """The default region copies."""
         types = [element_type(operand) for operand in (*inputs, *outputs)]
         super().__init__(
             operands=[inputs, outputs],
@@ -304,7 +304,7 @@ class TransposeOp(_DimensionsOp):
 
 @irdl_op_definition
 class BroadcastOp(_DimensionsOp):
-    """`linalg.broadcast ins(%a : t) outs(%b : t) dimensions = [1]`: the dimensions that the input has not."""
+    """`linalg.broadcast ins(%a : t) outs(%b : t) dimensions = [1]`: the dimensions that are missing in the input."""
 
     name = "linalg.broadcast"
     dimensions = prop_def(DenseArrayBase.constr(i64))
@@ -314,7 +314,7 @@ class BroadcastOp(_DimensionsOp):
 @irdl_op_definition
 class ReduceOp(_DimensionsOp):
     """`linalg.reduce { arith.addf } ins(%a : t) outs(%b : t) dimensions = [1]`, or with a region
-    `(%in: f32, %init: f32) { ... }` at the end: combines along the dimensions, any number of inputs at once."""
+    `(%in: f32, %init: f32) { ... }` at the end: combine along the dimensions, with any number of inputs."""
 
     name = "linalg.reduce"
     dimensions = prop_def(DenseArrayBase.constr(i64))
@@ -337,7 +337,7 @@ class ReduceOp(_DimensionsOp):
 @irdl_op_definition
 class MapOp(IRDLOperation):
     """`linalg.map { arith.addf } ins(%a, %b : t, t) outs(%c : t)`, or with a region
-    `(%x: f32, %y: f32, %old: f32) { ... }` at the end: computes elements from those at the same place."""
+    `(%x: f32, %y: f32, %old: f32) { ... }` at the end: compute elements from those at the same index."""
 
     name = "linalg.map"
 
@@ -388,8 +388,8 @@ class MapOp(IRDLOperation):
 def _parse_with_payload(
     parser: Parser, listed: str | None, operands_of: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
 ) -> tuple[list[SSAValue], list[SSAValue], Any, Mapping[str, Attribute], Region]:
-    """`{ op } ins(...) outs(...) listed = [...] {attributes}`, or the same without an op and with a region at the end:
-    inputs, outputs, the list if there is one, attributes and the region."""
+    """Parse `{ op } ins(...) outs(...) listed = [...] {attributes}`, or the form with a region at the end instead of an
+    op: inputs, outputs, the optional list, attributes and the region."""
     at = parser.pos
     payload = _parse_payload(parser)
     inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
@@ -409,7 +409,7 @@ _Payload = tuple[str, dict[str, Attribute]]
 
 
 def _parse_payload(parser: Parser) -> _Payload | None:
-    """`{ arith.addf {attributes} }`: the only op of the region, on its arguments."""
+    """`{ arith.addf {attributes} }`: the only op of the region, applied to its arguments."""
     if parser.parse_optional_punctuation("{") is None:
         return None
     name = parser.parse_identifier()
@@ -448,7 +448,7 @@ def _print_body(printer: Printer, body: Region) -> None:
 
 
 class GenericOp(ops.GenericOp):
-    """`linalg.generic` of xDSL, which parses several results as MLIR prints them and has effects."""
+    """xDSL's `linalg.generic` with several results in MLIR's syntax, and with effects."""
 
     traits = traits_def(DestinationEffects())
 
@@ -492,7 +492,7 @@ class GenericOp(ops.GenericOp):
 
 
 class IndexOp(ops.IndexOp):
-    """`linalg.index` of xDSL, which may stand in the region of `linalg.map` and others too."""
+    """xDSL's `linalg.index`, also in the regions of `linalg.map` and other ops."""
 
     traits = traits_def(NoMemoryEffect())
 
@@ -502,4 +502,4 @@ OPERATIONS: Final[tuple[type[Operation] | type[Attribute], ...]] = (
     *(TransposeOp, BroadcastOp, ReduceOp, MapOp, GenericOp, IndexOp),
     *(TypeFnAttr, ElementwiseKindAttr),
 )
-"""The ops that weft's tools read in the place of xDSL's, and their attributes."""
+"""The ops that weft's tools parse in place of xDSL's, and their attributes."""

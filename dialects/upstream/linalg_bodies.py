@@ -1,4 +1,4 @@
-"""What the named ops of linalg compute of one element of each operand, as scalar IR with MLIR's rules for casts.
+"""The scalar functions of the named ops of linalg, as IR on one element of each operand with MLIR's rules for casts.
 
 Source: `RegionBuilderHelper` of MLIR 22's `LinalgOps.cpp`, and its tables of named ops.
 """
@@ -28,7 +28,7 @@ _UNARY: Final[Mapping[str, type[Operation]]] = {
     "sqrt": math.SqrtOp,
     "tanh": math.TanhOp,
 }
-"""On floats only, as `reciprocal` and `square`, which are made of other ops."""
+"""On floats only, like `reciprocal` and `square`, which are composed of other ops."""
 
 _BINARY: Final[Mapping[str, tuple[type[Operation] | None, type[Operation] | None, type[Operation] | None]]] = {
     "add": (arith.AddfOp, arith.AddiOp, arith.OrIOp),
@@ -58,18 +58,17 @@ class _Scalars:
 
     block: Block
     unsigned: bool
-    """Whether integers are widened, and converted from and to floats, as unsigned ones."""
+    """Whether integers are zero-extended, and converted from and to floats as unsigned integers."""
 
     def append(self, op: Operation) -> SSAValue:
         self.block.add_op(op)
         return op.results[0]
 
     def apply(self, op_class: type[Operation], values: Sequence[SSAValue]) -> SSAValue:
-        """An op of arith or math on values of one type, which is that of its result."""
         return self.append(cast("Callable[..., Operation]", op_class)(*values))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
-        """A value converted to a type; where MLIR has no such conversion, an error."""
+        """Convert a value to a type. Raises an error if MLIR has no such conversion."""
         of = value.type
         if of == to:
             return value
@@ -119,7 +118,7 @@ class _Scalars:
         return self.append(arith.SelectOp(condition, left, right))
 
 
-# Each takes the elements of the inputs and the old element of the output, and gives its new one.
+# Maps the elements of the inputs and the old element of the output to the new element of the output.
 _Body = Callable[[_Scalars, Sequence[SSAValue], SSAValue], SSAValue]
 
 
@@ -142,7 +141,7 @@ def _quantized(scalars: _Scalars, inputs: Sequence[SSAValue], old: SSAValue) -> 
 
 
 def _window(function: str) -> _Body:
-    """Combines the elements of a window, whose extents are those of the second input."""
+    """Combine the elements of a window, whose extents are those of the second input."""
     return lambda scalars, inputs, old: scalars.function(function, [old, scalars.cast(inputs[0], old.type)])
 
 
@@ -152,14 +151,14 @@ _BODIES: Final[Mapping[str, tuple[int, _Body]]] = {
     "quantized product": (4, _quantized),
     **{f"window {f}": (2, _window(f)) for f in ("add", "max_signed", "max_unsigned", "min_signed", "min_unsigned")},
 }
-"""With the number of the inputs."""
+"""With the number of inputs."""
 
 
 def body_of(name: str, types: Sequence[Attribute], unsigned: bool) -> Region:
-    """The region that computes `name`, one of `ELEMENTWISE` or `copy`, `product`, ..., of elements of these types, the
-    last of which is that of the output.
+    """The region that computes `name`, one of `ELEMENTWISE` or `copy`, `product`, ..., on elements of these types, the
+    output's last.
 
-    Raises `VerifyException` for types on which it is not defined.
+    Raises `VerifyException` for types on which it is undefined.
     """
     block = Block(arg_types=types)
     scalars = _Scalars(block, unsigned or name.endswith("_unsigned"))

@@ -1,6 +1,6 @@
-"""What the named ops of linalg mean, from one table: loops, indexing maps, and the function of one element each.
+"""The named ops of linalg, from one table: loops, indexing maps, and the function of one element of each operand.
 
-`structure_of` reads any structured op as `linalg.generic` would say it, those of xDSL's own classes too.
+`structure_of` describes any structured op in the terms of `linalg.generic`, including those of xDSL's classes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from weft.support.errors import CompileError
 
 @dataclass(frozen=True)
 class Form:
-    """What a named op computes.
+    """The definition of a named op.
 
-    `body` names what `linalg_bodies` computes of one element each. `loops` has the names of the loops, then the
-    subscripts of each operand: `oh~kh` is `oh * stride + kh * dilation`, with the next stride and dilation of the op,
-    `oh+kh` is a sum. Without, all operands that are no scalars are indexed as the output is, by one loop a dimension.
-    Loops that do not index the output are reductions.
+    `body` names a function of `linalg_bodies`. `loops` has the names of the loops, then the subscripts of each operand:
+    `oh~kh` is `oh * stride + kh * dilation`, with the next stride and dilation of the op, `oh+kh` is a sum. Without
+    `loops`, all operands except scalars are indexed like the output, by one loop per dimension. Loops that do not index
+    the output are reductions.
     """
 
     body: str
@@ -68,7 +68,7 @@ MAPPED: Final = _of_loops(
         "batch_reduce_matmul": "b m n k: b m k, b k n, m n",
     },
 )
-"""Products whose attribute `indexing_maps` says otherwise, for transposed and broadcast operands."""
+"""Products whose maps may be overridden by the attribute `indexing_maps`, for transposed and broadcast operands."""
 
 _PRODUCTS: Final = _of_loops(
     "product",
@@ -111,7 +111,7 @@ _PRODUCTS: Final = _of_loops(
 
 
 def _quantized(loops: str) -> str:
-    """The subscripts of a product with those of the two zero points, which are scalars."""
+    """The subscripts of a product with the two scalar zero points."""
     left, right, out = loops.rsplit(",", 2)
     return f"{left},{right}, , ,{out}"
 
@@ -175,24 +175,24 @@ FORMS: Final[Mapping[str, Form]] = {
 """Name without `linalg.` -> form. The last two have attributes with their maps, and with the function."""
 
 
-# What the ops mean
+# Meaning of the ops
 
 
 class FormOp(NamedOperation, ABC):
-    """A named op whose region is that of its form. Those of xDSL's own classes may be others."""
+    """A named op whose region is that of its form. Ops of xDSL's classes may have other regions."""
 
 
 @dataclass(frozen=True)
 class Structure:
-    """A linalg op as `linalg.generic` would say it."""
+    """A linalg op in the terms of `linalg.generic`."""
 
     inputs: tuple[SSAValue, ...]
     outputs: tuple[SSAValue, ...]
     maps: tuple[AffineMap, ...]
-    """For each input and output, the subscripts by the loops; none for scalars."""
+    """For each input and output, the subscripts as functions of the loops; none for scalars."""
     loop_names: tuple[str, ...]
     body: Block
-    """It takes an element of each input and output, and yields the new ones of the outputs."""
+    """It takes an element of each input and output, and yields the new elements of the outputs."""
 
     @property
     def operands(self) -> tuple[SSAValue, ...]:
@@ -200,13 +200,12 @@ class Structure:
 
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
-        """The new element of each output."""
         last = self.body.last_op
         return () if last is None else tuple(last.operands)
 
 
 def is_structured(op: Operation) -> bool:
-    """Whether `structure_of` knows ops of this name."""
+    """Whether `structure_of` accepts ops of this name."""
     dialect, _, name = op.name.partition(".")
     return dialect == "linalg" and (name in FORMS or name in _WITH_REGIONS)
 
@@ -215,7 +214,7 @@ _WITH_REGIONS: Final = ("broadcast", "generic", "map", "reduce", "transpose")
 
 
 def output_count(op: Operation) -> int:
-    """How many of the operands of a structured op are outputs: the last ones."""
+    """The number of outputs, which are the last operands of a structured op."""
     segments = op.properties.get("operandSegmentSizes")
     if isinstance(segments, DenseArrayBase):
         return _integers(segments)[-1]
@@ -223,9 +222,9 @@ def output_count(op: Operation) -> int:
 
 
 def structure_of(op: Operation) -> Structure:
-    """What a structured op computes. Named ops of xDSL's own classes are taken by their name, others by their region.
+    """The structure of a structured op. Named ops of xDSL's classes are identified by name, others by their region.
 
-    Raises `CompileError` for a named op on types on which it is not defined, and for operands that do not fit it.
+    Raises `CompileError` for a named op that is undefined on its types, and for operands that do not match the op.
     """
     try:
         return _structure_of(op)
@@ -264,8 +263,8 @@ def _rank(operand: SSAValue) -> int:
 
 
 def maps_of(op: Operation) -> tuple[AffineMap, ...]:
-    """For each operand of a structured op, its subscripts by the loops. Raises `VerifyException` where there are none
-    that fit the operands."""
+    """For each operand of a structured op, its subscripts as functions of the loops. Raises `VerifyException` if no
+    maps match the operands."""
     stated = op.properties.get("indexing_maps")
     if not isinstance(stated, ArrayAttr):
         return default_maps(op)
@@ -276,7 +275,7 @@ def maps_of(op: Operation) -> tuple[AffineMap, ...]:
 
 
 def default_maps(op: Operation) -> tuple[AffineMap, ...]:
-    """As `maps_of`, where the op has no maps of its own."""
+    """Like `maps_of`, for an op without explicit maps."""
     name = op.name.removeprefix("linalg.")
     if name in ("transpose", "broadcast", "reduce"):
         return _maps_by_dimensions(op, name)
@@ -316,7 +315,6 @@ def _integers(attribute: Attribute) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _loops_of(text: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The names of the loops, and the terms of each operand."""
     names, _, operands = text.partition(":")
     return tuple(names.split()), tuple(tuple(operand.split()) for operand in operands.split(","))
 
@@ -352,7 +350,7 @@ def _times(expr: AffineExpr, factor: int) -> AffineExpr:
 
 
 class TypeFn(StrEnum):
-    """How integers are widened, and converted from and to floats."""
+    """The signedness of the widening of integers, and of conversions from and to floats."""
 
     CAST_SIGNED = "cast_signed"
     CAST_UNSIGNED = "cast_unsigned"
@@ -377,7 +375,7 @@ class _InAngles:
 
 @irdl_attr_definition
 class TypeFnAttr(_InAngles, EnumAttribute[TypeFn]):
-    """How `cast` of products and copies converts."""
+    """The signedness of conversions in products and copies (`cast`)."""
 
     name = "linalg.type_fn"
 

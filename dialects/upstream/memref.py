@@ -1,4 +1,4 @@
-"""`memref`: the custom syntax of operations that xDSL reads in the generic form only, and `memref.prefetch`."""
+"""`memref`: custom syntax of ops that xDSL parses in the generic form only, and `memref.prefetch`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ATOMIC_KINDS: Final = (
     *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxs", "maxu", "minimumf", "minnumf", "mins", "minu"),
     *("mulf", "muli", "ori", "xori"),
 )
-"""Names of `arith.AtomicRMWKind` in the order of their numbers (MLIR 22)."""
+"""Names of `arith.AtomicRMWKind`, ordered by value (MLIR 22)."""
 
 
 def _parse_global(parser: Parser) -> Operation:
@@ -68,7 +68,7 @@ _INSTR_OR_DATA: Final = word_directive("InstrOrData", ("instr", "data"), "Expect
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """An element will be accessed soon: a hint, which changes no value.
+    """An element will be accessed soon: a hint without effect on values.
 
     ```mlir
     memref.prefetch %A[%i, %j], read, locality<3>, data : memref<4x32xf32>

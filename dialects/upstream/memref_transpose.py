@@ -36,7 +36,7 @@ class PlainMap(CustomDirective):
 
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
-    """The same elements with dimensions in another order; dimension d is dimension `permutation[d]` of the source.
+    """A view with permuted dimensions; dimension d is dimension `permutation[d]` of the source.
 
     ```mlir
     %t = memref.transpose %A (i, j) -> (j, i) : memref<4x8xf32> to memref<8x4xf32, strided<[1, 8]>>
@@ -55,7 +55,7 @@ class TransposeOp(IRDLOperation):
 
     @property
     def order(self) -> list[int]:
-        """The dimension of the source that each of the result is."""
+        """The dimension of the source for each dimension of the result."""
         return [expr.position for expr in self.permutation.data.results if isinstance(expr, AffineDimExpr)]
 
     def verify_(self) -> None:

@@ -1,4 +1,4 @@
-"""`scf`: the custom syntax of `scf.parallel` and `scf.reduce`, which xDSL reads otherwise; `scf.forall`."""
+"""`scf`: custom syntax of `scf.parallel` and `scf.reduce`, for which xDSL has another syntax; `scf.forall`."""
 
 from __future__ import annotations
 

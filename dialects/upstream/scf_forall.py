@@ -29,7 +29,8 @@ from weft.dialects.upstream.custom_syntax import parse_variables
 
 @irdl_op_definition
 class InParallelOp(IRDLOperation):
-    """What the iterations of an `scf.forall` give to its results (`tensor.parallel_insert_slice`); ends its body."""
+    """Terminates the body of an `scf.forall`: the contributions of an iteration to the results
+    (`tensor.parallel_insert_slice`)."""
 
     name = "scf.forall.in_parallel"
 
@@ -51,7 +52,7 @@ class InParallelOp(IRDLOperation):
 
 @irdl_op_definition
 class ForallOp(IRDLOperation):
-    """Iterations that may run at once, from lower to upper bounds, on tensors that they share as outputs or on buffers.
+    """Iterations that may run in parallel, from lower to upper bounds, on shared output tensors or on buffers.
 
     ```mlir
     scf.forall (%i, %j) = (0, %l) to (%n, 64) step (4, 8) { ... }

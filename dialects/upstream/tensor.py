@@ -1,4 +1,4 @@
-"""Ops of `tensor` that xDSL lacks, or reads of fewer types than MLIR."""
+"""Ops of `tensor` that xDSL lacks, or parses for fewer types than MLIR."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RankOp(IRDLOperation):
 
 @irdl_op_definition
 class ReshapeOp(IRDLOperation):
-    """The elements of a tensor, in order, in a shape that a tensor of extents tells; they may be dynamic.
+    """The elements of a tensor, in order, in a shape given by a tensor of extents, which may be dynamic.
 
     `%r = tensor.reshape %t(%shape) : (tensor<4x8xf32>, tensor<2xindex>) -> tensor<?x?xf32>`
     """
@@ -54,7 +54,7 @@ class ReshapeOp(IRDLOperation):
 
 @irdl_op_definition
 class GenerateOp(IRDLOperation):
-    """A tensor whose elements a region computes of their indices.
+    """A tensor whose elements are computed from their indices by a region.
 
     ```mlir
     %t = tensor.generate %n { ^bb0(%i: index, %j: index): ... tensor.yield %x : f32 } : tensor<?x8xf32>
@@ -80,7 +80,7 @@ class GenerateOp(IRDLOperation):
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Parts of a tensor at indices that another one holds, in the dimensions `gather_dims`.
+    """Slices of a tensor at indices given by another tensor, in the dimensions `gather_dims`.
 
     `%r = tensor.gather %t[%i] gather_dims([0]) : (tensor<4x8xf32>, tensor<3x1xindex>) -> tensor<3x1x8xf32>`
     """
@@ -102,7 +102,7 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ParallelInsertSliceOp(IRDLOperation):
-    """What one iteration of an `scf.forall` gives to a slice of a result.
+    """The contribution of one iteration of an `scf.forall` to a slice of a result.
 
     `tensor.parallel_insert_slice %s into %o[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<4x8xf32>`
     """

@@ -1,6 +1,6 @@
-"""`transform`: the operations of MLIR's transform scripts, as MLIR 22 prints and reads them.
+"""`transform`: the operations of MLIR's transform scripts, in the syntax of MLIR 22.
 
-xDSL's own classes lack most of them, and the custom syntax of others. Each operation is one row of the tables below.
+xDSL's classes lack most of them, and the custom syntax of others. Each operation is one row of the tables below.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _LAYOUTS: Final = ("InferLayoutMap", "IdentityLayoutMap", "FullyDynamicLayoutMap
 
 @irdl_custom_directive
 class _Layout(CustomDirective):
-    """`layout{IdentityLayoutMap}`, or nothing."""
+    """Optional `layout{IdentityLayoutMap}`."""
 
     stored: AttributeVariable
 
@@ -92,7 +92,7 @@ class _Layout(CustomDirective):
 
 @irdl_custom_directive
 class _Sizes(CustomDirective):
-    """`word [4, %n]`, or nothing: integers, some of which operands give."""
+    """Optional `word [4, %n]`: integers, some of which are operands."""
 
     dynamic: VariadicOperandVariable
     static: AttributeVariable
@@ -118,7 +118,7 @@ class _Sizes(CustomDirective):
 
 @irdl_custom_directive
 class TileSizes(_Sizes):
-    """`tile_sizes [4, %n]`, with a flag for each that says whether it is scalable."""
+    """`tile_sizes [4, %n]`, with a flag for each size that states whether it is scalable."""
 
     dynamic: VariadicOperandVariable
     static: AttributeVariable
@@ -133,12 +133,12 @@ class TileSizes(_Sizes):
 
 
 def no_flags(count: int) -> DenseArrayBase[Any]:
-    """`scalable_sizes` of sizes that are not."""
+    """`scalable_sizes` for sizes that are not scalable."""
     return DenseArrayBase.from_list(i1, [0] * count)
 
 
 def _parse_sizes(parser: Parser) -> tuple[list[Any], DenseArrayBase[Any]]:
-    """`[4, %n, 0]`; a scalable size `[[4]]` is refused by name."""
+    """`[4, %n, 0]`; a scalable size `[[4]]` is rejected with its own error."""
     dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
     return list(dynamic), DenseArrayBase.from_list(i64, static)
 
@@ -197,7 +197,7 @@ def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
 def _op(
     name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", **members: Any
 ) -> type[IRDLOperation]:
-    """An op that the declarative format `syntax` reads and prints."""
+    """An op that is parsed and printed by the declarative format `syntax`."""
     members |= _members(operands, properties, results)
     if syntax:
         members["assembly_format"] = syntax
@@ -292,7 +292,7 @@ def _print_regions(printer: Printer, regions: Sequence[Region]) -> None:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The end of a sequence or region, with its results: `transform.yield %a : !transform.any_op`."""
+    """Terminate a sequence or region with its results: `transform.yield %a : !transform.any_op`."""
 
     name = "transform.yield"
 
@@ -323,7 +323,7 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class SequenceOp(IRDLOperation):
-    """A script that runs by itself, on the whole payload or on what a handle gives.
+    """A top-level script, applied to the whole payload or to the payload ops of a handle.
 
     `transform.sequence %root : !transform.any_op -> !transform.any_op failures(propagate) { ^bb0(...): ... }`
     """
@@ -467,7 +467,7 @@ class _ScopesOp(IRDLOperation):
 
 @irdl_op_definition
 class ForeachOp(_ScopesOp):
-    """The region for each payload op: `%r = transform.foreach %a : T -> U { ^bb0(%one: T): ... }`."""
+    """The region applied to each payload op: `%r = transform.foreach %a : T -> U { ^bb0(%one: T): ... }`."""
 
     name = "transform.foreach"
 
@@ -479,7 +479,7 @@ class ForeachOp(_ScopesOp):
 
 @irdl_op_definition
 class AlternativesOp(_ScopesOp):
-    """The first region that no failure ends: `transform.alternatives %a : T { ^bb0(%b: T): ... }, { ... }`."""
+    """The first region that does not fail: `transform.alternatives %a : T { ^bb0(%b: T): ... }, { ... }`."""
 
     name = "transform.alternatives"
 
@@ -496,7 +496,7 @@ def _parse_name(parser: Parser) -> StringAttr:
 
 @irdl_op_definition
 class KnobOp(IRDLOperation):
-    """A parameter that a search chooses: `%p = transform.tune.knob<"tile"> = 8 from options = [8, 16] -> T`."""
+    """A parameter chosen by a search: `%p = transform.tune.knob<"tile"> = 8 from options = [8, 16] -> T`."""
 
     name = "transform.tune.knob"
 
@@ -532,7 +532,7 @@ class KnobOp(IRDLOperation):
 
 @irdl_op_definition
 class TuneAlternativesOp(IRDLOperation):
-    """One of several regions, which a search chooses:
+    """One of several regions, chosen by a search:
     `transform.tune.alternatives<"name"> selected_region = 0 { ... }, { ... }`."""
 
     name = "transform.tune.alternatives"
@@ -597,7 +597,7 @@ def _parse_packed(parser: Parser) -> _Given:
 
 @irdl_op_definition
 class TileUsingForallOp(IRDLOperation):
-    """Tiles that run at once, by their sizes or by their number.
+    """Parallel tiles, given by their sizes or by their number.
 
     `%op, %loop = transform.structured.tile_using_forall %a tile_sizes [4, %n] (mapping = [...]) : (T, P) -> (T, T)`
     """
@@ -666,7 +666,7 @@ class TileUsingForallOp(IRDLOperation):
 
 @irdl_op_definition
 class FuseOp(IRDLOperation):
-    """Tiles, into which the producers of the operands move:
+    """Tile, and fuse the producers of the operands into the tiles:
     `%op, %loop = transform.structured.fuse %a tile_sizes [4, 0] interchange [1, 0] {apply_cleanup} : (T) -> (T, T)`."""
 
     name = "transform.structured.fuse"
@@ -719,7 +719,7 @@ class FuseOp(IRDLOperation):
 
 @irdl_op_definition
 class SplitOp(IRDLOperation):
-    """A structured op as two, of which the first has a number of iterations:
+    """Split a structured op into two, of which the first has the given number of iterations:
     `%parts = transform.structured.split %a after 42 {dimension = 0 : i64} : T`, or `after %n ... : T, P`."""
 
     name = "transform.structured.split"
@@ -784,7 +784,7 @@ class _TypesLastOp(IRDLOperation):
 
 @irdl_op_definition
 class AnnotateOp(_TypesLastOp):
-    """An attribute of payload ops: `transform.annotate %a "name" = %value : !transform.any_op, T`."""
+    """Attach an attribute to payload ops: `transform.annotate %a "name" = %value : !transform.any_op, T`."""
 
     name = "transform.annotate"
 
@@ -807,7 +807,7 @@ class AnnotateOp(_TypesLastOp):
 
 @irdl_op_definition
 class PrintOp(_TypesLastOp):
-    """Prints payload ops: `transform.print %a {name = "after tiling"} : !transform.any_op`."""
+    """Print payload ops: `transform.print %a {name = "after tiling"} : !transform.any_op`."""
 
     name = "transform.print"
 
@@ -829,7 +829,7 @@ class PrintOp(_TypesLastOp):
 
 @irdl_op_definition
 class VectorizeOp(_TypesLastOp):
-    """Structured ops as operations on vectors: `transform.structured.vectorize %a vector_sizes [8, 16] : T`."""
+    """Vectorize structured ops: `transform.structured.vectorize %a vector_sizes [8, 16] : T`."""
 
     name = "transform.structured.vectorize"
 
@@ -886,12 +886,13 @@ PATTERNS: Final = (
         for name in ("lower_contraction", "lower_multi_reduction", "lower_transfer", "lower_transpose")
     ),
 )
-"""Clean-ups, and lowerings of vectors: none changes what a program computes."""
+"""Clean-ups and lowerings of vectors; they preserve semantics."""
 
 
 @irdl_op_definition
 class ApplyPatternsOp(IRDLOperation):
-    """Rewrites to a fixed point: `transform.apply_patterns to %a { patterns } {apply_cse} : !transform.any_op`."""
+    """Apply patterns to a fixed point:
+    `transform.apply_patterns to %a { patterns } {apply_cse} : !transform.any_op`."""
 
     name = "transform.apply_patterns"
 
@@ -1056,4 +1057,5 @@ OPERATIONS: Final = (
     ),
     *(ApplyPatternsOp, MergeHandlesOp, AnnotateOp, PrintOp, VectorizeOp),
 )
-"""The ops that weft's tools read in addition to xDSL's `named_sequence` and `structured.match`, or in their place."""
+"""The ops that weft's tools parse in addition to xDSL's `named_sequence` and `structured.match`, or instead of
+xDSL's."""

@@ -42,8 +42,8 @@ from weft.dialects.printing import write
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Lane l is the element that lies `index_vec[l]` elements behind `base[indices]` in the last dimension, where its
-    mask is true, else that of `pass_thru`.
+    """Lane l is the element at an offset of `index_vec[l]` from `base[indices]` in the last dimension if its mask is
+    true, else lane l of `pass_thru`.
 
     ```mlir
     %v = vector.gather %A[%i, %j] [%at], %mask, %other
@@ -76,7 +76,8 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """Stores each lane whose mask is true where `vector.gather` would read it; the last of several to one place stays.
+    """Store each lane whose mask is true at the index where `vector.gather` would read it; of several lanes for one
+    element, the last is stored.
 
     ```mlir
     vector.scatter %A[%i, %j] [%at], %mask, %v : memref<4x32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32>
@@ -113,7 +114,7 @@ def _verify_indexed(op: GatherOp | ScatterOp, places: Attribute, mask: Attribute
 
 @irdl_op_definition
 class ConstantMaskOp(IRDLOperation):
-    """The first lanes are true: `vector.constant_mask [3] : vector<8xi1>`."""
+    """A mask whose first lanes are true: `vector.constant_mask [3] : vector<8xi1>`."""
 
     name = "vector.constant_mask"
 
@@ -149,7 +150,7 @@ class StepOp(IRDLOperation):
 
 @irdl_op_definition
 class FromElementsOp(IRDLOperation):
-    """A vector of scalars, the first lane first: `vector.from_elements %a, %b : vector<2xf32>`."""
+    """A vector of scalars, lane 0 first: `vector.from_elements %a, %b : vector<2xf32>`."""
 
     name = "vector.from_elements"
 
@@ -211,7 +212,7 @@ class ToElementsOp(IRDLOperation):
 
 @irdl_op_definition
 class ExtractStridedSliceOp(IRDLOperation):
-    """Lanes of a vector.
+    """A slice of the lanes of a vector.
 
     ```mlir
     %s = vector.extract_strided_slice %v {offsets = [2], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
@@ -233,7 +234,7 @@ class ExtractStridedSliceOp(IRDLOperation):
 
 @irdl_op_definition
 class InsertStridedSliceOp(IRDLOperation):
-    """A vector with other lanes in places.
+    """A vector with a slice of its lanes replaced.
 
     ```mlir
     %r = vector.insert_strided_slice %s, %v {offsets = [2], strides = [1]} : vector<4xf32> into vector<8xf32>
@@ -257,7 +258,7 @@ class InsertStridedSliceOp(IRDLOperation):
 
 @irdl_op_definition
 class InterleaveOp(IRDLOperation):
-    """Lanes of two vectors in turn: `vector.interleave %a, %b : vector<4xf32> -> vector<8xf32>`."""
+    """The alternating lanes of two vectors: `vector.interleave %a, %b : vector<4xf32> -> vector<8xf32>`."""
 
     name = "vector.interleave"
 
@@ -289,7 +290,7 @@ class DeinterleaveOp(IRDLOperation):
 
 @irdl_op_definition
 class ShapeCastOp(IRDLOperation):
-    """The same lanes in another shape: `vector.shape_cast %v : vector<8xf32> to vector<2x4xf32>`."""
+    """The lanes of a vector in another shape: `vector.shape_cast %v : vector<8xf32> to vector<2x4xf32>`."""
 
     name = "vector.shape_cast"
 

@@ -1,10 +1,10 @@
-"""Views: which elements `memref.subview`, `memref.collapse_shape`, ... and the slices of `tensor` name.
+"""Views: the elements of `memref.subview`, `memref.collapse_shape`, ... and of the slices of `tensor`.
 
     %v = memref.subview %A[%i, 0] [4, 8] [1, 2] : memref<16x16xf32> to memref<4x8xf32, strided<[16, 2], offset: ?>>
 
-A `StridedView` has the place of the first element, extents and strides, in elements. Its numbers are of any kind that
-an `Arithmetic` combines: integers, index expressions whose products are computed by operations, names in the
-interpreter.
+A `StridedView` has the offset of the first element, extents and strides, in elements. Its numbers are of any kind that
+an `Arithmetic` combines: integers, index expressions that are materialised as operations, or names in code that
+the interpreter generates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VIEWS: Final = (
     memref.ReinterpretCastOp,
     TransposeOp,
 )
-"""Ops that give another name to the elements of a buffer, their first operand."""
+"""Ops that create a view of their first operand."""
 Buffer = TypeVar("Buffer")
 
 
@@ -47,18 +47,16 @@ def uncast(buffer: SSAValue) -> SSAValue:
 
 
 def static_numbers(op: Operation, name: str) -> Sequence[int]:
-    """The numbers of a property of an operation."""
     return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
 
 
 def mixed_lists(op: Operation) -> list[tuple[int | SSAValue, ...]]:
-    """The offsets, sizes and strides of an operation on a part of a tensor or buffer."""
     names = ("offsets", "sizes", "strides")
     return [mixed_extents(static_numbers(op, f"static_{name}"), getattr(op, name)) for name in names]
 
 
 def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> list[int]:
-    """The dimensions of a part of these sizes that its type, of `shape`, keeps: matched from the left as MLIR does. The
+    """The dimensions of a slice of these sizes that its type, of `shape`, keeps, matched from the left as in MLIR. The
     others are 1."""
     kept: list[int] = []
     for dimension, size in enumerate(sizes):
@@ -69,7 +67,7 @@ def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> li
 
 
 def reassociation_groups(op: Operation) -> tuple[tuple[int, ...], ...]:
-    """The dimensions of the larger shape of a reshape that each one of the smaller stands for."""
+    """The dimensions of the larger shape of a reshape for each dimension of the smaller one."""
     groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
     return tuple(tuple(dimension.value.data for dimension in group) for group in groups)
 
@@ -78,7 +76,7 @@ def reassociation_groups(op: Operation) -> tuple[tuple[int, ...], ...]:
 
 
 def dynamic_sizes(op: object) -> Sequence[SSAValue] | None:
-    """The dynamic extents of the buffer that an op gives, in order, if the op takes them."""
+    """The dynamic extents of the resulting buffer, in order, if they are operands of the op."""
     match op:
         case memref.AllocOp() | memref.AllocaOp():
             return op.dynamic_sizes
@@ -96,8 +94,8 @@ def extent_of(
     product: Callable[[Sequence[int | SSAValue]], int | SSAValue],
     read: Callable[[SSAValue, int], int | SSAValue],
 ) -> int | SSAValue:
-    """An extent of a buffer: a number, or the value that made it. `read` gives those of other buffers, as of
-    parameters."""
+    """An extent of a buffer: a number, or the value that it was created with. `read` returns the extents of other
+    buffers, such as parameters."""
     shape = cast("MemRefType[Attribute]", buffer.type).get_shape()
     if shape[dimension] != DYNAMIC_INDEX:
         return shape[dimension]
@@ -116,7 +114,7 @@ def extent_of(
 
 
 def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]]) -> None:
-    """Check the dimensions that become one, as far as the type states strides. Raises `CompileError`."""
+    """Check that collapsed dimensions are contiguous, if the type states their strides. Raises `CompileError`."""
     type_ = cast("MemRefType[Attribute]", op.src.type)
     shape, strides = type_.get_shape(), strides_of(type_)
     if strides is None:
@@ -139,8 +137,7 @@ def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]
 
 @dataclass(frozen=True)
 class StridedView(Generic[Buffer, Number]):
-    """Elements of a flat buffer, by the place of the first one, extents, and the distance of neighbours in each
-    dimension."""
+    """Elements of a flat buffer, given by the offset of the first element, extents, and strides."""
 
     buffer: Buffer
     offset: Number
@@ -148,7 +145,7 @@ class StridedView(Generic[Buffer, Number]):
     strides: tuple[Number, ...]
 
     def part(self, op: Operation, arithmetic: Arithmetic[Number]) -> StridedView[Buffer, Number]:
-        """The elements that `op`, one of `VIEWS`, names of these."""
+        """The view of these elements created by `op`, one of `VIEWS`."""
         times = arithmetic.times
         match op:
             case memref.SubviewOp() | memref.ReinterpretCastOp():
@@ -165,7 +162,7 @@ class StridedView(Generic[Buffer, Number]):
                 groups = reassociation_groups(op)
                 _check_contiguous(op, groups)
                 one = arithmetic.of(1)
-                # Extents of 1 do not count: the stride is that of the last dimension with more.
+                # Extents of 1 are ignored: the stride is that of the last larger dimension.
                 wide = [[d for d in group if self.shape[d] != one] or group for group in groups]
                 shape = [arithmetic.product(self.shape[d] for d in reversed(group)) for group in groups]
                 strides = [self.strides[group[-1]] if group else one for group in wide]

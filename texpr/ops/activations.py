@@ -1,4 +1,4 @@
-"""Activations of neural networks, element by element. They compute floats of 16 bits in float32."""
+"""Activation functions of neural networks, elementwise. 16-bit floats are computed in float32."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _relu6(x: Expr) -> Expr:
     return lesser_of(greater_of(x, 0.0), 6.0)
 
 
-relu = unary_operator("relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers")
+relu = unary_operator("relu", "The maximum of x and 0; NaN is kept.", "np.maximum(data, 0)", _relu, "numbers")
 hardswish = _activation(
     "hardswish", "x times `hardsigmoid` of x: x * (x + 3) / 6 between -3 and 3.", lambda x: x * _relu6(x + 3.0) / 6.0
 )
@@ -69,7 +69,7 @@ def silu(data: Tensor, alpha: float = 1.0, *, name: str = "silu") -> Tensor:
 
 
 def hardsigmoid(data: Tensor, alpha: float = 1 / 6, beta: float = 0.5, *, name: str = "hardsigmoid") -> Tensor:
-    """alpha * x + beta, from 0 to 1.
+    """alpha * x + beta, clamped to 0 .. 1.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.hardsigmoid(data)`; ONNX HardSigmoid.
@@ -82,7 +82,7 @@ def hardsigmoid(data: Tensor, alpha: float = 1 / 6, beta: float = 0.5, *, name: 
 
 
 def softplus(data: Tensor, beta: float = 1.0, threshold: float = inf, *, name: str = "softplus") -> Tensor:
-    """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x exceeds the threshold.
+    """log(1 + exp(beta * x)) / beta, without overflow; x if beta * x exceeds the threshold.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.softplus(data, beta, threshold)`.
@@ -97,7 +97,7 @@ def softplus(data: Tensor, beta: float = 1.0, threshold: float = inf, *, name: s
 
 
 def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
-    """x where it is positive, else alpha * x.
+    """x if it is positive, else alpha * x.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.leaky_relu(data, alpha)`.
@@ -106,7 +106,7 @@ def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -
 
 
 def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0, *, name: str = "elu") -> Tensor:
-    """x where it is positive, else alpha * (exp(input_scale * x) - 1); times `scale`.
+    """x if it is positive, else alpha * (exp(input_scale * x) - 1); times `scale`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.elu(data, alpha)`, with scales `torch.ops.aten.elu`.
@@ -119,7 +119,7 @@ def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float
 
 
 def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
-    """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))), or its form by tanh.
+    """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
 
     `approximate` is "none" or "tanh": x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), Hendrycks and Gimpel 2016.
 
@@ -139,7 +139,7 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
 
 
 def celu(data: Tensor, alpha: float = 1.0, *, name: str = "celu") -> Tensor:
-    """x where it is positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
+    """x if it is positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.celu(data, alpha)`.
@@ -155,7 +155,7 @@ _SELU_SCALE = 1.0507009873554805
 
 
 def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *, name: str = "selu") -> Tensor:
-    """gamma times `elu`, by default with the constants of Klambauer et al. 2017, which keep mean and variance.
+    """gamma times `elu`, by default with the constants of Klambauer et al. 2017, which preserve mean and variance.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.selu(data)`.
@@ -164,7 +164,7 @@ def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *
 
 
 def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "thresholded_relu") -> Tensor:
-    """x where it is greater than alpha, else 0.
+    """x if it is greater than alpha, else 0.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.threshold(data, alpha, 0)`; ONNX ThresholdedRelu.
@@ -173,7 +173,7 @@ def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "threshold
 
 
 def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "shrink") -> Tensor:
-    """x + bias below -lambd, x - bias above lambd, else 0; softshrink where the bias is lambd.
+    """x + bias below -lambd, x - bias above lambd, else 0; softshrink if the bias is lambd.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.hardshrink(data, lambd)`; ONNX Shrink.
@@ -186,7 +186,7 @@ def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "
 
 
 def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
-    """x where it is positive, else slope * x; the slope broadcasts: (c, 1, 1) has one for each channel of (n, c, h, w).
+    """x if it is positive, else slope * x; the slope is broadcast: (c, 1, 1) is a slope per channel of (n, c, h, w).
 
     Dtypes: floats.
     Equals: `np.where(data > 0, data, data * slope)`; ONNX PRelu.

@@ -1,4 +1,4 @@
-"""Arguments of operators, checked; tensors by named indices; broadcasting."""
+"""Checks of operator arguments, reads of tensors by named indices, and broadcasting."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ T = TypeVar("T")
 
 
 def checked_tensor(value: object, what: str) -> Tensor:
-    """`value`, which must be a tensor. Raises CompileError for anything else."""
+    """`value` as a tensor. Raises CompileError for other values."""
     if not isinstance(value, Tensor):
         raise error(f"{what} must be a tensor, got {shown(value)} of type {type(value).__name__}")
     return value
 
 
 def ranked(value: object, what: str, *ranks: int) -> Tensor:
-    """`value`, which must be a tensor of one of some ranks."""
+    """`value` as a tensor of one of the `ranks`. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
@@ -60,7 +60,7 @@ def ranked(value: object, what: str, *ranks: int) -> Tensor:
 
 
 def floating(value: object, what: str) -> Tensor:
-    """`value`, which must be a tensor of floats."""
+    """`value` as a tensor of floats. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if not is_float(tensor.dtype):
         raise error(f"{what} must hold floats, got {tensor.name} of {tensor.dtype}: use te.ops.cast")
@@ -68,7 +68,7 @@ def floating(value: object, what: str) -> Tensor:
 
 
 def numeric(value: object, what: str) -> Tensor:
-    """`value`, which must be a tensor of numbers, not bools."""
+    """`value` as a tensor of numbers, not bools. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.dtype == "bool":
         raise error(f"{what} must hold numbers, got {tensor.name} of bool: use te.ops.cast")
@@ -76,7 +76,7 @@ def numeric(value: object, what: str) -> Tensor:
 
 
 def integral(value: object, what: str) -> Tensor:
-    """`value`, which must be a tensor of integers."""
+    """`value` as a tensor of integers. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if not is_integer(tensor.dtype):
         raise error(f"{what} must hold integers, got {tensor.name} of {tensor.dtype}")
@@ -84,7 +84,7 @@ def integral(value: object, what: str) -> Tensor:
 
 
 def one_dtype(what: str, *tensors: Tensor | None) -> str:
-    """The dtype that tensors share. Raises CompileError where two differ."""
+    """The common dtype of tensors. Raises CompileError if two differ."""
     given = [tensor for tensor in tensors if tensor is not None]
     for tensor in given[1:]:
         if tensor.dtype != given[0].dtype:
@@ -96,13 +96,13 @@ def one_dtype(what: str, *tensors: Tensor | None) -> str:
 
 
 def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
-    """The dtype of sums of products: the given one, to which operands of any dtypes are converted first, or the one
-    that they share. Raises CompileError where they share none."""
+    """The dtype of sums of products: the given one, to which operands of any dtypes are converted first, or else the
+    common dtype of the operands. Raises CompileError if there is none."""
     return one_dtype(what, *tensors) if out_dtype is None else checked_dtype(out_dtype)
 
 
 def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
-    """`value`, which must be a tensor of that shape."""
+    """`value` as a tensor of that shape. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.ndim != len(shape) or not all(map(agree, tensor.shape, shape)):
         raise error(
@@ -112,19 +112,18 @@ def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
 
 
 def check_nonempty(what: str, tensor: Tensor, axes: Sequence[int]) -> None:
-    """Raises CompileError for an axis that is known to have no elements."""
+    """Raises CompileError for an axis that is statically empty."""
     for axis in axes:
         if is_empty([tensor.shape[axis]]):
             raise error(f"{what}: axis {axis} of {tensor.name} of shape {shape_text(tensor.shape)} has no elements")
 
 
 def sum_dtype(dtype: str) -> str:
-    """The accumulator dtype for sums of `dtype`: float32 for floats of 16 bits and less, else the same."""
+    """The accumulator dtype for sums of `dtype`: float32 for floats of at most 16 bits, else `dtype`."""
     return "float32" if dtype in ("float16", "bfloat16", *SMALL_FLOATS) else dtype
 
 
 def result_dtype(dtype: object, default: str) -> str:
-    """The requested dtype, or the default."""
     return default if dtype is None else checked_dtype(dtype)
 
 
@@ -137,7 +136,7 @@ def integer(value: object, what: str) -> int:
 
 
 def integers(value: object, what: str, count: int, *, least: int | None = None) -> tuple[int, ...]:
-    """`count` integers, or one for all. Raises CompileError for another number of them, and for one below `least`."""
+    """`count` integers, or one for all. Raises CompileError for a wrong number of them, and for one below `least`."""
     given = items(value) * (1 if type(value) in (list, tuple) else count)
     if len(given) != count:
         raise error(f"{what} takes one integer or {count}, got {shown(value)}")
@@ -149,7 +148,7 @@ def integers(value: object, what: str, count: int, *, least: int | None = None) 
 
 
 def index_number(value: object, what: str) -> Extent:
-    """An integer, or an expression over integer variables, which may be negative. Raises CompileError for others."""
+    """An integer, or an expression over integer variables, possibly negative. Raises CompileError for other values."""
     if not isinstance(value, Expr) or isinstance(value, Const):
         return integer(value.value if isinstance(value, Const) else value, what)
     if not is_extent(value):
@@ -158,7 +157,7 @@ def index_number(value: object, what: str) -> Extent:
 
 
 def counts(value: object, what: str, count: int) -> tuple[Extent, ...]:
-    """`count` integers or expressions over integer variables that are not negative, or one for all."""
+    """`count` non-negative integers or expressions over integer variables, or one for all."""
     given = items(value) * (1 if type(value) in (list, tuple) else count)
     if len(given) != count:
         raise error(f"{what} takes one integer or {count}, got {shown(value)}")
@@ -170,12 +169,11 @@ def counts(value: object, what: str, count: int) -> tuple[Extent, ...]:
 
 
 def not_negative(extent: Extent) -> Extent:
-    """An extent, or 0 if it is negative."""
     return extent if is_not_negative(extent) else simplified(greater(extent, 0))
 
 
 def checked_axis(what: str, axis: object, rank: int) -> int:
-    """An axis of a tensor of that rank, counted from 0; negative ones count from the end."""
+    """An axis of a tensor of that rank, counted from 0; negative axes count from the end."""
     number = integer(axis, f"{what}: the axis")
     if not -rank <= number < rank:
         raise error(f"{what}: there is no axis {number} in rank {rank}")
@@ -183,7 +181,7 @@ def checked_axis(what: str, axis: object, rank: int) -> int:
 
 
 def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
-    """Axes in the order given, one or several; None stands for all. Raises CompileError for repeated axes."""
+    """Axes in the given order, one or several; None means all. Raises CompileError for repeated axes."""
     if axes is None:
         return tuple(range(rank))
     found = tuple(checked_axis(what, axis, rank) for axis in items(axes))
@@ -196,7 +194,7 @@ def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
 def compute(
     shape: Sequence[Extent], element: Callable[..., ExprLike], name: str, names: Sequence[str] | None = None
 ) -> Tensor:
-    """A new tensor, its elements from a function of the indices, called `names` (i0, i1, ... if not given)."""
+    """A new tensor whose elements are a function of the indices, called `names` (i0, i1, ... by default)."""
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
     return computed(extents, [f"i{d}" for d in range(len(extents))] if names is None else names, element, label)
@@ -205,9 +203,9 @@ def compute(
 def variant(
     template: Callable[Concatenate[T, P], Tensor], first: T, label: str, doc: str, **defaults: object
 ) -> Callable[P, Tensor]:
-    """The operator `label`: `template` with its first argument given, and with other defaults.
+    """The operator `label`: `template` with its first argument bound, and with other defaults.
 
-    `name` is the label by default. Raises TypeError for arguments that the template has not.
+    `name` is the label by default. Raises TypeError for arguments that the template lacks.
     """
     signature = inspect.signature(partial(template, first))
     own = {"name": label, **defaults}
@@ -229,7 +227,7 @@ def variant(
 
 
 def constant(value: Number, dtype: str) -> Expr:
-    """A number as a constant of a dtype; 0 and 1 are bools too. Raises CompileError where it does not fit."""
+    """A number as a constant of a dtype; 0 and 1 are also bools. Raises CompileError if it is out of range."""
     return as_expr(bool(value) if dtype == "bool" and value in (0, 1) else value, dtype)
 
 
@@ -239,19 +237,19 @@ def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
 
 
 def is_one_of(word: object, words: Sequence[str]) -> bool:
-    """Whether an argument is one of some words; unlike `in`, also for arrays, which compare element by element."""
+    """Whether an argument is one of `words`. `in` would compare arrays element by element."""
     return isinstance(word, str) and word in words
 
 
 def is_one(extent: Extent) -> bool:
-    """Whether an extent is known to be 1, so that broadcasting repeats it."""
+    """Whether an extent is statically 1, so that broadcasting repeats it."""
     return isinstance(extent, int) and extent == 1
 
 
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """The shape to which shapes broadcast, aligned at the last dimension.
+    """The common shape of shapes under broadcasting, aligned at the last dimension.
 
-    Raises CompileError for extents that differ, and for symbolic extents that are not known to be equal.
+    Raises CompileError for extents that differ, and for symbolic extents that are not provably equal.
     """
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
@@ -276,7 +274,7 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element of a tensor at `indices` of the shape `result`, which it is broadcast to."""
+    """The element of a tensor at `indices` of the shape `result` that it is broadcast to."""
     places = [
         0 if is_one(extent) and not is_one(result[position]) else indices[position]
         for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)
@@ -285,15 +283,15 @@ def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[E
 
 
 def operand(value: object, what: str) -> Tensor | bool | int | float:
-    """A tensor or a number. Raises CompileError for anything else."""
+    """A tensor or a number. Raises CompileError for other values."""
     number = as_number(value)
     return checked_tensor(value, what) if number is None else number
 
 
 def elementwise(what: str, function: Callable[..., ExprLike], operands: Sequence[object], name: str | None) -> Tensor:
-    """`function` of an element of each operand, tensors broadcast together; numbers are passed as they are.
+    """`function` of an element of each operand; tensors are broadcast, numbers are passed unchanged.
 
-    Raises CompileError where no operand is a tensor.
+    Raises CompileError if no operand is a tensor.
     """
     values = [operand(value, f"{what}: operand {position}") for position, value in enumerate(operands)]
     tensors = [value for value in values if isinstance(value, Tensor)]

@@ -1,6 +1,6 @@
 """Bessel functions of orders 0 and 1, and Airy's function, by rational and Chebyshev approximations in float64.
 
-Source: S. L. Moshier, Methods and Programs for Mathematical Functions (Cephes), whose coefficients these are.
+Source: the coefficients of S. L. Moshier, Methods and Programs for Mathematical Functions (Cephes).
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _number(value: float) -> Expr:
 
 
 def _chebyshev(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Clenshaw's sum, from the coefficient of the highest degree on; that of degree 0 counts half."""
+    """Clenshaw's sum, highest degree first; the coefficient of degree 0 has weight one half."""
     total, before, last = _number(coefficients[0]), _number(0.0), _number(0.0)
     for coefficient in coefficients[1:]:
         before, last = last, total
@@ -188,7 +188,7 @@ def _chebyshev(x: Expr, coefficients: Sequence[float]) -> Expr:
 
 
 def _wave(x: Expr, order: int, *, is_second: bool) -> Expr:
-    """Hankel's expansion for numbers above 5: of the first kind, or of the second one."""
+    """Hankel's expansion for numbers above 5, of the first or second kind."""
     pp, pq, qp, qq = ((_J0_PP, _J0_PQ, _J0_QP, _J0_QQ), (_J1_PP, _J1_PQ, _J1_QP, _J1_QQ))[order]
     z = 25.0 / (x * x)
     even = polynomial(z, pp) / polynomial(z, pq)
@@ -215,7 +215,7 @@ def _j1(x: Expr) -> Expr:
 
 
 def _of_positive(x: Expr, at_zero: float, found: Expr) -> Expr:
-    """A function with a pole at 0 that has no value below."""
+    """A function with a pole at 0 that is undefined for negative numbers."""
     return math.select(x > 0.0, found, math.select(x == 0.0, _number(at_zero), _number(nan)))
 
 
@@ -279,7 +279,7 @@ _AI_0: Final = 0.355028053887817239260
 _AI_1: Final = 0.258819403792806798405
 """-Ai'(0)."""
 _AIRY_TERMS: Final = 14
-"""Terms of the power series, enough for numbers below 2.09."""
+"""The number of terms of the power series, sufficient for numbers below 2.09."""
 
 
 def _airy_ai(x: Expr) -> Expr:
@@ -304,7 +304,7 @@ def _airy_ai(x: Expr) -> Expr:
     return math.select(math.isinf(x), _number(nan), found)
 
 
-_EXACT: Final = "To 1e-13 of the result in float64, and to 1e-15 near its zeros."
+_EXACT: Final = "The relative error in float64 is 1e-13, and the absolute error near zeros 1e-15."
 bessel_j0 = special_function(
     "bessel_j0", f"The Bessel function J0 of the first kind. {_EXACT}", "scipy.special.j0(data)", _j0
 )

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions: sums of products over windows. Pools share the windows."""
+"""Convolutions and transposed convolutions: sums of products over windows, which pools also use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 @dataclass(frozen=True)
 class KernelWindow:
-    """A window of `size` elements, `dilation` apart, moved by `stride` over an axis that is padded by `before` and
+    """A window of `size` elements at distance `dilation`, moved by `stride` over an axis that is padded by `before` and
     `after` elements."""
 
     size: Extent
@@ -46,13 +46,12 @@ class KernelWindow:
 
     @property
     def span(self) -> Extent:
-        """The extent that it covers, from its first element to its last one."""
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
         """The number of windows in a padded axis of that extent.
 
-        Raises CompileError where there is none: `what` is the operator.
+        Raises CompileError if there is none; `what` is the name of the operator.
         """
         padded = simplified(extent + (self.before + self.after))
         if isinstance(padded, int) and isinstance(self.span, int) and padded < self.span:
@@ -94,9 +93,9 @@ def borders(
 ) -> tuple[tuple[Extent, Extent], ...]:
     """The padding before and after each axis.
 
-    `padding` is an integer for all, one for each axis, all before and then all after (top, left, bottom, right), a pair
-    for each axis, "VALID" for nothing, or "SAME" for `ceil(extent / stride)` windows, with odd padding at the end, or
-    with "SAME_LOWER" at the start. Raises CompileError for others.
+    `padding` is an integer for all axes, an integer for each axis, all starts followed by all ends (top, left, bottom,
+    right), a pair for each axis, or a word. "VALID" is no padding. "SAME" results in `ceil(extent / stride)` windows,
+    with odd padding at the end; "SAME_LOWER" has odd padding at the start. Raises CompileError for other values.
     """
     rank = len(unpadded)
     if isinstance(padding, str):
@@ -119,7 +118,7 @@ def borders(
 
 
 def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
-    """SAME padding, odd padding at the end."""
+    """SAME padding, with odd padding at the end."""
     if window.stride == 1:
         total = simplified(as_expr(window.span) - 1)
     else:
@@ -130,8 +129,8 @@ def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
 
 
 def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
-    """A layout: a permutation of `letters`, which may be followed by one of the texts `inner`, the letters of tiles of
-    packed axes. Raises CompileError for other values."""
+    """A layout: a permutation of `letters`, optionally followed by one of `inner`, the letters of tiles of packed axes.
+    Raises CompileError for other values."""
     upper, lower = (layout[: len(letters)], layout[len(letters) :]) if isinstance(layout, str) else ("", "")
     if isinstance(layout, str) and sorted(upper) == sorted(letters) and lower in ("", *inner):
         return layout
@@ -141,32 +140,29 @@ def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
 
 @dataclass(frozen=True)
 class Laid:
-    """A tensor whose axes have letters. A letter in lower case is a tile of the axis in upper case, which counts the
-    tiles: NCHWc is NCHW with its channels packed."""
+    """A tensor with letters for its axes. A lower-case letter is a tile of the axis with the upper-case letter, which
+    counts tiles: NCHWc is NCHW with packed channels."""
 
     tensor: Tensor
     layout: str
 
     @property
     def space(self) -> str:
-        """The letters of the axes in space."""
         return LETTERS[sum(map(str.isupper, self.layout)) - 2]
 
     @property
     def names(self) -> list[str]:
-        """Names of indices, one for each axis."""
         return ["b" if c.isupper() and c.lower() in self.layout else c.lower() for c in self.layout]
 
     def extent(self, letter: str) -> Extent:
-        """The extent of an axis."""
         return self.tensor.shape[self.layout.index(letter)]
 
     def at(self, indices: Mapping[str, Expr | int]) -> Expr:
-        """The element at an index for each letter."""
         return self.tensor(*(indices[letter] for letter in self.layout))
 
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
-        """The tensor with the borders of windows along some of its axes, of `value`: a stage, where there is one."""
+        """The tensor padded with `value` for windows along some of its axes, in a separate stage if there is
+        padding."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
         if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
@@ -183,7 +179,7 @@ _Indices: TypeAlias = Mapping[str, Expr | int]
 
 
 class _Operands:
-    """Data and kernels, whose axes have letters."""
+    """Data and kernels with letters for their axes."""
 
     def __init__(
         self,
@@ -197,8 +193,9 @@ class _Operands:
         out_dtype: object,
         packed: Sequence[str] = (),
     ) -> None:
-        """`channels` are those of kernels by default: before the axes in space and after them, as those of the data.
-        Kernels of packed data end in one of `packed`, the first by default; without `packed`, data are not packed."""
+        """`channels` are the channel axes in the default layout of kernels: before the spatial axes for channels-first
+        data, and after them for channels-last data. Kernels of packed data end in one of `packed`, by default the
+        first; without `packed`, data cannot be packed."""
         data_tiles = ("c",) if packed else ()
         layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
         default = channels[0] + letters if layout.index("C") == 1 else letters + channels[1]
@@ -214,7 +211,7 @@ class _Operands:
         self.dtype = product_dtype(what, out_dtype, data, weight)
 
     def windows(self, strides: object, padding: object, dilation: object) -> dict[str, KernelWindow]:
-        """The window along each axis in space."""
+        """The window along each spatial axis."""
         extents = [self.data.extent(c) for c in self.letters]
         sizes = [self.kernel.extent(c) for c in self.letters]
         return dict(zip(self.letters, windows(self.what, sizes, strides, padding, dilation, extents), strict=True))
@@ -229,12 +226,11 @@ class _Operands:
         border: Laid | None = None,
         within: Sequence[IterVar] = (),
     ) -> Tensor:
-        """The products of data and kernels, summed over windows and other axes, `over` before them and `within` after
-        them.
+        """The products of data and kernels, summed over `over`, then the windows, then `within`.
 
-        `border` is the data with the border of the windows; a separate stage computes it unless it is given. `outputs`
-        are the extents of the channels of the result. `factors` gives the channel of the data and the place in the
-        kernel, for an element of the result and one of the window.
+        `border` is the padded data, by default computed by a separate stage. `outputs` are the extents of the channels
+        of the result. `factors` returns the channel of the data and the indices of the kernel, for an element of the
+        result and an element of the window.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
         shape = {"N": data.extent("N"), **outputs}
@@ -277,7 +273,7 @@ def _convolution(
     }
 
     def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
-        """Packed, channels and filters are counted in tiles."""
+        """For packed data, channels and filters are counted in tiles."""
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
         place = {"O": at["C"], "I": rc, **offsets}
         if not operands.is_packed:
@@ -293,7 +289,7 @@ def _convolution(
 
 
 def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """Input and output channels of a group."""
+    """The numbers of input and output channels of a group."""
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
@@ -319,7 +315,7 @@ conv1d = variant(
     _convolution,
     1,
     "conv1d",
-    """The convolution of data (N, C, W) with kernels (O, C / groups, W), see `conv2d`. The other layouts: NWC, WIO.
+    """The convolution of data (N, C, W) with kernels (O, C / groups, W), see `conv2d`. Other layouts are NWC and WIO.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv1d(data, weight, None, strides, padding, dilation, groups)`.
@@ -330,14 +326,15 @@ conv2d = variant(
     _convolution,
     2,
     "conv2d",
-    """The convolution (not mirrored) of data (N, C, H, W) with kernels (O, C / groups, H, W).
+    """The convolution (cross-correlation) of data (N, C, H, W) with kernels (O, C / groups, H, W).
 
-    `padding` is an integer, one for each axis, (top, left, bottom, right), a pair for each axis, "SAME" or "VALID".
-    Layouts are permutations of the letters; kernels are OIHW by default, HWIO where channels come last. The border is a
-    stage of its own, `<name>_pad`. Sums are formed in `out_dtype` (that of the data), of floats of 16 bits in float32.
-    Packed data, NCHWc (`te.ops.pack(data, 1, c)`), take kernels OIHWio (`pack(weight, [1, 0], [c, f])`), or OIHWioi, in
-    which each tile of channels is packed again for dot products; the result is NCHWc with tiles of f channels. Groups
-    consist of whole tiles then. Raises CompileError for channels that do not match and windows that do not fit.
+    `padding` is an integer, an integer for each axis, (top, left, bottom, right), a pair for each axis, "SAME" or
+    "VALID". Layouts are permutations of the letters; kernels are OIHW by default, and HWIO for channels-last data.
+    Padding is a separate stage, `<name>_pad`. Sums are formed in `out_dtype` (by default the dtype of the data), and of
+    16-bit floats in float32. Packed data NCHWc (`te.ops.pack(data, 1, c)`) require kernels OIHWio
+    (`pack(weight, [1, 0], [c, f])`), or OIHWioi, in which each tile of channels is packed again for dot products; the
+    result is NCHWc with tiles of f channels. Groups must then consist of whole tiles. Raises CompileError for channels
+    that do not match and windows that do not fit.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight, None, strides, padding, dilation, groups)`.
@@ -368,10 +365,11 @@ def depthwise_conv2d(
     *,
     name: str = "depthwise_conv2d",
 ) -> Tensor:
-    """A convolution of each channel of data (N, C, H, W) with kernels of its own, (C, M, H, W): C * M channels.
+    """A depthwise convolution of data (N, C, H, W) with separate kernels for each channel, (C, M, H, W), to C * M
+    channels.
 
-    With data (N, H, W, C), kernels are (H, W, C, M); with packed data, NCHWc, CMHWc, and M is 1. Padding and sums as in
-    `conv2d`.
+    For data (N, H, W, C), kernels are (H, W, C, M); for packed data NCHWc they are CMHWc, and M is 1. Padding and sums
+    as in `conv2d`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight.reshape(C * M, 1, H, W), ..., groups=C)`.
@@ -451,11 +449,12 @@ conv2d_transpose = variant(
     _transposed,
     2,
     "conv2d_transpose",
-    """The transpose of `conv2d` (its gradient by the data), of data (N, C, H, W) and kernels (C, O / groups, H, W).
+    """The transpose of `conv2d`, the gradient with respect to its data, of data (N, C, H, W) and kernels
+    (C, O / groups, H, W).
 
-    An axis of n elements becomes one of (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding. The
-    data with zeros between and around its elements is a stage of its own, `<name>_pad`, over which the mirrored kernel
-    slides. Kernels are IOHW by default, HWIO where channels come last.
+    The extent n of an axis becomes (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding. The data
+    with zeros between and around its elements is a separate stage, `<name>_pad`, which is convolved with the mirrored
+    kernel. Kernels are IOHW by default, and HWIO for channels-last data.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv_transpose2d(data, weight, None, strides, padding, output_padding, groups, ...)`.
@@ -476,7 +475,7 @@ conv3d_transpose = variant(
 
 
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """Input and output channels of a group."""
+    """The numbers of input and output channels of a group."""
     channels = kernel.extent("I")
     if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
@@ -489,7 +488,7 @@ def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) 
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:
-    """The index of the first element in the spread axis, and the extent of that axis."""
+    """The index of the first element in the dilated data, and the extent of the dilated axis."""
     reach = simplified(window.span - 1)
     first = simplified(reach - window.before)
     length = simplified((extent - 1) * window.stride + 1 + first + (reach - window.after + more))
@@ -501,7 +500,7 @@ def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple
 def _with_zeros(
     source: Laid, windows: Mapping[str, KernelWindow], spread: Mapping[str, tuple[Extent, Extent]], name: str
 ) -> Laid:
-    """The elements, `stride` apart, with zeros between and around them."""
+    """The elements at distance `stride`, with zeros between and around them."""
 
     def element(*indices: Expr) -> Expr:
         at: dict[str, Expr | int] = dict(zip(source.layout, indices, strict=True))

@@ -1,4 +1,4 @@
-"""Tensors from numbers, and triangles of matrices."""
+"""Tensors of constants and sequences, and triangles of matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["arange", "extents", "eye", "full", "iota", "linspace", "tri", "tril"
 
 
 def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: str = "full") -> Tensor:
-    """A tensor of one number.
+    """A tensor with all elements equal.
 
     Dtypes: all.
     Equals: `np.full(shape, fill_value, dtype)`.
@@ -48,9 +48,9 @@ def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: 
 
 
 def extents(shape: object, dtype: object = "int64", *, name: str = "extents") -> Tensor:
-    """The extents of a shape, symbolic ones too, as a vector.
+    """The extents of a shape, possibly symbolic, as a vector.
 
-    Raises CompileError for a shape without axes, and for a dtype that is no integer.
+    Raises CompileError for a shape without axes, and for a dtype that is not an integer type.
 
     Dtypes: integers.
     Equals: `np.array(shape, dtype)`.
@@ -70,7 +70,7 @@ def extents(shape: object, dtype: object = "int64", *, name: str = "extents") ->
 
 
 def iota(shape: object, axis: int = 0, dtype: object = "int64", *, name: str = "iota") -> Tensor:
-    """The index of each element along an axis, of a shape that may be symbolic.
+    """The index of each element along an axis, for a possibly symbolic shape.
 
     Dtypes: numbers.
     Equals: `np.indices(shape)[axis]`.
@@ -92,10 +92,10 @@ def arange(
     *,
     name: str = "arange",
 ) -> Tensor:
-    """Numbers from `start` (0 where it is the only bound) to `stop` (exclusive), `step` apart.
+    """Numbers from `start` (0 if only one bound is given) to `stop` (exclusive) in steps of `step`.
 
-    The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers
-    that the dtype does not hold. Integers may be expressions over integer variables.
+    The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers that
+    are out of range of the dtype. Integers may be expressions over integer variables.
 
     Dtypes: numbers.
     Equals: `np.arange(start, stop, step, dtype)`.
@@ -120,7 +120,7 @@ def arange(
 
 
 _MOST: Final = 1 << 62
-"""int64 holds differences of numbers whose magnitudes are at most as great."""
+"""int64 represents differences of numbers of at most this magnitude."""
 
 
 def _symbolic_range(start: object, stop: object, step: object, dtype: str, name: str) -> Tensor:
@@ -130,7 +130,7 @@ def _symbolic_range(start: object, stop: object, step: object, dtype: str, name:
         raise error(f"arange of integer variables makes integers, got {dtype}")
     for bound in (first, last, gap):
         if not is_not_negative(bound):
-            # Calls give it. Compiled code subtracts in int64.
+            # Calls compute the bound. Compiled code subtracts in int64.
             assume_at_most(-_MOST, bound)
             assume_at_most(bound, _MOST)
     up, down = (not_negative(simplified(as_expr(a) - b)) for a, b in ((last, first), (first, last)))
@@ -148,7 +148,7 @@ def _symbolic_range(start: object, stop: object, step: object, dtype: str, name:
 
 
 def _count_by_sign(up: Extent, down: Extent, step: Expr) -> Extent:
-    """The number of steps up or down, whichever the sign of `step` decides. A step of 0 makes none."""
+    """The number of steps, `up` or `down` depending on the sign of `step`; 0 for a step of 0."""
     rising, falling = (greater(less(s, 1), 0) for s in (step, 0 - step))
     size = greater(greater(step, 0 - step), 1)
     return simplified((up * rising + down * falling + (size - 1) * (rising + falling)) // size)
@@ -164,10 +164,10 @@ def linspace(
     *,
     name: str = "linspace",
 ) -> Tensor:
-    """`num` numbers from `start` to `stop`, which is the last one unless `endpoint=False`, equally far apart.
+    """`num` equidistant numbers from `start` to `stop`, which is included unless `endpoint=False`.
 
-    The element at i is start + i * step, computed in float32 for floats of 16 bits. Raises CompileError for a negative
-    number of them.
+    The element at i is start + i * step, computed in float32 for 16-bit floats. Raises CompileError for a negative
+    `num`.
 
     Dtypes: floats.
     Equals: `np.linspace(start, stop, num, endpoint, dtype=dtype)`.
@@ -192,7 +192,7 @@ def linspace(
 def _where_columns(
     what: str, shape: tuple[object, object], k: Extent, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
 ) -> Tensor:
-    """A matrix of ones where `test(column, row + k)` holds, of zeros elsewhere."""
+    """A matrix of ones where `test(column, row + k)` holds, and zeros elsewhere."""
     result = result_dtype(dtype, "float32")
     rows, columns = shape
     extents = checked_shape((rows, rows if columns is None else columns), f"{what}: the shape")
@@ -208,7 +208,7 @@ def _where_columns(
 def eye(
     n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "eye"
 ) -> Tensor:
-    """A matrix of zeros with ones on the diagonal `k`, of which 0 is the main one and 1 that above it.
+    """A matrix of zeros with ones on the diagonal `k`: 0 is the main diagonal, 1 the one above it.
 
     Dtypes: all.
     Equals: `np.eye(n_rows, n_cols, k, dtype)`.
@@ -219,7 +219,7 @@ def eye(
 def tri(
     n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "tri"
 ) -> Tensor:
-    """A matrix of ones on the diagonal `k` and below it, of zeros above it.
+    """A matrix of ones on and below the diagonal `k`, and zeros above it.
 
     Dtypes: all.
     Equals: `np.tri(n_rows, n_cols, k, dtype)`.
@@ -241,7 +241,7 @@ def _triangle(what: str, data: Tensor, k: Extent, upper: bool, name: str) -> Ten
 
 
 def tril(data: Tensor, k: Extent = 0, *, name: str = "tril") -> Tensor:
-    """Matrices with zeros above the diagonal `k`, of which 0 is the main one and 1 that above it.
+    """Matrices with zeros above the diagonal `k`: 0 is the main diagonal, 1 the one above it.
 
     Dtypes: all.
     Equals: `np.tril(data, k)`.

@@ -1,8 +1,8 @@
-"""Running sums, products and extremes along an axis of a tensor.
+"""Cumulative sums, products and extrema along an axis of a tensor.
 
-Where the extent is a number, these take log2(n) passes over the data: each combines what stands 1, 2, 4, ... places
-before (Hillis and Steele 1986). The work is n log n, all of it parallel, and rounding errors grow with log n. Along a
-symbolic extent, statements combine one element after the other.
+Along a static extent they are parallel prefix scans of log2(n) passes: each pass combines an element with the one 1, 2,
+4, ... positions before it (Hillis and Steele 1986). The work is n log n, and rounding errors grow with log n. Along a
+symbolic extent, statements combine the elements sequentially.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _scan(
     reverse: bool,
     name: str,
 ) -> Tensor:
-    """The elements combined with all before them along an axis; behind them if `reverse`, less themselves if
+    """Each element combined with all elements before it along an axis, or all after it if `reverse`; without itself if
     `exclusive`."""
     what = _NAMES[kind]
     source = numeric(data, f"{what}: data")
@@ -48,7 +48,7 @@ def _scan(
     found = converted(source, wide, name=f"{name}_cast") if source.dtype != wide else source
 
     def shifted(tensor: Tensor, step: int, combine: Callable[[Expr, Expr], Expr], label: str) -> Tensor:
-        """Each element combined with the one `step` places before it, the identity where there is none."""
+        """Each element combined with the one `step` positions before it, or with the identity if there is none."""
 
         def element(*indices: Expr) -> Expr:
             at = indices[along]
@@ -72,7 +72,7 @@ def _scan(
 def _in_order(
     kind: BinaryKind, source: Tensor, along: int, dtype: str, exclusive: bool, reverse: bool, name: str
 ) -> Tensor:
-    """Each element combined with the result before it, in one loop along the axis around those over inner axes."""
+    """Each element combined with the previous result, in a sequential loop along the axis around the inner axes."""
     (neutral,) = identity_of(_COMBINERS[kind], [type_of(dtype)])
 
     def combine(before: Sequence[Expr], here: Sequence[Expr]) -> list[Expr]:
@@ -92,11 +92,11 @@ def accumulated(
     dtypes: Sequence[str] | None = None,
     first: Sequence[Expr] | None = None,
 ) -> tuple[Tensor, ...]:
-    """The elements of tensors of one shape, combined with the results before them along an axis, or after them if
-    `reverse`. With `first`, results start with it, and each combines the element before.
+    """The elements of tensors of one shape, combined with the previous results along an axis, in reverse order if
+    `reverse`. With `first`, the results start with it, and each result combines the previous element.
 
-    `combine` takes the results before and the elements; its results have the `dtypes`, those of the sources by
-    default. One loop along the axis is around those over inner axes.
+    `combine` takes the previous results and the elements; its results have the `dtypes`, by default those of the
+    sources. A sequential loop along the axis encloses those over inner axes.
     """
     shape = sources[0].shape
     extent, inner = shape[along], shape[along + 1 :]
@@ -106,7 +106,7 @@ def accumulated(
         names = [f"d{d}" for d in range(len(inner))]
 
         def put(at: Expr, last: Expr | None, rest: Sequence[Expr]) -> None:
-            """The element `at` in the order, behind `last`."""
+            """Store element `at` of the order, whose predecessor is `last`."""
             place = extent - 1 - at if reverse else at
             before = place if last is None else extent - 1 - last if reverse else last
             if last is not None:
@@ -153,9 +153,9 @@ def cumsum(
     *,
     name: str = "cumsum",
 ) -> Tensor:
-    """The sums of each element and all before it along an axis; flat without an axis.
+    """The cumulative sums along an axis; without an axis, of the flattened data.
 
-    Without the element itself if `exclusive`, of those behind it if `reverse`. Floats of 16 bits are summed in float32.
+    `exclusive` excludes the element itself, `reverse` sums from the end. 16-bit floats are summed in float32.
 
     Dtypes: numbers.
     Equals: `np.cumsum(data, axis, dtype or data.dtype)`; ONNX CumSum.
@@ -172,7 +172,7 @@ def cumprod(
     *,
     name: str = "cumprod",
 ) -> Tensor:
-    """The products of each element and all before it along an axis, see `cumsum`.
+    """The cumulative products along an axis, see `cumsum`.
 
     Dtypes: numbers.
     Equals: `np.cumprod(data, axis, dtype or data.dtype)`.
@@ -181,7 +181,7 @@ def cumprod(
 
 
 def cummax(data: Tensor, axis: int | None = None, reverse: bool = False, *, name: str = "cummax") -> Tensor:
-    """The greatest of each element and all before it along an axis, see `cumsum`; NaN wins.
+    """The cumulative maxima along an axis, see `cumsum`; NaN propagates.
 
     Dtypes: numbers.
     Equals: `np.maximum.accumulate(data, axis)`.
@@ -190,7 +190,7 @@ def cummax(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
 
 
 def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name: str = "cummin") -> Tensor:
-    """The least of each element and all before it along an axis, see `cumsum`; NaN wins.
+    """The cumulative minima along an axis, see `cumsum`; NaN propagates.
 
     Dtypes: numbers.
     Equals: `np.minimum.accumulate(data, axis)`.
@@ -199,8 +199,8 @@ def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
 
 
 def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") -> Tensor:
-    """The logarithms of the sums of the exponentials of each element and all before it along an axis, without overflow:
-    of the differences to the greatest of them. Floats of 16 bits are summed in float32.
+    """The logarithms of the cumulative sums of exponentials along an axis, without overflow: exponentials are taken of
+    differences to the maximum. 16-bit floats are summed in float32.
 
     Dtypes: floats.
     Equals: `np.logaddexp.accumulate(data, axis)`.
@@ -213,7 +213,7 @@ def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") ->
 
     def total(*indices: Expr) -> Expr:
         top = most(*indices).astype(wide)
-        # The difference of equal infinities is no number.
+        # The difference of equal infinities is NaN.
         term = source(*indices[:along], over, *indices[along + 1 :]).astype(wide)
         power = if_then_else(isinf(top), if_then_else(term == top, const(1.0, wide), const(0.0, wide)), exp(term - top))
         return sum(if_then_else(over <= indices[along], power, const(0.0, wide)), axis=[over])

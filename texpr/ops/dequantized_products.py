@@ -1,4 +1,4 @@
-"""Products with weights that are stored as integers of 4 or 8 bits, in groups that share a scale and a zero point."""
+"""Products with weights that are quantized to 4 or 8 bits, in groups that share a scale and a zero point."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["dequantized_matmul"]
 
 _BITS: Final = (4, 8)
 _WORD: Final = 32
-"""Bits of an element of packed weights."""
+"""The number of bits of an element of packed weights."""
 _FEW_ROWS: Final = 4
-"""Rows up to which weights are unpacked for each of them: sums of a group are scaled, and not its weights."""
+"""The maximum number of rows for which sums of groups are scaled, instead of the weights."""
 
 
 @dataclass(frozen=True)
 class _Weights:
-    """Quantized weights of `columns` columns and `depth` rows."""
+    """A quantized matrix of `columns` columns and `depth` rows."""
 
     weight: Tensor
     scale: Tensor
@@ -38,9 +38,9 @@ class _Weights:
     depth: int
     bits: int
     group: int
-    """Consecutive rows that share a scale."""
+    """The number of consecutive rows that share a scale."""
     width: int
-    """Columns of a panel of packed weights; 0 for others."""
+    """The number of columns of a panel of packed weights; 0 if not packed."""
 
     @property
     def is_packed(self) -> bool:
@@ -52,7 +52,7 @@ class _Weights:
 
     @property
     def per_element(self) -> int:
-        """Weights in an element of the tensor of weights."""
+        """The number of weights in an element of the weight tensor."""
         return (_WORD if self.weight.ndim == 3 else 8) // self.bits
 
     @property
@@ -65,7 +65,7 @@ class _Weights:
         return column // self.width, at, column % self.width
 
     def element(self, column: Expr, row: Expr) -> Expr:
-        """The element of the tensor of weights that contains a weight."""
+        """The element of the weight tensor that contains a weight."""
         place = self._place(column, row // self.per_element if self.weight.ndim < 4 else row // (_WORD // self.bits))
         return self.weight(*place) if self.weight.ndim < 4 else self.weight(*place, row // self.per_element % 4)
 
@@ -144,17 +144,17 @@ def dequantized_matmul(
     """The product of data (..., k) and the dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
 
     `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains the unsigned integers q of `bits` bits,
-    4 or 8, of each column one after the other, the first of a byte in its low bits. `group_size` of them share an
-    element of `scale` and of `zero_point` (n, ceil(k / group_size)), which is uint8 or float; without it zero points
-    are 2 ** (bits - 1). Weights beyond k are not used.
+    4 or 8, column by column, with the first of a byte in its low bits. Each `group_size` consecutive integers share an
+    element of `scale` and of `zero_point` (n, ceil(k / group_size)), which is uint8 or float; the default zero points
+    are 2 ** (bits - 1). Weights beyond k are ignored.
 
-    Packed, with w columns side by side, `weight` (n / w, words, w) consists of uint32, whose low byte is the first of
-    four, and `scale` and `zero_point` are (n / w, groups, w). `columns` is n if the last w are not all used.
+    In the packed layout, in panels of w columns, `weight` (n / w, words, w) consists of uint32, whose low byte is the
+    first of four, and `scale` and `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
 
-    Sums are formed in float32, in any order: of few rows those of a group are scaled, of more rows the weights are.
-    With `compute_dtype` "int8", the data of each row and group are rounded to `round(x / step) * step`, where `step` is
-    the largest magnitude over 127; sums of few rows are then formed of integers. Packed weights are the bytes of the
-    words for it, (n / w, words, w, 4) of uint8.
+    Sums are formed in float32, in any order. For few rows the sums of a group are scaled, for more rows the weights
+    are. With `compute_dtype` "int8", the data of each row and group are rounded to `round(x / step) * step`, where
+    `step` is the maximum magnitude divided by 127; for few rows the sums are then integer sums. The packed layout for
+    this is the bytes of the words, (n / w, words, w, 4) of uint8.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -167,7 +167,7 @@ def dequantized_matmul(
     added = None if bias is None else shaped(floating(bias, f"{what}: bias"), f"{what}: bias", (weights.columns,))
     rows = source.shape[:-1]
     if compute_dtype is not None and checked_dtype(compute_dtype) != "int8":
-        raise error(f"{what}: compute_dtype is int8 or left out, got {shown(compute_dtype)}")
+        raise error(f"{what}: compute_dtype must be int8 or None, got {shown(compute_dtype)}")
     is_few = all(isinstance(n, int) for n in rows) and prod(n for n in rows if isinstance(n, int)) <= _FEW_ROWS
     product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
     if compute_dtype is not None:
@@ -300,7 +300,6 @@ def _rounded(data: Tensor, weights: _Weights, name: str) -> tuple[Tensor, Tensor
 
 
 def _rounded_product(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """The product of the rounded data with the dequantized weights."""
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Operators that work element by element."""
+"""Elementwise operators."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def unary_operator(
     *,
     wide: bool = False,
 ) -> UnaryOperator:
-    """`scalar` of each element; computed `wide`, floats of 16 bits are float32."""
+    """`scalar` of each element; if `wide`, 16-bit floats are computed in float32."""
     checked = {"floats": floating, "numbers": numeric}.get(dtypes, checked_tensor)
     function = scalar or partial(apply_unary, label)
 
@@ -74,7 +74,7 @@ def unary_operator(
 
 
 def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide: bool = True) -> Tensor:
-    """`function` of each element, of floats of 16 bits in float32 where it is `wide`."""
+    """`function` of each element; if `wide`, 16-bit floats are computed in float32."""
     dtype = sum_dtype(source.dtype) if wide else source.dtype
 
     def element(*indices: Expr) -> Expr:
@@ -91,11 +91,11 @@ __all__ += ["bitcast", "bitwise_not", "cast", "clip", "isfinite", "isinf", "isna
 
 exp = unary_operator("exp", "e to the power of x.")
 exp2 = unary_operator("exp2", "2 to the power of x.")
-expm1 = unary_operator("expm1", "exp(x) - 1, exact near 0.")
+expm1 = unary_operator("expm1", "exp(x) - 1, without cancellation near 0.")
 log = unary_operator("log", "The natural logarithm.")
 log2 = unary_operator("log2", "The logarithm to base 2.")
 log10 = unary_operator("log10", "The logarithm to base 10.")
-log1p = unary_operator("log1p", "log(1 + x), exact near 0.")
+log1p = unary_operator("log1p", "log(1 + x), without cancellation near 0.")
 sqrt = unary_operator("sqrt", "The square root.")
 rsqrt = unary_operator("rsqrt", "1 / sqrt(x).", "1 / np.sqrt(data)")
 cbrt = unary_operator("cbrt", "The cube root.")
@@ -123,11 +123,11 @@ abs = unary_operator("abs", "The absolute value; that of the least integer wraps
 negative = unary_operator("negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers")
 square = unary_operator("square", "x * x; integers wrap.", scalar=lambda x: x * x, dtypes="numbers")
 logical_not = unary_operator("logical_not", "Whether a bool is false.", scalar=math.logical_not, dtypes="bool")
-bitwise_not = unary_operator("bitwise_not", "The other bits.", scalar=lambda x: ~x, dtypes="integers, bool")
+bitwise_not = unary_operator("bitwise_not", "The bitwise complement.", scalar=lambda x: ~x, dtypes="integers, bool")
 
 
 def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
-    """-1, 0 or 1 by the sign. NaN stays, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
+    """The sign: -1, 0 or 1. NaN is kept, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
 
     Dtypes: numbers.
     Equals: `np.sign(data)`.
@@ -144,9 +144,9 @@ def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
 
 
 def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
-    """Rounded to the nearest multiple of 10^-decimals, halves to the even one.
+    """x rounded to the nearest multiple of 10^-decimals, ties to even.
 
-    With decimals, x * 10^decimals is rounded, and floats of 16 bits are computed in float32.
+    With decimals, x * 10^decimals is rounded, and 16-bit floats are computed in float32.
 
     Dtypes: floats.
     Equals: `np.round(data, decimals)`.
@@ -162,7 +162,7 @@ def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
 
 
 def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = True, *, name: str = "isinf") -> Tensor:
-    """Whether x is infinite, of the signs to be detected.
+    """Whether x is infinite, with a sign that is to be detected.
 
     Dtypes: floats.
     Equals: `np.isinf(data)`; ONNX IsInf.
@@ -179,7 +179,7 @@ def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = Tr
 def nan_to_num(
     data: Tensor, nan: float = 0.0, posinf: float = inf, neginf: float = -inf, *, name: str = "nan_to_num"
 ) -> Tensor:
-    """x, with `nan` for NaN, and `posinf` and `neginf` for infinities, which stay by default.
+    """x, with NaN replaced by `nan`, and infinities by `posinf` and `neginf` (kept by default).
 
     Dtypes: floats.
     Equals: `np.nan_to_num(data, nan=nan, posinf=posinf, neginf=neginf)`.
@@ -195,9 +195,9 @@ def nan_to_num(
 
 
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
-    """Each element, but not less than `a_min` and not more than `a_max`, where they are given; NaN stays.
+    """x clamped to the range from `a_min` to `a_max`, if given; NaN is kept.
 
-    Raises CompileError where neither is given, and for a number that the dtype does not hold.
+    Raises CompileError if neither is given, and for a number that is out of range of the dtype.
 
     Dtypes: numbers.
     Equals: `np.clip(data, a_min, a_max)`.
@@ -216,8 +216,8 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
 
 
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
-    """Each element as another dtype: floats become integers by truncation, integers keep their low bits, numbers become
-    bool by comparison with zero. The page of the low dialect states what NaN and floats beyond the integers become.
+    """Convert to another dtype: floats are truncated to integers, integers keep their low bits, numbers become bool by
+    comparison with zero. The page of the low dialect defines the conversion of NaN and out-of-range floats.
 
     Dtypes: all.
     Equals: `data.astype(dtype)`.
@@ -227,7 +227,7 @@ def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
 
 
 def bitcast(data: Tensor, dtype: object, *, name: str = "bitcast") -> Tensor:
-    """The bits of each element as another dtype of the same width.
+    """Reinterpret the bits of each element as another dtype of the same width.
 
     Dtypes: numbers.
     Equals: `data.view(dtype)`.
@@ -237,11 +237,11 @@ def bitcast(data: Tensor, dtype: object, *, name: str = "bitcast") -> Tensor:
 
 
 Operand: TypeAlias = Tensor | Number
-"""A tensor, or a number that takes the dtype of the other operand."""
+"""A tensor, or a number that is converted to the dtype of the other operand."""
 
 
 class BinaryOperator(Protocol):
-    """An operator on two operands; one at least is a tensor."""
+    """An operator on two operands, at least one of which is a tensor."""
 
     def __call__(self, lhs: Operand, rhs: Operand, *, name: str | None = None) -> Tensor: ...
 
@@ -279,13 +279,13 @@ def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> B
 
 
 def shifted_left(data: object, amount: object) -> Expr:
-    """Bits moved up; no bits are left for amounts below 0, and of the width and more."""
+    """Shift left; the result is 0 if the amount is negative, or the width or more."""
     x, n, inside = _shift("`<<`", data, amount)
     return math.select(inside, binary(BinaryKind.SHL, x, math.select(inside, n, 0)), 0)
 
 
 def shifted_right(data: object, amount: object) -> Expr:
-    """Bits moved down; nothing but copies of the sign is left for amounts below 0, and of the width and more."""
+    """Shift right; only copies of the sign are left if the amount is negative, or the width or more."""
     x, n, inside = _shift("`>>`", data, amount)
     if has_sign(x.dtype):
         return binary(BinaryKind.SHR, x, math.select(inside, n, bits(n.dtype) - 1))
@@ -293,7 +293,7 @@ def shifted_right(data: object, amount: object) -> Expr:
 
 
 def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
-    """Both operands as expressions, and whether the amount is less than the width. Raises CompileError for others than
+    """Both operands as expressions, and whether the amount is in range. Raises CompileError for other operands than
     integers."""
     x, n = unified(what, data, amount)
     if not is_integer(x.dtype):
@@ -305,7 +305,7 @@ def _log_of_sum(lhs: object, rhs: object) -> Expr:
     a, b = unified("logaddexp", lhs, rhs)
     wide = sum_dtype(a.dtype)
     x, y = a.astype(wide), b.astype(wide)
-    # Equal ones may be infinite, and have no difference then.
+    # The difference of equal infinities is NaN.
     rest = math.select(x == y, _LOG_2, math.log1p(math.exp(-math.abs(x - y))))
     return (greater_of(x, y) + rest).astype(a.dtype)
 
@@ -340,26 +340,26 @@ divide = _arithmetic("divide", BinaryKind.DIV, "lhs / rhs.", "floats")
 floor_divide = _arithmetic(
     "floor_divide",
     BinaryKind.FLOORDIV,
-    "The quotient, rounded down; of an integer and zero it is zero.",
+    "The quotient, rounded down; 0 for an integer divided by zero.",
     "numbers",
 )
 floor_mod = _arithmetic(
     "floor_mod",
     BinaryKind.FLOORMOD,
-    "The remainder of `floor_divide`, exact, with the sign of rhs; zeros of floats have the sign of lhs.",
+    "The remainder of `floor_divide`, exact, with the sign of rhs; float zeros have the sign of lhs.",
     "numbers",
     "torch.remainder(lhs, rhs)",
 )
 remainder = _binary(
     "remainder",
     _remainder,
-    "The remainder of `floor_divide`, exact, with the sign of rhs, which zeros of floats have too.",
+    "The remainder of `floor_divide`, exact, with the sign of rhs, also for float zeros.",
     "numbers",
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
     BinaryKind.TRUNCDIV,
-    "The quotient, rounded toward zero; of an integer and zero it is zero.",
+    "The quotient, rounded toward zero; 0 for an integer divided by zero.",
     "numbers",
     "torch.div(lhs, rhs, rounding_mode='trunc')",
 )
@@ -373,7 +373,7 @@ trunc_mod = _arithmetic(
 power = _arithmetic(
     "power",
     BinaryKind.POW,
-    "lhs to the power of rhs. Exponents of integers are not negative, and results wrap.",
+    "lhs to the power of rhs. Integer exponents must not be negative; integers wrap.",
     "numbers",
 )
 atan2 = _arithmetic(
@@ -381,29 +381,29 @@ atan2 = _arithmetic(
 )
 copysign = _arithmetic("copysign", BinaryKind.COPYSIGN, "The absolute value of lhs with the sign of rhs.", "floats")
 logaddexp = _binary("logaddexp", _log_of_sum, "log(exp(lhs) + exp(rhs)), without overflow.", "floats")
-maximum = _extremum("maximum", BinaryKind.MAX, BinaryKind.OR, "The greater of two; NaN wins; of bools, or.")
-minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The lesser of two; NaN wins; of bools, and.")
+maximum = _extremum("maximum", BinaryKind.MAX, BinaryKind.OR, "The maximum; NaN propagates; the logical or of bools.")
+minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The minimum; NaN propagates; the logical and of bools.")
 bitwise_and = _arithmetic("bitwise_and", BinaryKind.AND, "The bits set in both.", "integers, bool")
-bitwise_or = _arithmetic("bitwise_or", BinaryKind.OR, "The bits set in one of both.", "integers, bool")
+bitwise_or = _arithmetic("bitwise_or", BinaryKind.OR, "The bits set in either.", "integers, bool")
 bitwise_xor = _arithmetic("bitwise_xor", BinaryKind.XOR, "The bits that differ.", "integers, bool")
 left_shift = _binary(
     "left_shift",
     shifted_left,
-    "Bits moved up. 0 if the number of places is negative, or the width or more.",
+    "lhs shifted left by rhs bits; 0 if rhs is negative, or the width or more.",
     "integers",
 )
 right_shift = _binary(
     "right_shift",
     shifted_right,
-    "Bits moved down, and the sign of signed integers kept. 0, or -1 for negative numbers, if the number of places is "
-    "negative, or the width or more.",
+    "lhs shifted right by rhs bits, arithmetically if signed. 0, or -1 for negative lhs, if rhs is negative, or the "
+    "width or more.",
     "integers",
 )
-logical_and = _logic("logical_and", BinaryKind.AND, "Whether both hold.")
-logical_or = _logic("logical_or", BinaryKind.OR, "Whether one of both holds.")
-logical_xor = _logic("logical_xor", BinaryKind.XOR, "Whether just one of both holds.")
-equal = _comparison("equal", Predicate.EQ, "Whether two values are equal; NaN equals nothing.", "all")
-not_equal = _comparison("not_equal", Predicate.NE, "Whether two values differ; NaN differs from all.", "all")
+logical_and = _logic("logical_and", BinaryKind.AND, "Whether both are true.")
+logical_or = _logic("logical_or", BinaryKind.OR, "Whether at least one is true.")
+logical_xor = _logic("logical_xor", BinaryKind.XOR, "Whether exactly one is true.")
+equal = _comparison("equal", Predicate.EQ, "Whether two values are equal; False for NaN.", "all")
+not_equal = _comparison("not_equal", Predicate.NE, "Whether two values differ; True for NaN.", "all")
 less = _comparison("less", Predicate.LT, "Whether lhs < rhs.", "numbers")
 less_equal = _comparison("less_equal", Predicate.LE, "Whether lhs <= rhs.", "numbers")
 greater = _comparison("greater", Predicate.GT, "Whether lhs > rhs.", "numbers")
@@ -411,7 +411,7 @@ greater_equal = _comparison("greater_equal", Predicate.GE, "Whether lhs >= rhs."
 
 
 def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> Tensor:
-    """x where the condition holds, else y; all three broadcast together.
+    """x if the condition holds, else y; all three are broadcast.
 
     Dtypes: all; the condition is bool.
     Equals: `np.where(condition, x, y)`.
@@ -427,7 +427,7 @@ def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> 
 
 
 def fma(x: Operand, y: Operand, z: Operand, *, name: str = "fma") -> Tensor:
-    """x * y + z; all three broadcast together. Integers wrap, floats may be rounded once or twice.
+    """x * y + z; all three are broadcast. Integers wrap, floats may be rounded once or twice.
 
     Dtypes: numbers.
     Equals: `x * y + z`.

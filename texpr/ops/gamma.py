@@ -34,13 +34,13 @@ _LANCZOS: Final = (
 
 
 def _log_gamma(x: Expr) -> Expr:
-    """Of a number of at least 0.5."""
+    """The logarithm of the gamma function of a number of at least 0.5."""
     shifted = x - 1.0
     total: Expr = constant(_LANCZOS[0], "float64")
     for place, coefficient in enumerate(_LANCZOS[1:], 1):
         total = total + coefficient / (shifted + float(place))
     base = shifted + 7.5
-    # For large numbers base and its logarithm are multiplied by numbers that differ by little.
+    # For large numbers base and its logarithm have almost equal factors.
     return (shifted + 0.5) * (math.log(base) - 1.0) + (math.log(total) + (0.5 * log(2 * pi) - 7.0))
 
 
@@ -76,13 +76,13 @@ def _digamma(x: Expr) -> Expr:
 
 
 _SHIFT: Final = 10
-"""Terms that are added up before the rest of the sum is an integral with corrections."""
+"""The number of terms that are summed before the remainder is approximated by an integral with corrections."""
 _CORRECTIONS: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
-"""B(2 k) / (2 k)! in the formula of Euler and Maclaurin."""
+"""B(2 k) / (2 k)! in the Euler-Maclaurin formula."""
 
 
 def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
-    """Hurwitz's zeta function for s above 1 and positive q, by the formula of Euler and Maclaurin."""
+    """Hurwitz's zeta function for s above 1 and positive q, by the Euler-Maclaurin formula."""
     total: Expr = constant(0.0, "float64")
     for place in range(_SHIFT):
         total = total + math.pow(q + float(place), -s)
@@ -93,13 +93,13 @@ def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
     for place, correction in enumerate(_CORRECTIONS):
         total = total + correction * factor
         factor = factor * (s + float(2 * place + 1)) * (s + float(2 * place + 2)) / square
-    # The corrections of large s do not converge; the rest is less than exp(-40) of the first term then.
+    # The corrections diverge for large s, but then the remainder is less than exp(-40) times the first term.
     return math.select(s > 4.0 * end, terms, total)
 
 
 def _zeta(s: Expr, q: Expr) -> Expr:
-    """Of negative q and integers s by the sums over both directions from the fraction of q:
-    zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q))."""
+    """Hurwitz's zeta function. For negative q and integer s, with f the fraction of q: zeta(s, q) = zeta(s, f) + (-1)^s
+    (zeta(s, 1 - f) - zeta(s, 1 - q))."""
     nothing, infinite = constant(nan, "float64"), constant(inf, "float64")
     f = q - math.floor(q)
     two = constant(2.0, "float64")
@@ -132,8 +132,8 @@ def _polygamma_of(order: object, data: object) -> Expr:
 def zeta(s: Operand, q: Operand, *, name: str = "zeta") -> Tensor:
     """Hurwitz's zeta function: the sum of (q + k)^-s over k from 0.
 
-    Infinite for s = 1 and for q = 0, -1, ...; NaN for s below 1, and for other negative q unless s is an integer. To
-    1e-13 of the result in float64.
+    Infinite for s = 1 and for q = 0, -1, ...; NaN for s below 1, and for other negative q unless s is an integer. The
+    relative error in float64 is 1e-13.
 
     Dtypes: floats.
     Equals: `scipy.special.zeta(s, q)`.
@@ -142,8 +142,8 @@ def zeta(s: Operand, q: Operand, *, name: str = "zeta") -> Tensor:
 
 
 def polygamma(order: Operand, data: Operand, *, name: str = "polygamma") -> Tensor:
-    """The derivative of `digamma` of an order that is a whole number, as a float; NaN for other orders. To 1e-12 of the
-    result in float64.
+    """The derivative of `digamma` of the given order, a whole number; NaN for other orders. The relative error in
+    float64 is 1e-12.
 
     Dtypes: floats.
     Equals: `scipy.special.polygamma(order, data)`.
@@ -163,9 +163,9 @@ def _of_floats(
 def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamma") -> Tensor:
     """The regularized lower incomplete gamma function P(a, x), or Q = 1 - P with `complement`.
 
-    By the series of P for x below a + 1, by the continued fraction of Q above, each with at most 20 000 terms: to 1e-12
-    in float64 for a below 1e3, 1e-9 below 1e6. NaN for negative operands. The limits for 0 and infinity are those of
-    PyTorch.
+    By the series of P for x below a + 1, and by the continued fraction of Q above, each with at most 20 000 terms. The
+    relative error in float64 is 1e-12 for a below 1e3, and 1e-9 below 1e6. NaN for negative operands. The limits for 0
+    and infinity are those of PyTorch.
 
     Dtypes: floats, one for both.
     Equals: `scipy.special.gammainc(a, x)`, `scipy.special.gammaincc(a, x)`.
@@ -223,15 +223,15 @@ def _log_gamma_of_positive(x: Expr) -> Expr:
 
 lgamma = special_function(
     "lgamma",
-    "The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers. To 1e-14 of the "
-    "greater of the result and 1 in float64.",
+    "The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers. The error in "
+    "float64 is 1e-14 of the greater of the result and 1.",
     "torch.lgamma(data)",
     _lgamma,
 )
 digamma = special_function(
     "digamma",
-    "The derivative of `lgamma`; NaN at negative integers, and infinite at 0. To 2e-13 of the "
-    "greater of the result and 1 in float64; less near negative integers.",
+    "The derivative of `lgamma`; NaN at negative integers, and infinite at 0. The error in float64 is "
+    "2e-13 of the greater of the result and 1, and larger near negative integers.",
     "torch.digamma(data)",
     _digamma,
 )

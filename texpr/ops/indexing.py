@@ -1,4 +1,4 @@
-"""Parts of tensors chosen by numbers or by tensors of indices."""
+"""Parts of tensors selected by bounds or by index tensors."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def strided_slice(
     *,
     name: str = "strided_slice",
 ) -> Tensor:
-    """The elements from `begin` to `end` (exclusive), `strides` apart, along the first axes or along `axes`.
+    """The elements from `begin` to `end` (exclusive) in steps of `strides`, along the first axes or along `axes`.
 
-    Bounds are those of Python's slices, also along axes of symbolic extent: negative ones count from the end, those
-    beyond the axis are clamped, None is the respective end of the axis. They may be expressions over variables.
-    Negative strides read backwards. Raises CompileError for a stride of 0.
+    Bounds are those of Python's slices, also along axes of symbolic extent: negative bounds count from the end, bounds
+    beyond the axis are clamped, None is the start or end of the axis. They may be expressions over variables. Negative
+    strides reverse the order. Raises CompileError for a stride of 0.
 
     Dtypes: all.
     Equals: `data[begin:end:strides, ...]`.
@@ -97,10 +97,10 @@ def strided_slice(
 
 
 def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
-    """The first elements along each axis, of which there are `shape`.
+    """The first `shape` elements along the axes.
 
-    Raises CompileError for another number of axes, and for more elements than an axis has; symbolic extents must not be
-    greater than those of the data.
+    Raises CompileError for a wrong number of axes, and for an extent greater than that of the data; symbolic extents
+    must not be greater than those of the data.
 
     Dtypes: all.
     Equals: `data[:shape[0], :shape[1], ...]`.
@@ -114,16 +114,16 @@ def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
 
 
 def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """The first index of a slice and how many there are."""
+    """The first index of a slice, and the number of its elements."""
     if not isinstance(first, int | None) or not isinstance(last, int | None):
         return _symbolic_line(extent, first, last, step)
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
-    # Numbers beyond any axis would overflow when an extent is added.
+    # Numbers beyond any extent would overflow when an extent is added.
     first, last = (None if bound is None else max(min(bound, _FAR // 2), -_FAR // 2) for bound in (first, last))
     if step > 0:
-        # A start beyond the end needs no clamp: no element is read.
+        # A start beyond the end needs no clamping, because no element is read.
         start = first or 0 if first is None or first >= 0 else greater(extent + first, 0)
         end = extent if last is None else less(last, extent) if last >= 0 else extent + last
         if first is not None and first < 0 and last is None:
@@ -139,8 +139,7 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
 def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
     """The first index of a slice with symbolic bounds, and the number of its elements.
 
-    Both ends are brought into the axis before they are subtracted, so that compiled code, which computes in int64, has
-    the exact number for all bounds."""
+    Both bounds are clamped to the axis before they are subtracted, so that int64 arithmetic is exact for all bounds."""
     if step > 0:
         start = 0 if first is None else not_negative(_from_start(first, extent))
         if first is not None and not is_not_negative(first):
@@ -156,7 +155,7 @@ def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, st
 
 
 def _from_start(bound: Extent, extent: Extent) -> Extent:
-    """A bound counted from the start of an axis, if it is negative from the end."""
+    """A bound counted from the start of an axis; negative bounds count from the end."""
     if is_not_negative(bound):
         return bound
     if is_not_negative(simplified(-1 - as_expr(bound))):
@@ -166,23 +165,23 @@ def _from_start(bound: Extent, extent: Extent) -> Extent:
 
 
 _FAR: Final = 1 << 62
-"""Extents are below half of it, and int64 holds the sum of it and an extent."""
+"""Extents are less than half of it, and int64 represents the sum of it and an extent."""
 
 
 def _steps(length: Extent, step: int) -> Extent:
-    """The number of elements of a part of an axis that are `step` apart."""
+    """The number of elements of a range of `length` indices in steps of `step`."""
     return simplified(less(length, 1) if step > _FAR else (length + (step - 1)) // step)
 
 
 def checked_mode(what: str, mode: object) -> str:
-    """How indices are brought into an axis. Raises CompileError for an unknown word."""
+    """The mode of handling out-of-range indices. Raises CompileError for an unknown mode."""
     if not isinstance(mode, str) or mode not in ("clip", "wrap", "fast"):
         raise error(f"{what}: the mode is 'clip', 'wrap' or 'fast', got {shown(mode)}")
     return mode
 
 
 def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
-    """An index brought into an axis."""
+    """An index clamped or wrapped to an axis."""
     place = index.astype("int64")
     match checked_mode(what, mode):
         case "wrap":
@@ -198,8 +197,8 @@ def bound_indices(
 ) -> Tensor:
     """Integers as indices of the axis of a shape `(extent,)`, for operators with the mode `fast`.
 
-    Those outside the axis are clamped, or taken modulo the extent with `wrap`. If `checked`, which `weft.build` sets
-    with its option of that name, they stay outside, so that the access raises `IndexError`; with `wrap`, those from
+    Out-of-range integers are clamped, or taken modulo the extent with `wrap`. If `checked`, which `weft.build` sets
+    with its option of that name, they are unchanged, so that the access raises `IndexError`; with `wrap`, those from
     -extent to -1 count from the end.
 
     Dtypes: integers; the result is int64.
@@ -225,9 +224,9 @@ def _chosen(
     at: Callable[..., Sequence[ExprLike]],
     name: str,
 ) -> Tensor:
-    """Elements of `source` at `at(indices)`, which are within the bounds where the axes have elements.
+    """Elements of `source` at `at(indices)`, which are in range unless an axis is empty.
 
-    Raises CompileError for an axis without elements from which some are taken.
+    Raises CompileError for an empty axis from which elements are taken.
     """
     extents = [source.shape[axis] for axis in axes]
     if is_empty(shape):
@@ -245,11 +244,11 @@ def _chosen(
 
 
 def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip", *, name: str = "take") -> Tensor:
-    """The slices of a tensor along an axis at an array of indices; of the flat tensor without an axis.
+    """The slices of a tensor along an axis at an array of indices; without an axis, of the flattened tensor.
 
-    Indices outside the axis are clamped (`clip`; negative ones become 0) or taken modulo the extent (`wrap`; -1 is the
-    last); with `fast`, there must be none (`docs/bounds.md`). Raises CompileError for indices that are no integers, and
-    for an empty axis.
+    Out-of-range indices are clamped (`clip`; negative indices become 0) or taken modulo the extent (`wrap`; -1 is the
+    last). With `fast`, all indices must be in range (`docs/bounds.md`). Raises CompileError for indices that are not
+    integers, and for an empty axis.
 
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.
@@ -269,7 +268,8 @@ def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "cl
 
 
 def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name: str = "gather") -> Tensor:
-    """For each element of `indices` the element of the tensor with that index along an axis, and the same others.
+    """For each element of `indices`, the element of the tensor with that index along an axis, and the same other
+    indices.
 
     `indices` has the rank of the data, and at most its extents except along the axis. Modes as in `take`.
 
@@ -287,8 +287,8 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name
 
 
 def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
-    """Raises CompileError unless the indices have the rank of the data, and may have at most its extents except along
-    an axis: of symbolic extents, bounds of the accesses decide."""
+    """Raises CompileError unless the indices have the rank of the data, and at most its extents except along an axis.
+    Symbolic extents are checked by the bounds of the accesses."""
     if places.ndim != source.ndim or any(
         d != along and isinstance(x, int) and isinstance(y, int) and x > y
         for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
@@ -302,8 +302,8 @@ def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
 def take_along_axis(
     data: Tensor, indices: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "take_along_axis"
 ) -> Tensor:
-    """For each element of `indices` the element of the tensor with that index along an axis, the other axes broadcast
-    together. Modes as in `take`; with `wrap`, -1 is the last element.
+    """For each element of `indices`, the element of the tensor with that index along an axis; the other axes are
+    broadcast. Modes as in `take`; with `wrap`, -1 is the last element.
 
     Dtypes: all; indices are integers.
     Equals: `np.take_along_axis(data, indices, axis)`.
@@ -329,7 +329,8 @@ def take_along_axis(
 
 
 def gather_nd(data: Tensor, indices: Tensor, mode: str = "clip", *, name: str = "gather_nd") -> Tensor:
-    """The slices of a tensor at coordinates: `indices[0]` counts along its first axis, `indices[1]` along the next...
+    """The slices of a tensor at coordinates: `indices[0]` is the index along its first axis, `indices[1]` along the
+    second, and so on.
 
     Modes as in `take`.
 
@@ -362,7 +363,8 @@ def one_hot(
     *,
     name: str = "one_hot",
 ) -> Tensor:
-    """A new axis of extent `depth`, with `on_value` where the index is, else `off_value`; all off for indices outside.
+    """A new axis of extent `depth` with `on_value` at the index and `off_value` elsewhere, also for out-of-range
+    indices.
 
     Dtypes: integers; the result is of `dtype`.
     Equals: `torch.nn.functional.one_hot(indices, depth)`, as `dtype`.
@@ -389,12 +391,12 @@ def embedding_bag(
     *,
     name: str = "embedding_bag",
 ) -> Tensor:
-    """Rows of `weight` (V, E) at `indices` (N), combined within bags, by `mode` sum, mean or max: (B, E). Bag b has the
-    indices from `offsets[b]` to the next offset, or to the last one; with `include_last_offset`, which has B + 1 of
-    them, the last offset is that end. Empty bags are 0.
+    """Rows of `weight` (V, E) at `indices` (N), combined within bags by `mode` sum, mean or max: (B, E). Bag b has the
+    indices from `offsets[b]` to the next offset, or to the end. With `include_last_offset`, there are B + 1 offsets,
+    and the last one is that end. Empty bags are 0.
 
-    `per_sample_weights` (N) multiply the rows. Indices and offsets outside are clamped. Statements write it
-    (`te.extern`): the number of rows depends on the bag. Floats of 16 bits are summed in float32.
+    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. It is computed by
+    statements (`te.extern`), because the number of rows depends on the bag. 16-bit floats are summed in float32.
 
     Dtypes: floats; indices and offsets are integers.
     Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.

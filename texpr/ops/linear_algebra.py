@@ -1,4 +1,4 @@
-"""Factorizations of matrices, the last two axes, and what follows from them. Axes before these are batches.
+"""Matrix factorizations and solvers, on the last two axes; leading axes are batches.
 
 Each matrix is factorized by one thread. Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th edition;
 formats and signs are those of LAPACK.
@@ -25,12 +25,12 @@ __all__ = ["cholesky", "eigh", "householder_factors", "householder_product", "lu
 __all__ += ["solve_triangular", "svd"]
 
 _SWEEPS: Final = 30
-"""Sweeps of Jacobi's method; it converges in less than 15 for matrices of any practical size."""
+"""The number of sweeps of Jacobi's method; less than 15 suffice for matrices of practical size."""
 _LEAST: Final = 1e-300
 
 
 def _matrices(value: object, what: str) -> Tensor:
-    """A tensor of matrices of float32 or float64. Raises CompileError for others."""
+    """A tensor of matrices of float32 or float64. Raises CompileError for other values."""
     source = floating(value, what)
     if source.ndim < 2:
         raise error(f"{what} must have rank 2 or more, got {source.name} of shape {shape_text(source.shape)}")
@@ -47,7 +47,7 @@ def _square(value: object, what: str) -> Tensor:
 
 
 def _least_extent(what: str, source: Tensor) -> Extent:
-    """The lesser of the extents of matrices. Raises CompileError if it is not known."""
+    """The lesser of the extents of matrices. Raises CompileError if it is unknown."""
     rows, columns = source.shape[-2:]
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -66,8 +66,8 @@ def _finished(tensor: Tensor, dtype: str, name: str) -> Tensor:
 
 
 def _balanced(source: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
-    """Matrices of float64 times powers of two, so that squares of their elements neither overflow nor vanish, and the
-    inverse of these powers; None for 1. Those of float32 are computed in float64."""
+    """Matrices of float64 scaled by powers of two, so that squares of their elements neither overflow nor underflow,
+    and the inverse scale; None for 1. Matrices of float32 are computed in float64 and need no scaling."""
     if source.dtype != "float64":
         return source, None
     sizes = total(absolute(source, name=f"{name}_sizes"), (-2, -1), name=f"{name}_size")
@@ -92,10 +92,10 @@ def _scaled_back(values: Tensor, inverse: Tensor | None, name: str) -> Tensor:
 
 
 def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
-    """The factors of rows permuted, P A = L U, by Gaussian elimination with partial pivoting.
+    """LU factorization P A = L U by Gaussian elimination with partial pivoting.
 
-    The first result holds U, and below the diagonal L without its diagonal of ones. The second has for each step k the
-    row that was exchanged with row k. A pivot of 0 leaves zeros below it, as LAPACK's getrf does.
+    The first result contains U, and below the diagonal L without its unit diagonal. The second contains for each step k
+    the row that was exchanged with row k. A pivot of 0 leaves zeros below it, as in LAPACK's getrf.
 
     Dtypes: float32, float64; rows are int64.
     Equals: `scipy.linalg.lu_factor(data)`.
@@ -175,7 +175,7 @@ def _substitute(
     upper: bool,
     unit: bool,
 ) -> None:
-    """Solve a triangular system in place, row by row from that of one unknown."""
+    """Solve a triangular system in place by substitution."""
     with code.loop(size, "k") as k:
         row = size - 1 - k if upper else k
         with code.loop(k, "j") as j:
@@ -192,8 +192,7 @@ def _substitute(
 def solve_triangular(
     matrix: Tensor, rhs: Tensor, lower: bool = True, unit_diagonal: bool = False, *, name: str = "solve_triangular"
 ) -> Tensor:
-    """The solutions X of A X = rhs for a triangular A; only its triangle is read, and without its diagonal if that is
-    of ones.
+    """The solutions X of A X = rhs for a triangular A. Only its triangle is read, without the diagonal if it is unit.
 
     Dtypes: float32, float64, one for both.
     Equals: `scipy.linalg.solve_triangular(matrix, rhs, lower=lower, unit_diagonal=unit_diagonal)`.
@@ -211,8 +210,8 @@ def solve_triangular(
 
 
 def cholesky(data: Tensor, *, name: str = "cholesky") -> tuple[Tensor, Tensor]:
-    """The lower triangular L with L L^T = A of symmetric positive definite matrices, of which the lower triangle is
-    read; and the order of the first leading minor that is not positive, or 0. L is NaN from that row on.
+    """The Cholesky factor, the lower triangular L with L L^T = A, of symmetric positive definite matrices, whose lower
+    triangle is read; and the order of the first leading minor that is not positive, or 0. L is NaN from that row on.
 
     Dtypes: float32, float64; orders are int64.
     Equals: `np.linalg.cholesky(data)`.
@@ -243,8 +242,9 @@ def cholesky(data: Tensor, *, name: str = "cholesky") -> tuple[Tensor, Tensor]:
 
 
 def householder_factors(data: Tensor, *, name: str = "householder_factors") -> tuple[Tensor, Tensor]:
-    """The factorization A = Q R as LAPACK's geqrf gives it: R on and above the diagonal, below it the vectors v of the
-    reflections H = I - tau v v^T whose product is Q, without their leading ones; and each tau.
+    """The factorization A = Q R in the format of LAPACK's geqrf. The first result contains R on and above the diagonal
+    and, below it, the vectors v without their leading ones of the reflections H = I - tau v v^T whose product is Q. The
+    second result is the values of tau.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.qr(data, "raw")`, transposed.
@@ -319,8 +319,8 @@ def _reflect(
 def householder_product(
     vectors: Tensor, tau: Tensor, columns: int | None = None, *, name: str = "householder_product"
 ) -> Tensor:
-    """The first columns of the product of the reflections that `householder_factors` returns: the number of columns of
-    `vectors` unless given.
+    """The first columns of the product of the reflections that `householder_factors` returns, by default the number of
+    columns of `vectors`.
 
     Dtypes: float32, float64, one for both.
     Equals: `torch.linalg.householder_product(vectors, tau)`.
@@ -348,7 +348,7 @@ def householder_product(
 
 
 def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
-    """Sine and cosine of the rotation that makes two vectors orthogonal: their squares, and their product."""
+    """Sine and cosine of the rotation that makes two vectors orthogonal, from their squared norms and inner product."""
     slope = (other - one) / (2.0 * product)
     root = math.abs(slope) + math.sqrt(1.0 + slope * slope)
     tangent = math.select(slope < 0.0, -1.0 / root, 1.0 / root)
@@ -359,7 +359,6 @@ def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
 def _rotate(
     code: Statements, at: Sequence[Expr], result: Written, rows: Extent, p: Expr, q: Expr, turn: tuple[Expr, Expr]
 ) -> None:
-    """Rotate two columns."""
     sine, cosine = turn
     with code.loop(rows, "r") as r:
         one, other = result.load(*at, r, p), result.load(*at, r, q)
@@ -377,7 +376,7 @@ def _sort_columns(
     *,
     descending: bool,
 ) -> None:
-    """Sort values by selection, with columns of matrices."""
+    """Sort values and the corresponding columns of matrices by selection sort."""
     with code.loop(size, "k") as k:
         place.store(k, *at)
         with code.loop(size - k - 1, "j") as j:
@@ -404,7 +403,7 @@ def _fix_signs(
     columns: Extent,
     others: Sequence[tuple[Written, Extent]] = (),
 ) -> None:
-    """Negate columns, with those of other matrices, whose entry of the greatest size is negative."""
+    """Negate the columns, also of other matrices, whose entry of the greatest magnitude is negative."""
     with code.loop(columns, "k") as k:
         place.store(0, *at)
         with code.loop(rows, "r") as r:
@@ -425,8 +424,9 @@ def _store_identity(code: Statements, at: Sequence[Expr], result: Written, size:
 
 def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tensor, Tensor]:
     """The eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns, by Jacobi's
-    method in float64. The triangle below the diagonal is read, or the one above. The entry of the greatest size of a
-    vector is positive; the basis of the space of equal values is not specified.
+    method in float64. The triangle below the diagonal is read, or the one above with `lower=False`. The entry of a
+    vector with the greatest magnitude is positive; the basis of the eigenspace of a repeated eigenvalue is not
+    specified.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.eigh(data)`.
@@ -471,11 +471,12 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
 
 
 def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tuple[Tensor, Tensor, Tensor]:
-    """The singular values of A = U diag(S) V^T in descending order: U, S and V^T, by one-sided Jacobi in float64.
+    """The singular value decomposition A = U diag(S) V^T with S in descending order: U, S and V^T, by one-sided Jacobi
+    in float64.
 
-    U and V have a column for each value, or are square with `full_matrices`. The entry of the greatest size
-    of a column of V, or of U if that has fewer rows, is positive; the basis of the space of equal values, and further
-    columns, are not specified.
+    U and V have a column for each value, or are square with `full_matrices`. The entry with the greatest magnitude of a
+    column of V, or of U if that has fewer rows, is positive; the basis for a repeated value, and the additional columns
+    of square matrices, are not specified.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.svd(data, full_matrices)`.
@@ -534,7 +535,7 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
         Result(batch, "int64", f"{name}_place"),
     ]
     values, scaled, right, *_ = extern(batch, results, [source], write, name)
-    # The scaled vectors are orthogonal: R of their factorization is diagonal, and Q completes them to a basis.
+    # The scaled vectors are orthogonal: R of their factorization is diagonal, and Q extends them to a basis.
     factors, tau = householder_factors(scaled, name=f"{name}_factors")
     basis = householder_product(factors, tau, width, name=f"{name}_basis")
 

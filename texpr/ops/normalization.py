@@ -1,4 +1,4 @@
-"""Softmax, and normalisations by mean and variance. Floats of 16 bits are computed in float32."""
+"""Softmax, and normalisation by mean and variance. 16-bit floats are computed in float32."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _others(indices: tuple[Expr, ...], along: int) -> tuple[Expr, ...]:
 
 
 def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, over x less its maximum, so that nothing overflows.
+    """exp(x) / sum(exp(x)) along an axis, without overflow, because the maximum is subtracted from x.
 
-    Four stages: `<name>_max`, `<name>_exp`, `<name>_sum`, `<name>`; each exponential is computed once. Floats of 16
-    bits are computed in float32.
+    Four stages: `<name>_max`, `<name>_exp`, `<name>_sum`, `<name>`; each exponential is computed once. 16-bit floats
+    are computed in float32.
 
     Dtypes: floats.
     Equals: `torch.softmax(data, axis)`.
@@ -54,7 +54,7 @@ def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
     total = reduction(powers, [along], lambda x, k: sum_over(x, axis=k), f"{name}_sum")
 
     def share(*indices: Expr) -> Expr:
-        # One division a row: the total is at least 1, or NaN.
+        # One division per row: the total is at least 1, or NaN.
         return (powers(*indices) * (1.0 / total(*_others(indices, along)))).astype(source.dtype)
 
     return compute(source.shape, share, name)
@@ -63,8 +63,8 @@ def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
 def log_softmax(data: Tensor, axis: int = -1, *, name: str = "log_softmax") -> Tensor:
     """The logarithm of `softmax`: x - max - log(sum(exp(x - max))).
 
-    Four stages: `<name>_max`, `<name>_sum` of the exponentials, `<name>_log` of the sums, `<name>`. Floats of 16 bits
-    are computed in float32.
+    Four stages: `<name>_max`, `<name>_sum` of the exponentials, `<name>_log` of the sums, `<name>`. 16-bit floats are
+    computed in float32.
 
     Dtypes: floats.
     Equals: `torch.log_softmax(data, axis)`.
@@ -99,7 +99,6 @@ def _checked_scales(
 
 
 def _scaled(value: Expr, along: Sequence[Expr], gamma: Tensor | None, beta: Tensor | None, dtype: str) -> Expr:
-    """value * gamma + beta, as `dtype`."""
     if gamma is not None:
         value = value * gamma(*along).astype(value.dtype)
     if beta is not None:
@@ -124,8 +123,8 @@ def _normalized(
     """(x - mean) / sqrt(mean of squares of x - mean + epsilon), scaled and shifted along the axes `scaled`; without the
     mean unless `centred`.
 
-    `shape` is that of the means, which run `over` the `values` at an index of them; `place` is where the mean of an
-    element stands.
+    `shape` is the shape of the means, which are computed `over` the `values` at an index; `place` maps the indices of
+    an element to those of its mean.
     """
     wide = sum_dtype(source.dtype)
     count = float_of(product([axis.extent for axis in over]), wide)
@@ -161,7 +160,7 @@ def _over_axes(
     *,
     centred: bool = True,
 ) -> Tensor:
-    """Each element normalized over `axes`."""
+    """Normalize each element over `axes`."""
     over = reduce_axes(source.shape, axes)
 
     def values(kept: Sequence[Expr]) -> Expr:
@@ -177,7 +176,7 @@ def _over_axes(
 def _own_axes(
     what: str, data: Tensor, axis: int | Sequence[int], gamma: Tensor | None, beta: Tensor | None
 ) -> tuple[Tensor, Sequence[int]]:
-    """Data, and the axes that `gamma` and `beta` have too."""
+    """The data, and the normalized axes, which are also the axes of `gamma` and `beta`."""
     source = floating(data, f"{what}: data")
     axes = sorted(checked_axes(what, axis, source.ndim))
     if not axes:
@@ -197,9 +196,9 @@ def layer_norm(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over one or several axes.
 
-    `gamma` and `beta` have the extents of these axes, in the order of the data. The variance is the mean square of
-    x - mean: one pass more than by sums of squares, which loses all digits where the mean is large beside the
-    deviation. Stages `<name>_mean` and `<name>_rstd`, each with its sum before it, and `<name>`.
+    `gamma` and `beta` have the extents of these axes, in the order of the data. The variance is the mean square of x -
+    mean. That takes one more pass than the mean of squares, which cancels if the mean is large compared with the
+    deviation. Stages `<name>_mean` and `<name>_rstd`, each preceded by its sum, and `<name>`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.layer_norm(data, shape_of_the_axes, gamma, beta, epsilon)`.
@@ -233,7 +232,7 @@ def instance_norm(
     *,
     name: str = "instance_norm",
 ) -> Tensor:
-    """`layer_norm` of each channel of (N, C, ...) on its own; `gamma` and `beta` have the shape (C,).
+    """`layer_norm` of each channel of (N, C, ...) separately; `gamma` and `beta` have the shape (C,).
 
     Dtypes: floats.
     Equals: `torch.nn.functional.instance_norm(data, weight=gamma, bias=beta, eps=epsilon)`.
@@ -254,9 +253,9 @@ def group_norm(
     *,
     name: str = "group_norm",
 ) -> Tensor:
-    """`layer_norm` of each group of neighbouring channels of (N, C, ...); `gamma` and `beta` have the shape (C,).
+    """`layer_norm` of each group of consecutive channels of (N, C, ...); `gamma` and `beta` have the shape (C,).
 
-    Raises CompileError where `num_groups` does not divide the channels.
+    Raises CompileError if `num_groups` does not divide the channels.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.group_norm(data, num_groups, gamma, beta, epsilon)`.
@@ -294,9 +293,9 @@ def batch_norm(
     *,
     name: str = "batch_norm",
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta with a known mean and variance for each channel: inference.
+    """Inference: (x - mean) / sqrt(variance + epsilon) * gamma + beta with a given mean and variance per channel.
 
-    The factor of each channel, gamma / sqrt(variance + epsilon), is a stage of its own, `<name>_scale`.
+    The factor of each channel, gamma / sqrt(variance + epsilon), is a separate stage, `<name>_scale`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.batch_norm(data, moving_mean, moving_var, gamma, beta, eps=epsilon)`.
@@ -334,10 +333,11 @@ def lrn(
     *,
     name: str = "lrn",
 ) -> Tensor:
-    """Local response normalisation (Krizhevsky et al. 2012): x / (bias + alpha / size * s)^beta, where s is the sum of
-    squares of the `size` channels around each: (size - 1) // 2 before it, size // 2 behind it, where there are any.
+    """Local response normalisation (Krizhevsky et al. 2012): x / (bias + alpha / size * s)^beta. s is the sum of
+    squares of the channel, of (size - 1) // 2 channels before it and of size // 2 channels after it, as far as they
+    exist.
 
-    The sums are a stage, `<name>_sum`. Floats of 16 bits are computed in float32.
+    The sums are a stage, `<name>_sum`. 16-bit floats are computed in float32.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.local_response_norm(data, size, alpha, beta, bias)` for odd sizes; ONNX LRN.

@@ -16,7 +16,7 @@ from weft.texpr.tensor import Tensor
 __all__ = ["orthogonal_polynomial"]
 
 Step: TypeAlias = Callable[[Expr, Expr, Expr, Expr], Expr]
-"""Of the degree k as a float, x, and the polynomials of degree k and k - 1: that of degree k + 1."""
+"""A function of the degree k as a float, x, and the polynomials of degree k and k - 1: that of degree k + 1."""
 
 
 def _of_chebyshev(k: Expr, x: Expr, q: Expr, p: Expr) -> Expr:
@@ -33,17 +33,17 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Expr], Expr], Step]]] = {
     "laguerre_l": (lambda x: 1.0 - x, lambda k, x, q, p: ((2.0 * k + 1.0 - x) * q - k * p) / (k + 1.0)),
     "legendre_p": (lambda x: x, lambda k, x, q, p: ((2.0 * k + 1.0) * x * q - k * p) / (k + 1.0)),
 }
-"""Kinds -> the polynomial of degree 1, and the recurrence; that of degree 0 is 1."""
+"""Kind -> the polynomial of degree 1, and the recurrence; the polynomial of degree 0 is 1."""
 
 
 def orthogonal_polynomial(
     data: Tensor, degree: Tensor, kind: str, shifted: bool = False, *, name: str = "orthogonal_polynomial"
 ) -> Tensor:
-    """The polynomial of a family with the given degree at each element: 0 for negative degrees.
+    """The polynomial of a family with the given degree at each element; 0 for negative degrees.
 
-    Families are Chebyshev's `chebyshev_t`, `_u`, `_v` and `_w`, Hermite's of physicists `hermite_h` and of
-    probabilists `hermite_he`, `laguerre_l` and `legendre_p`; `shifted` ones are those of 2 x - 1. Degrees are truncated
-    to integers, and the work is proportional to them. Raises CompileError for another kind.
+    The families are Chebyshev's `chebyshev_t`, `_u`, `_v` and `_w`, the physicists' Hermite `hermite_h`, the
+    probabilists' Hermite `hermite_he`, `laguerre_l` and `legendre_p`. `shifted` evaluates at 2 x - 1. Degrees are
+    truncated to integers, and the work is proportional to them. Raises CompileError for another kind.
 
     Dtypes: floats; the degrees are numbers.
     Equals: `np.polynomial.chebyshev.chebval(data, [0] * degree + [1])`.

@@ -1,4 +1,4 @@
-"""Packed layouts: dimensions of a tensor cut into tiles, which become its last dimensions, and back."""
+"""Packed layouts: dimensions of a tensor are tiled, with the tiles as the last dimensions, and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Packing:
 
     @staticmethod
     def of(what: str, rank: int, inner_dims_pos: object, inner_tiles: object, outer_dims_perm: object) -> Packing:
-        """The layout of a tensor of that rank. Raises CompileError for arguments that do not fit it."""
+        """The layout of a tensor of that rank. Raises CompileError for invalid arguments."""
         positions = checked_axes(f"{what}: inner_dims_pos", items(inner_dims_pos), rank)
         tiles = integers(items(inner_tiles), f"{what}: inner_tiles", len(positions), least=1)
         order = checked_axes(f"{what}: outer_dims_perm", outer_dims_perm, rank)
@@ -38,11 +38,10 @@ class Packing:
         return Packing(positions, tiles, order)
 
     def tile(self, dimension: int) -> int:
-        """The extent of the tiles of a dimension; 1 for those that are not packed."""
+        """The tile extent of a dimension; 1 if it is not packed."""
         return self.tiles[self.positions.index(dimension)] if dimension in self.positions else 1
 
     def outer(self, shape: Sequence[Extent]) -> list[Extent]:
-        """The outer extents of a tensor of that shape."""
         counts = [simplified((extent + (self.tile(d) - 1)) // self.tile(d)) for d, extent in enumerate(shape)]
         return [counts[d] for d in self.order]
 
@@ -56,14 +55,14 @@ def pack(
     *,
     name: str = "pack",
 ) -> Tensor:
-    """The tensor with some dimensions cut into tiles: dimension `inner_dims_pos[k]` of extent n becomes ceil(n / t)
-    tiles of t = `inner_tiles[k]` elements, which are inner dimension k of the result.
+    """The tensor with some dimensions tiled: dimension `inner_dims_pos[k]` of extent n becomes ceil(n / t) tiles of t =
+    `inner_tiles[k]` elements, which are inner dimension k of the result.
 
     Inner dimensions follow the outer ones, which are in the order of the source, or in the order `outer_dims_perm`. The
-    last tile is filled up with `padding_value`; without, the tile divides the extent, which calls check for symbolic
-    ones. Images (N, C, H, W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in
-    groups of 4 for dot products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions that the tensor
-    does not have or that come twice, tiles below 1, and an `outer_dims_perm` that is no permutation.
+    last tile is padded with `padding_value`. Without it, the tile must divide the extent, which is checked at calls for
+    symbolic extents. Images (N, C, H, W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights
+    (K, N) in groups of 4 for dot products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions that
+    are out of range or repeated, tiles below 1, and an `outer_dims_perm` that is not a permutation.
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.
@@ -103,10 +102,10 @@ def unpack(
     *,
     name: str = "unpack",
 ) -> Tensor:
-    """The tensor of which `pack` with the same arguments makes `source`.
+    """The inverse of `pack` with the same arguments.
 
-    `shape` is that of the result, by default outer extents times tiles. Raises CompileError as `pack` does, for inner
-    dimensions that are not those of the tiles, and for a `shape` that has other numbers of tiles.
+    `shape` is the shape of the result, by default outer extents times tiles. Raises CompileError as `pack` does, for
+    inner dimensions that differ from the tiles, and for a `shape` with other numbers of tiles.
 
     Dtypes: all.
     Equals: `linalg.unpack` of MLIR.

@@ -1,4 +1,4 @@
-"""Pools: the greatest, the mean or the sum of each window."""
+"""Pools: the maximum, the mean or the sum of each window."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _pool(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """A pool `of` a kind, over so many axes in space."""
+    """A pool `of` a kind over a number of spatial axes."""
     kind, rank = of
     what = f"{kind}_pool{rank}d"
     name = what if name is None else name
@@ -103,7 +103,7 @@ def _pool(
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
-    """The window along each axis in space as it is given, and with what `ceil_mode` adds to its border."""
+    """The window along each spatial axis as given, and with the padding that `ceil_mode` adds."""
     letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
@@ -116,7 +116,6 @@ def _windows(
 
 
 def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[str, Extent]:
-    """The extent of each letter of the result."""
     space = {c: window.positions(source.extent(c), what) for c, window in moving.items()}
     return {**{c: source.extent(c) for c in source.layout}, **space}
 
@@ -146,7 +145,8 @@ def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
-    """The number of elements of the window at `position` from `low` to `high` (exclusive) in the padded axis."""
+    """The number of elements of the window at `position` that are from `low` to `high` (exclusive) in the padded
+    axis."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
@@ -173,9 +173,9 @@ def _pool_with_border(
     return _pool(of, data, kernel, strides, padding, dilation, ceil_mode, True, layout, name=name)
 
 
-_ARGUMENTS = """`strides` are those of the kernel unless given, padding is as in `conv2d`. With `ceil_mode` a last
-window starts within the axis or its border before, and may end behind the border. Layouts are permutations of the
-letters; with a c at the end, channels are packed."""
+_ARGUMENTS = """`strides` are by default the extents of the kernel, padding is as in `conv2d`. With `ceil_mode`, the
+last window starts within the axis or the padding before it, and may end after the padding. Layouts are permutations of
+the letters, with a trailing c for packed channels."""
 
 
 def _operator(template: Callable[Concatenate[tuple[str, int], P], Tensor], kind: str, rank: int) -> Callable[P, Tensor]:
@@ -183,13 +183,13 @@ def _operator(template: Callable[Concatenate[tuple[str, int], P], Tensor], kind:
     each = f"of each window of data (N, C, {', '.join(LETTERS[rank])})"
     doc, more, equals = {
         "max": (
-            f"The greatest element {each}; NaN wins, the border never.",
+            f"The maximum {each}; NaN propagates, padding is ignored.",
             "\n\nDtypes: numbers.",
             f"{torch}.{label}(data, kernel, strides, padding, dilation, ceil_mode)",
         ),
         "avg": (
             f"The mean {each}.",
-            " A mean counts the border (not what `ceil_mode` adds to it)\nunless `count_include_pad=False`."
+            " A mean includes padding\n(except the padding added by `ceil_mode`) unless `count_include_pad=False`."
             "\n\nDtypes: floats.",
             f"{torch}.{label}(data, kernel, strides, padding, ceil_mode, count_include_pad)",
         ),
@@ -225,10 +225,10 @@ def lp_pool(
     *,
     name: str = "lp_pool",
 ) -> Tensor:
-    """The norm of each window of data (N, C, ...), of 1 to 3 axes in space: the sum of abs(x)^p to the power of 1 / p.
+    """The p-norm of each window of data (N, C, ...), with 1 to 3 spatial axes: sum(abs(x)^p)^(1 / p).
 
-    Arguments as in `max_pool2d`. Stages: `<name>_power`, those of the pool `<name>_sum`, `<name>`; floats of 16 bits
-    are computed in float32. Raises CompileError for a p of 0.
+    Arguments as in `max_pool2d`. Stages: `<name>_power`, those of the pool `<name>_sum`, `<name>`; 16-bit floats are
+    computed in float32. Raises CompileError for a p of 0.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.lp_pool2d(data, p, kernel, strides, ceil_mode)` and its like; ONNX LpPool.
@@ -265,8 +265,8 @@ def max_pool_with_indices(
     *,
     name: str = "max_pool",
 ) -> tuple[Tensor, Tensor]:
-    """The greatest element of each window of data (N, C, ...), and where it stands in its plane, row-major, as int64:
-    the first of equals. NaN wins. With 1 to 3 axes in space; arguments as in `max_pool2d`.
+    """The maximum of each window of data (N, C, ...), and its row-major index in its plane as int64, the first of equal
+    maxima. NaN propagates. There are 1 to 3 spatial axes; arguments as in `max_pool2d`.
 
     The results are `<name>_values` and `<name>_indices`.
 
@@ -290,7 +290,7 @@ def max_pool_with_indices(
             flat = place if flat is None else flat * source.extent(c) + place
         is_there = all_of(*inside)
         value = if_then_else(is_there, source.at({**at, **places}), low)
-        # The border comes behind all elements that are equal to it.
+        # The border follows all elements that are equal to it.
         place = select(is_there, flat if flat is not None else 0, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 
@@ -318,7 +318,7 @@ class _Parts:
         return position * self.longest if self.even else position * self.extent // self.count
 
     def place(self, position: Expr, offset: Expr) -> Expr:
-        """An element of a part. Those after the end of a shorter part are in the axis, too."""
+        """The index of an element of a part. Indices after the end of a shorter part are still in range."""
         place = offset + self.start(position)
         return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
 
@@ -345,7 +345,7 @@ def adaptive_pool(
     *,
     name: str = "adaptive_pool",
 ) -> Tensor:
-    """The mean (avg), greatest (max) or sum of parts of the axes in space of data (N, C, ...), of 1 to 3 such axes.
+    """The mean (avg), maximum (max) or sum of parts of the 1 to 3 spatial axes of data (N, C, ...).
 
     Part i of n is [floor(i * extent / n), ceil((i + 1) * extent / n)). Raises CompileError for empty axes.
 
@@ -382,7 +382,7 @@ def adaptive_pool(
 def global_pool(
     data: Tensor, pool_type: str = "avg", layout: str | None = None, *, name: str = "global_pool"
 ) -> Tensor:
-    """The mean (avg), greatest (max) or sum of each channel of data (N, C, ...), whose axes in space become 1.
+    """The mean (avg), maximum (max) or sum of each channel of data (N, C, ...), with spatial axes of extent 1.
 
     Dtypes: numbers; floats for means.
     Equals: `np.mean(data, axes_in_space, keepdims=True)` and its like.
@@ -393,8 +393,8 @@ def global_pool(
 def adaptive_max_pool_with_indices(
     data: Tensor, output_size: int | Sequence[int], layout: str | None = None, *, name: str = "adaptive_max_pool"
 ) -> tuple[Tensor, Tensor]:
-    """The greatest element of each part of the axes in space of data (N, C, ...), of 1 to 3 such axes, and its place in
-    its plane, row-major, as int64: the first of equals. NaN wins. The parts are those of `adaptive_pool`.
+    """The maximum of each part of the 1 to 3 spatial axes of data (N, C, ...), and its row-major index in its plane as
+    int64, the first of equal maxima. NaN propagates. The parts are those of `adaptive_pool`.
 
     The results are `<name>_values` and `<name>_indices`.
 
@@ -421,7 +421,7 @@ def adaptive_max_pool_with_indices(
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         if inside:
             is_there = all_of(*inside)
-            # A shorter part at the end of an axis may not be read to the length of the longest one.
+            # A shorter part at the end of an axis cannot be read to the length of the longest part.
             value, place = if_then_else(is_there, value, low), select(is_there, place, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 

@@ -1,4 +1,4 @@
-"""Products of matrices, and sums of products by subscripts."""
+"""Matrix products, and sums of products by subscripts."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def matmul(
     *,
     name: str = "matmul",
 ) -> Tensor:
-    """The product of matrices (m, k) and (k, n), in dimensions before these broadcast; vectors as in NumPy.
+    """The product of matrices (m, k) and (k, n), with broadcast leading dimensions; vectors as in NumPy.
 
-    A transposed operand is given as (k, m) or (n, k). With `out_dtype`, operands of any dtypes are converted to it,
-    and products and sums are formed in it: uint8 and int8 matrices give exact int32 results. Floats of 16 bits and
-    less are summed in float32. Raises CompileError for extents that differ, for dtypes that differ without
-    `out_dtype`, and for scalars.
+    A transposed operand is given as (k, m) or (n, k). With `out_dtype`, operands of any dtypes are converted to it, and
+    products and sums are formed in it: uint8 and int8 matrices give exact int32 results. Floats of at most 16 bits are
+    summed in float32. Raises CompileError for extents that differ, for dtypes that differ without `out_dtype`, and for
+    scalars.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
@@ -83,7 +83,7 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
 
 def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
-    """Raises CompileError where the axes that a product sums over have different extents."""
+    """Raises CompileError if the reduction axes of a product have different extents."""
     if not agree(a.shape[axis_a], b.shape[axis_b]):
         raise error(
             f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
@@ -92,7 +92,7 @@ def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> N
 
 
 def _element(tensor: Tensor, batch: tuple[Extent, ...], outer: tuple[Expr, ...], inner: tuple[Expr, ...]) -> Expr:
-    """The element of a matrix of a batch that is broadcast."""
+    """The element of a matrix of a broadcast batch."""
     extents = tensor.shape[len(tensor.shape) - len(inner) :]
     if len(tensor.shape) == len(inner):
         return tensor(*inner)
@@ -124,7 +124,7 @@ def dense(
 ) -> Tensor:
     """A linear layer: data (..., in) times weight (out, in) transposed, plus bias (out,).
 
-    The bias is added by a stage of its own. Dtypes and sums as in `matmul`.
+    The bias is added by a separate stage. Dtypes and sums as in `matmul`.
 
     Dtypes: numbers.
     Equals: `data @ weight.T + bias`; `torch.nn.functional.linear(data, weight, bias)`.
@@ -139,12 +139,12 @@ def dense(
 
 
 def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "grouped_matmul") -> Tensor:
-    """The products of groups of rows with a matrix each: data (m, k), weight (groups, k, n), as mixtures of experts
-    multiply tokens that are sorted by expert.
+    """The products of groups of rows with a separate matrix for each group: data (m, k), weight (groups, k, n), as in
+    mixtures of experts for tokens sorted by expert.
 
-    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`, which do not fall; it may have none. Rows behind the
-    last end give zeros. Sums of floats of 16 bits and less are formed in float32. Raises CompileError for extents that
-    differ, and where there is no group.
+    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease, and a group may be empty. Rows
+    after the last end are zero in the result. Floats of at most 16 bits are summed in float32. Raises CompileError for
+    extents that differ, and if there is no group.
 
     Dtypes: numbers; `ends` of an integer dtype.
     Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
@@ -179,7 +179,7 @@ def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "g
 
 
 def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
-    """The products of all elements of a vector with all of another one.
+    """The outer product of two vectors.
 
     Dtypes: numbers.
     Equals: `np.outer(a, b)`.
@@ -196,7 +196,7 @@ def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
 def det(data: Tensor, *, name: str = "det") -> Tensor:
     """The determinants of matrices of 1 to 4 rows, the last two axes, expanded along the first row.
 
-    Floats of 16 bits are computed in float32. Raises CompileError for matrices that are not square, or larger.
+    16-bit floats are computed in float32. Raises CompileError for matrices that are not square, or larger.
 
     Dtypes: floats.
     Equals: `np.linalg.det(data)`.
@@ -224,7 +224,7 @@ def _determinant(rows: Sequence[Sequence[Expr]]) -> Expr:
 
 
 def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tensor:
-    """The vector products along an axis of 3 elements; the others broadcast. The axis counts in the result.
+    """The cross products along an axis of 3 elements, counted in the result; the other axes are broadcast.
 
     Dtypes: numbers.
     Equals: `np.linalg.cross(a, b, axis=axis)`.
@@ -249,12 +249,13 @@ def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tenso
 
 
 def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
-    """The sum of products that subscripts describe: "ij,jk->ik" is a product of matrices.
+    """The sum of products described by subscripts: "ij,jk->ik" is a matrix product.
 
-    Each letter is an axis. One that an operand has twice is a diagonal, one that the result has not is summed over;
-    extents of 1 broadcast. All operands are multiplied in one stage, in the order given. Sums are formed in
-    `out_dtype` (that of the operands), of floats of 16 bits in float32. Raises CompileError for subscripts without
-    "->", for a rank that is not the number of letters, and for extents of a letter that differ.
+    Each letter is an axis. A letter that occurs twice in an operand is a diagonal, a letter that is not in the result
+    is summed over; extents of 1 are broadcast. All operands are multiplied in one stage, in the given order. Sums are
+    formed in `out_dtype` (by default the dtype of the operands), and of 16-bit floats in float32. Raises CompileError
+    for subscripts without "->", for a rank that differs from the number of letters, and for different extents of a
+    letter.
 
     Dtypes: numbers.
     Equals: `np.einsum(subscripts, *tensors)`.

@@ -1,4 +1,4 @@
-"""Numbers as integers with a scale and a zero point, and products of such numbers."""
+"""Quantization to integers with a scale and a zero point, and products of quantized numbers."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ __all__ = ["dequantize", "qlinear_conv", "qlinear_matmul", "quantize"]
 
 
 _SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
-"""Integers of less than 8 bits, which are only converted: `dequantize` takes them."""
+"""Integers of less than 8 bits: they can only be converted, and `dequantize` accepts them."""
 
 
 def _parameter(
     what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
 ) -> Tensor | int | float:
-    """A number, a tensor of one number, or a tensor with one for each element along the axis, or for each group."""
+    """A number, a tensor of one number, or a tensor with a number per index along the axis, or per group."""
     if isinstance(value, Tensor) and value.ndim and group is not None:
         if axis is None or group < 1:
             raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")
@@ -88,7 +88,7 @@ def _at(
 
 
 _NARROW: Final = ("int8", "int16", "uint8", "uint16")
-"""What numbers are quantized to."""
+"""The dtypes that numbers are quantized to."""
 
 
 def quantize(
@@ -100,10 +100,10 @@ def quantize(
     *,
     name: str = "quantize",
 ) -> Tensor:
-    """round(x / scale) + zero_point, halves to even, cut off at the limits of `dtype`, an integer type of 8 or 16 bits.
+    """round(x / scale) + zero_point, ties to even, clamped to the range of `dtype`, an integer type of 8 or 16 bits.
 
-    `scale` and `zero_point` are numbers, tensors of one, or tensors with one for each element along `axis`. NaN becomes
-    any number.
+    `scale` and `zero_point` are numbers, tensors of one number, or tensors with a number per index along `axis`. NaN
+    becomes an unspecified number.
 
     Dtypes: floats; the result is of `dtype`.
     Equals: `np.clip(np.rint(data / scale) + zero_point, -128, 127).astype(np.int8)`; ONNX QuantizeLinear.
@@ -134,10 +134,10 @@ def dequantize(
     *,
     name: str = "dequantize",
 ) -> Tensor:
-    """(x - zero_point) * scale, the difference exact. See `quantize`.
+    """(x - zero_point) * scale, with an exact difference. See `quantize`.
 
-    With `group_size`, scales and zero points have the rank of x and an element for each `group_size` elements along
-    `axis`, the last of which may be fewer. Tensors of zero points may be floats; the difference is rounded then.
+    With `group_size`, scales and zero points have the rank of x and an element for each group of `group_size` elements
+    along `axis`; the last group may be smaller. Zero points may be floats; the difference is then rounded.
 
     Dtypes: integers, of 2 and 4 bits too; the result is of the float `dtype`.
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
@@ -177,8 +177,8 @@ def _requantized(
     dtype: str,
     name: str,
 ) -> Tensor:
-    """round(x * scale) + zero_point, cut off at the limits of `dtype`; the scale is that of two factors by that of the
-    result, each a number, or one number for each element along an axis."""
+    """round(x * scale) + zero_point, clamped to the range of `dtype`. The scale is the product of the scales of two
+    factors divided by that of the result; each is a number, or a number per index along an axis."""
 
     def element(*i: Expr) -> Expr:
         first, second, result = (_at(factor, i, axis, "float32") for factor, axis in scale)
@@ -215,10 +215,10 @@ def qlinear_matmul(
 ) -> Tensor:
     """The product of quantized matrices (..., m, k) and (..., k, n), quantized as `dtype`, int8 or uint8.
 
-    (a - a_zero_point) @ (b - b_zero_point) is formed exactly in int32, as the product of the integers less sums of rows
-    and columns; times a_scale * b_scale / y_scale in float32 and rounded, halves to even, plus y_zero_point, it is cut
-    off at the limits of `dtype`. Scales and zero points are numbers or tensors of one; those of b may have one for each
-    column, and the scale of a one for each row.
+    (a - a_zero_point) @ (b - b_zero_point) is computed exactly in int32, as the product of the integers minus sums of
+    rows and columns. It is multiplied by a_scale * b_scale / y_scale in float32, rounded with ties to even, added to
+    y_zero_point and clamped to the range of `dtype`. Scales and zero points are numbers or tensors of one number; those
+    of b may have a number per column, and the scale of a a number per row.
 
     Dtypes: int8 and uint8.
     Equals: ONNX QLinearMatMul.
@@ -263,7 +263,7 @@ def qlinear_matmul(
 
 
 def _of_batch(sums: Tensor, outer: tuple[Expr, ...], at: Expr) -> Expr:
-    """The sum of a row or column of a matrix of a batch that is broadcast."""
+    """The sum of a row or column of a matrix of a broadcast batch."""
     inner = outer[len(outer) + 1 - sums.ndim :]
     places = [0 if isinstance(n, int) and n == 1 else i for n, i in zip(sums.shape, inner, strict=False)]
     return sums(*places, at)
@@ -290,12 +290,12 @@ def qlinear_conv(
     *,
     name: str = "qlinear_conv",
 ) -> Tensor:
-    """The convolution of quantized data (N, C, ...) with kernels (O, C / groups, ...), of 1 to 3 axes in space,
+    """The convolution of quantized data (N, C, ...) with kernels (O, C / groups, ...), with 1 to 3 spatial axes,
     quantized as `dtype`, int8 or uint8.
 
-    Zero points are subtracted first (`<name>_data`, `<name>_weight`, as int16; the border is 0 then), sums are formed
-    in int32, and the int32 `bias` (O,) is added; the rest as in `qlinear_matmul`, arguments as in `conv2d`. Scale and
-    zero point of the kernels may have one number for each O.
+    Zero points are subtracted first (`<name>_data`, `<name>_weight`, as int16), so that padding is 0. Sums are formed
+    in int32, and the int32 `bias` (O,) is added. Rounding is as in `qlinear_matmul`, arguments are as in `conv2d`.
+    Scale and zero point of the kernels may have a number per output channel.
 
     Dtypes: int8 and uint8; the bias is int32.
     Equals: ONNX QLinearConv.

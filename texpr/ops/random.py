@@ -1,8 +1,7 @@
-"""Random numbers that follow from a seed and the place of an element alone: Philox4x32-10 (Salmon et al. 2011).
+"""Random numbers determined by a seed and the index of an element: Philox4x32-10 (Salmon et al. 2011).
 
-The element at row-major position p is made of the words that Philox4x32-10 gives for the counter
-(p mod 2^32, p div 2^32, 0, 0) and the key (seed mod 2^32, seed div 2^32). They are the same on all targets, whatever
-the schedule; equal seeds give equal numbers.
+The element at row-major position p is made of the words that Philox4x32-10 generates for the counter (p mod 2^32, p div
+2^32, 0, 0) and the key (seed mod 2^32, seed div 2^32). The numbers do not depend on the target or the schedule.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 
 _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
-"""Dtype -> the bits of its random numbers: as many as all multiples of its steps below 1 have."""
+"""Dtype -> the number of bits of its random numbers, so that all multiples of its spacing below 1 occur."""
 
 
 def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
-    """The seed as an int64. Raises CompileError for other values than integers and tensors of one."""
+    """The seed as an int64. Raises CompileError for other values than integers and tensors of one integer."""
     if not isinstance(seed, Tensor):
         number = integer(seed, f"{what}: the seed")
         if not -(1 << 63) <= number < 1 << 63:
@@ -43,7 +42,7 @@ def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
 
 
 def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """The words of an element, as int64s from 0 to 2^32 - 1. Products wrap, so that a shift gives their upper words."""
+    """The words of an element, as int64s from 0 to 2^32 - 1. Products wrap, and a shift gives their upper words."""
     state = position & _WORD, (position >> 32) & _WORD, constant(0, "int64"), constant(0, "int64")
     keys = seed & _WORD, (seed >> 32) & _WORD
     for _ in range(_ROUNDS):
@@ -59,7 +58,7 @@ def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _fraction(words: tuple[Expr, Expr], dtype: str, *, from_one: bool = False) -> Expr:
-    """A number of [0, 1), or of (0, 1], in the dtype of sums of `dtype`: upper bits of a word, of two for float64."""
+    """A number in [0, 1), or in (0, 1], in the dtype of sums of `dtype`: upper bits of a word, of two for float64."""
     if dtype == "float64":
         count = (words[0] >> 5) * (1 << 26) + (words[1] >> 6)
         number, bits = count, 53
@@ -77,7 +76,7 @@ def _drawn(
     element: Callable[[tuple[Expr, Expr, Expr, Expr]], Expr],
     name: str,
 ) -> Tensor:
-    """A tensor whose elements are made of their words."""
+    """A tensor whose elements are functions of their words."""
 
     def at(*indices: Expr) -> Expr:
         position: Expr = as_expr(0)
@@ -97,11 +96,11 @@ def random_uniform(
     *,
     name: str = "random_uniform",
 ) -> Tensor:
-    """Numbers from `low` to `high` (exclusive, up to rounding), all equally likely.
+    """Uniformly distributed numbers from `low` to `high` (exclusive, up to rounding).
 
-    They are low + u * (high - low), with u = (w0 >> 8) / 2^24 of the first word of an element
-    (Philox4x32-10, see `weft.texpr.ops.random`); the upper 11 bits for float16, 8 for bfloat16, and
-    ((w0 >> 5) * 2^26 + (w1 >> 6)) / 2^53 for float64. The seed is an integer of 64 bits, or a tensor of one.
+    They are low + u * (high - low), with u = (w0 >> 8) / 2^24 of the first word of an element (Philox4x32-10, see
+    `weft.texpr.ops.random`). u consists of the upper 11 bits for float16, of the upper 8 bits for bfloat16, and is ((w0
+    >> 5) * 2^26 + (w1 >> 6)) / 2^53 for float64. The seed is a 64-bit integer, or a tensor of one.
 
     Dtypes: floats.
     Equals: `low + philox_fractions(shape, seed) * (high - low)`; ONNX RandomUniform, with other numbers.
@@ -125,11 +124,11 @@ def random_normal(
     *,
     name: str = "random_normal",
 ) -> Tensor:
-    """Numbers of the normal distribution with that mean and standard deviation.
+    """Normally distributed numbers with the given mean and standard deviation.
 
-    They are mean + scale * sqrt(-2 log(u)) * cos(2 pi v) (Box and Muller 1958), with u = ((w0 >> 8) + 1) / 2^24 and
-    v = (w1 >> 8) / 2^24 of the words of an element, see `random_uniform`; computed in float32 for floats of 16 bits, of
-    two words each for float64.
+    They are mean + scale * sqrt(-2 log(u)) * cos(2 pi v) (Box and Muller 1958), with u = ((w0 >> 8) + 1) / 2^24 and v =
+    (w1 >> 8) / 2^24 of the words of an element, see `random_uniform`. 16-bit floats are computed in float32; u and v
+    consist of two words each for float64.
 
     Dtypes: floats.
     Equals: `mean + scale * np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)`; ONNX RandomNormal, with other numbers.
@@ -154,7 +153,7 @@ def _float(what: str, dtype: object) -> str:
 
 
 def bernoulli(data: Tensor, seed: Tensor | int = 0, dtype: object = None, *, name: str = "bernoulli") -> Tensor:
-    """1 with the probability that each element tells, else 0: whether u < x, with u of float32 as in `random_uniform`.
+    """1 with the probability given by each element, else 0: whether u < x, with u of float32 as in `random_uniform`.
 
     Dtypes: floats; the result is of `dtype` (that of the data).
     Equals: `(philox_fractions(data.shape, seed) < data).astype(dtype)`; ONNX Bernoulli, with other numbers.
@@ -178,11 +177,11 @@ def dropout(
     *,
     name: str = "dropout",
 ) -> tuple[Tensor, Tensor]:
-    """The data, of which elements are 0 with the probability `ratio` and the others divided by 1 - ratio, and a mask of
-    those that stay; outside of training the data as they are, and a mask of all. An element stays where u >= ratio,
-    with u of float32 as in `random_uniform`.
+    """The data with elements set to 0 with probability `ratio` and the others divided by 1 - ratio, and the mask of
+    kept elements. Outside of training, the unchanged data and a mask of ones. An element is kept if u >= ratio, with u
+    of float32 as in `random_uniform`.
 
-    The results are `<name>` and `<name>_mask`. Raises CompileError for a ratio that is not from 0 to 1 (exclusive).
+    The results are `<name>` and `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
 
     Dtypes: floats; the mask is bool.
     Equals: `torch.nn.functional.dropout(data, ratio, is_training)`, with other numbers; ONNX Dropout.

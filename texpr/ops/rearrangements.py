@@ -1,4 +1,4 @@
-"""Tensors whose elements change places: axes moved, rolled, blocks of space and channels exchanged."""
+"""Rearrangements of the elements of tensors: axes moved or rolled, blocks of space and channels exchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ += ["swapaxes", "unstack"]
 
 
 def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") -> Tensor:
-    """The tensor with two axes in each other's place.
+    """The tensor with two axes exchanged.
 
     Dtypes: all.
     Equals: `np.swapaxes(data, axis1, axis2)`.
@@ -43,8 +43,8 @@ def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") ->
 def moveaxis(
     data: Tensor, source: int | Sequence[int], destination: int | Sequence[int], *, name: str = "moveaxis"
 ) -> Tensor:
-    """The tensor with some axes in other places; the others keep their order. Raises CompileError for other numbers of
-    places than of axes.
+    """The tensor with some axes moved; the others keep their order. Raises CompileError for different numbers of
+    sources and destinations.
 
     Dtypes: all.
     Equals: `np.moveaxis(data, source, destination)`.
@@ -63,8 +63,8 @@ def moveaxis(
 def roll(
     data: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, name: str = "roll"
 ) -> Tensor:
-    """The tensor with the elements along some axes moved by `shift` places, those beyond the end to the start; of the
-    flat tensor without an axis. Raises CompileError for other numbers of shifts than of axes.
+    """The tensor with its elements moved circularly by `shift` along some axes; without an axis, the flattened tensor
+    is rolled. Raises CompileError for different numbers of shifts and axes.
 
     Dtypes: all.
     Equals: `np.roll(data, shift, axis)`.
@@ -86,7 +86,7 @@ def roll(
 
 
 def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tensor, ...]:
-    """The slices of a tensor along an axis, which they do not have. They are called `<name>0`, `<name>1`, ... Raises
+    """The slices of a tensor along an axis, without that axis. They are called `<name>0`, `<name>1`, ... Raises
     CompileError for a symbolic extent.
 
     Dtypes: all.
@@ -106,7 +106,7 @@ def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tens
 
 
 def diagonal(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "diagonal") -> Tensor:
-    """The diagonals of the matrices that two axes are, as a last axis; `offset` 1 is the diagonal above the main one.
+    """The diagonals of the matrices formed by two axes, as a last axis; `offset` 1 is the diagonal above the main one.
 
     Dtypes: all.
     Equals: `np.diagonal(data, offset, axis1, axis2)`.
@@ -133,7 +133,7 @@ def _diagonal_length(rows: Extent, columns: Extent, down: int, right: int) -> Ex
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> tuple[Tensor, ...]:
-    """The coordinates of a grid: for each vector a tensor over all of them, called `<name>0`, `<name>1`, ...
+    """The coordinates of a grid: for each vector a tensor over the grid, called `<name>0`, `<name>1`, ...
 
     With `indexing` "ij" the axes are in the order of the vectors, with "xy" the first two are exchanged.
 
@@ -175,10 +175,10 @@ def _part(what: str, source: Tensor, extent: Extent, divisor: int) -> Extent:
 def depth_to_space(
     data: Tensor, block_size: int, mode: str = "DCR", layout: str = "NCHW", *, name: str = "depth_to_space"
 ) -> Tensor:
-    """Images (N, C, H, W) whose channels become blocks of space: (N, C / b^2, H * b, W * b).
+    """Images (N, C, H, W) with channels rearranged into spatial blocks: (N, C / b^2, H * b, W * b).
 
-    The channels are numbered (row, column, channel) of the result with the mode DCR, (channel, row, column) with CRD.
-    Raises CompileError where b^2 does not divide the channels.
+    The channel index is (row, column, channel) in terms of the result with the mode DCR, (channel, row, column) with
+    CRD. Raises CompileError if b^2 does not divide the channels.
 
     Dtypes: all.
     Equals: ONNX DepthToSpace; with CRD `torch.pixel_shuffle(data, block_size)`.
@@ -201,8 +201,8 @@ def depth_to_space(
 def space_to_depth(
     data: Tensor, block_size: int, mode: str = "DCR", layout: str = "NCHW", *, name: str = "space_to_depth"
 ) -> Tensor:
-    """Images (N, C, H, W) whose blocks of space become channels: (N, C * b^2, H / b, W / b), what `depth_to_space`
-    undoes. Raises CompileError where b does not divide the height or the width.
+    """Images (N, C, H, W) with spatial blocks rearranged into channels: (N, C * b^2, H / b, W / b), the inverse of
+    `depth_to_space`. Raises CompileError if b does not divide the height and the width.
 
     Dtypes: all.
     Equals: ONNX SpaceToDepth; with CRD `torch.pixel_unshuffle(data, block_size)`.
@@ -224,8 +224,8 @@ def space_to_depth(
 
 
 def channel_shuffle(data: Tensor, groups: int, axis: int = 1, *, name: str = "channel_shuffle") -> Tensor:
-    """The channels, taken from `groups` equal parts in turn (Zhang et al. 2018). Raises CompileError where the groups
-    do not divide them.
+    """Interleave the channels of `groups` equal parts (Zhang et al. 2018). Raises CompileError if the groups do not
+    divide the channels.
 
     Dtypes: all.
     Equals: `torch.nn.functional.channel_shuffle(data, groups)`.

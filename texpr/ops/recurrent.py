@@ -1,11 +1,11 @@
-"""Recurrent networks: scans over time, as ONNX has them.
+"""Recurrent networks with the semantics of ONNX: scans over time.
 
-The products of the data with the weights are one contraction for all times (`<name>_inputs`). What follows depends on
-the step before: statements (`te.extern`) run all steps of one sequence in one direction, and the sequences of a batch
-are independent.
+The products of the data with the weights are one contraction for all times (`<name>_inputs`). The remaining computation
+depends on the previous step: statements (`te.extern`) run all steps of one sequence in one direction, and the sequences
+of a batch are independent.
 
-Weights may be integers with a scale for each gate element. Data are integers then, whose scale is part of that of the
-weights, and each step rounds the states to 8 bits: both products are sums of int32.
+Weights may be quantized, with a scale for each gate element. Data are then integers, their scale is included in that of
+the weights, and each step rounds the states to 8 bits: both products are int32 sums.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 @dataclass(frozen=True)
 class _Cell:
-    """The number of gates of an operator, its usual activations, and the names of its states."""
+    """The number of gates of an operator, its default activations, and the names of its states."""
 
     what: str
     gates: int
@@ -58,7 +58,7 @@ _LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "init
 
 @dataclass(frozen=True)
 class _CellWeights:
-    """Weights of the data and of the states, a bias of both, and what weights of integers have."""
+    """Weights of the data and of the states, their biases, and the scales of quantized weights."""
 
     data: Tensor
     states: Tensor
@@ -81,12 +81,12 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Network:
-    """The checked operands of a recurrent network with so many gates of `hidden` elements each."""
+    """The checked operands of a recurrent network with gates of `hidden` elements each."""
 
     what: str
     name: str
     inputs: Tensor
-    """Products with the weights and biases, at [time, direction, sequence, gate * hidden + element]."""
+    """Products with the weights, plus biases, at [time, direction, sequence, gate * hidden + element]."""
     recurrence: Tensor
     """[direction, element of the state, gate * hidden + element]"""
     lengths: Tensor | None
@@ -97,9 +97,9 @@ class _Network:
     clip: float
     dtype: str
     scales: Tensor | None
-    """[direction, gate * hidden + element] of a recurrence of integers."""
+    """[direction, gate * hidden + element] of a quantized recurrence."""
     state_scale: float
-    """The scale of states as integers of 8 bits; 0: a 127th of the greatest absolute state at each step."""
+    """The scale of states as 8-bit integers; 0: the maximum absolute state divided by 127, at each step."""
 
     @property
     def wide(self) -> str:
@@ -113,7 +113,7 @@ class _Network:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
 
     def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Step], None]) -> tuple[Tensor, ...]:
-        """The output at each time, and the last of each state, by `step`; it has buffers of `scratch` elements."""
+        """The output at each time, and the final states. `step` has buffers of `scratch` elements."""
         times, directions, batch = self.inputs.shape[:3]
         labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
         shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
@@ -162,8 +162,8 @@ class _Network:
         count: Extent,
         into: Extent = 0,
     ) -> None:
-        """Add `factor(k)` times row k of the recurrence, from gate element `first` on, to `target`, for all k: rows
-        run in the inner loop, which needs no sum in an order."""
+        """Add `factor(k)` times row k of the recurrence, starting at gate element `first`, to `target`, for all k. The
+        inner loop is along rows, so that it is not a reduction."""
         if self.scales is not None:
             self._add_integers(code, at, target, factor, self.scales, first, count, into)
             return
@@ -178,7 +178,7 @@ class _Network:
                 target.store(target.load(*at.outer, place) + product, *at.outer, place)
 
     def _steps(self, value: Expr, scale: Expr) -> Expr:
-        """A state in steps of a scale, a whole number of 8 bits."""
+        """A state divided by a scale, as a whole number of 8 bits."""
         return less(greater(round(value / scale), -_MOST), _MOST)
 
     def _add_integers(
@@ -192,7 +192,7 @@ class _Network:
         count: Extent,
         into: Extent,
     ) -> None:
-        """`add_products` with sums of int32."""
+        """`add_products` with int32 sums."""
         scale, sums = at.rounding
         scale.store(self.state_scale, *at.outer, 0)
         if not self.state_scale:
@@ -214,9 +214,9 @@ class _Network:
 
 
 _MOST: Final = 127.0
-"""The greatest state as an integer of 8 bits."""
+"""The maximum state as an 8-bit integer."""
 _INTEGERS: Final = ("int8", "uint8", "int16")
-"""Types of data and weights that are integers."""
+"""Integer types of data and weights."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class _Step:
     states: Sequence[Written]
     memory: Sequence[Written]
     rounding: Sequence[Written]
-    """The scale of the states and the sums, with weights of integers."""
+    """The scale of the states and the sums, for quantized weights."""
 
     @property
     def outer(self) -> tuple[Expr, Expr]:
@@ -247,7 +247,7 @@ def _network(
     *,
     apart: bool = False,
 ) -> _Network:
-    """Checks the operands. With `apart`, the recurrent bias of the last gate is not added."""
+    """Check the operands. With `apart`, the recurrent bias of the last gate is not added."""
     what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
     bias, lengths, direction = weights.bias, options.lengths, options.direction
     x, w, r = (
@@ -359,18 +359,18 @@ def rnn(
 ) -> tuple[Tensor, Tensor]:
     """h = f(x W + h R + b) at each time: the states (times, directions, batch, hidden), and the last one.
 
-    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones
-    (directions, gates * hidden, hidden), the bias (directions, 2 * gates * hidden) holds one for the data and one for
-    the states; there is one gate here. `direction` is forward, reverse or bidirectional, with 2 directions. Steps
-    behind `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
-    (directions, batch, hidden). `activations` are those of both directions: relu, sigmoid, tanh. Where `clip` is not 0,
-    what they take is cut off at -clip and clip. Floats of 16 bits are computed in float32.
+    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent weights (directions, gates
+    * hidden, hidden). The bias (directions, 2 * gates * hidden) is one for the data followed by one for the states;
+    there is one gate here. `direction` is forward, reverse or bidirectional, with 2 directions. Steps after
+    `sequence_lens` (batch) output 0 and keep the states. Initial states are (directions, batch, hidden), by default 0.
+    `activations` are those of both directions: relu, sigmoid, tanh. If `clip` is not 0, their arguments are clamped to
+    -clip .. clip. 16-bit floats are computed in float32.
 
-    With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
-    zero points: int8, uint8 or int16. x W is then the exact sum of int32 times `weight_scale`, which contains the scale
-    of the data. States are rounded before their product to whole multiples, -127 to 127, of `state_scale`, or if that
-    is 0, of a 127th of the greatest absolute one at each step; of floats they are rounded by a `state_scale` other than
-    0.
+    With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers with their
+    zero points subtracted: int8, uint8 or int16. x W is then the exact int32 sum times `weight_scale`, which includes
+    the scale of the data. Before their product, states are rounded to whole multiples, -127 to 127, of `state_scale`,
+    or if that is 0, of the maximum absolute state divided by 127, at each step. A nonzero `state_scale` also rounds the
+    states of float weights.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
@@ -478,11 +478,11 @@ def lstm(
     *,
     name: str = "lstm",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), gates i, o, f and c: cell = f * cell + i * g(c), then
-    h = o * h(cell). The states h, the last of them, and the last cell.
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), gates i, o, f and c: cell = f * cell + i * g(c), then h
+    = o * h(cell). The states h, the last of them, and the last cell.
 
     Arguments as in `rnn`. The activations are f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden) are
-    the weights of the cell in i, o and f (o takes the new one); with `input_forget`, f is 1 - i.
+    the weights of the cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.

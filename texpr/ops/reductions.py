@@ -46,23 +46,23 @@ __all__ = [
 __all__ += ["sum_square", "trace", "var", "vector_norm"]
 
 Axes: TypeAlias = "int | Sequence[int] | None"
-"""One axis, several, or all."""
+"""One axis, several axes, or None for all."""
 
 
 def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
-    """A shape without its reduced axes, or with extents of 1 there."""
+    """A shape without its reduced axes, or with extents of 1 for them."""
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
 
 
 def reduce_axes(shape: Sequence[Extent], axes: Sequence[int]) -> dict[int, IterVar]:
-    """A reduce axis for each of some axes of a shape, in the order of memory."""
+    """A reduce axis for each of `axes` of a shape, in memory order."""
     names = ["k"] if len(axes) == 1 else [f"k{axis}" for axis in sorted(axes)]
     return {axis: te.reduce_axis((0, shape[axis]), name) for axis, name in zip(sorted(axes), names, strict=True)}
 
 
 def merged(indices: Sequence[Expr], over: dict[int, IterVar], rank: int, keepdims: bool = False) -> list[Expr]:
-    """The indices of a tensor of that rank: reduce axes, and the indices of the result for the others."""
+    """The indices of a tensor of that rank: reduce axes, and the indices of the result for the other axes."""
     rest = iter(indices)
     found: list[Expr] = []
     for axis in range(rank):
@@ -83,7 +83,7 @@ def reduction(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """`element` of each element of `source` and of the reduce axes, which stand for `axes`."""
+    """`element` of each element of `source` and of the reduce axes for `axes`."""
     over = reduce_axes(source.shape, axes)
 
     def at(*indices: Expr) -> Expr:
@@ -93,7 +93,6 @@ def reduction(
 
 
 def float_of(extent: Extent, dtype: str) -> Expr:
-    """An extent as a float."""
     return const(float(extent), dtype) if isinstance(extent, int) else cast_to(extent, dtype)
 
 
@@ -124,7 +123,7 @@ def _folded(
     *,
     scalars: bool = False,
 ) -> Tensor:
-    """The elements, as `wide`, combined over axes into `result`; over no axes too where `combine` takes `scalars`."""
+    """The elements, as `wide`, combined over axes into `result`; with `scalars`, also if there are no axes."""
 
     def element(value: Expr, over: list[IterVar]) -> Expr:
         value = value.astype(wide)
@@ -134,7 +133,7 @@ def _folded(
 
 
 def sum(data: Tensor, axis: Axes = None, keepdims: bool = False, dtype: object = None, *, name: str = "sum") -> Tensor:
-    """The sum over axes, in the dtype of the data or in `dtype`: integers wrap, 16-bit floats are summed in float32.
+    """The sum over axes, in `dtype` or the dtype of the data. Integers wrap; 16-bit floats are summed in float32.
 
     Dtypes: all; bools need `dtype`.
     Equals: `np.sum(data, axis, dtype or data.dtype, keepdims=keepdims)`.
@@ -158,8 +157,8 @@ def prod(
 
 
 def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "max") -> Tensor:
-    """The greatest element over axes; NaN wins; of bools, or. Over a symbolic extent that is 0: -inf or the least
-    integer.
+    """The maximum over axes; NaN propagates; the logical or of bools. Over a symbolic extent that is 0 it is -inf or
+    the least integer.
 
     Raises CompileError for an axis without elements.
 
@@ -173,7 +172,7 @@ def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
 
 
 def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "min") -> Tensor:
-    """The least element over axes; NaN wins; of bools, and; see `max`.
+    """The minimum over axes; NaN propagates; the logical and of bools; see `max`.
 
     Dtypes: all.
     Equals: `np.min(data, axis, keepdims=keepdims)`.
@@ -185,7 +184,7 @@ def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
 
 
 def all(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "all") -> Tensor:
-    """Whether all elements over axes are true: not zero.
+    """Whether all elements over axes are true or nonzero.
 
     Dtypes: all; the result is bool.
     Equals: `np.all(data, axis, keepdims=keepdims)`.
@@ -195,7 +194,7 @@ def all(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
 
 
 def any(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "any") -> Tensor:
-    """Whether one element over axes is true: not zero.
+    """Whether any element over axes is true or nonzero.
 
     Dtypes: all; the result is bool.
     Equals: `np.any(data, axis, keepdims=keepdims)`.
@@ -232,10 +231,10 @@ def _located(
 def argmax(
     data: Tensor, axis: int | None = None, keepdims: bool = False, dtype: object = "int64", *, name: str = "argmax"
 ) -> Tensor:
-    """Where the greatest element stands along an axis, the first of equals; over all, its row-major position.
+    """The index of the maximum along an axis, the first of equal ones; without an axis, the row-major index.
 
-    NaN counts as greatest. Its value is computed beside it, as `<name>_value`. Raises CompileError for an axis without
-    elements.
+    NaN is greater than all numbers. The maximum is also computed, as `<name>_value`. Raises CompileError for an empty
+    axis.
 
     Dtypes: numbers.
     Equals: `np.argmax(data, axis, keepdims=keepdims)`.
@@ -246,7 +245,7 @@ def argmax(
 def argmin(
     data: Tensor, axis: int | None = None, keepdims: bool = False, dtype: object = "int64", *, name: str = "argmin"
 ) -> Tensor:
-    """Where the least element stands along an axis, see `argmax`; NaN counts as least.
+    """The index of the minimum along an axis, see `argmax`; NaN is less than all numbers.
 
     Dtypes: numbers.
     Equals: `np.argmin(data, axis, keepdims=keepdims)`.
@@ -255,7 +254,7 @@ def argmin(
 
 
 def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "mean") -> Tensor:
-    """The mean over axes: the sum, divided by the number of elements. Floats of 16 bits are summed in float32.
+    """The mean over axes: the sum, divided by the number of elements. 16-bit floats are summed in float32.
 
     Dtypes: floats.
     Equals: `np.mean(data, axis, keepdims=keepdims)`.
@@ -291,10 +290,10 @@ def _deviation(
 
 
 def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "var") -> Tensor:
-    """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`, or by 0
-    if that is negative: the result is infinite then, and NaN if the sum is 0.
+    """The variance over axes: the sum of squares of x - mean, divided by the number of elements minus `ddof`, or by 0
+    if that is negative: then the result is infinite, or NaN if the sum is 0.
 
-    The mean, `<name>_mean`, is a stage of its own: squares of x - mean lose no digits where the mean is large.
+    The mean, `<name>_mean`, is a separate stage: squares of x - mean do not cancel if the mean is large.
 
     Dtypes: floats.
     Equals: `np.var(data, axis, ddof=ddof, keepdims=keepdims)`.
@@ -312,7 +311,7 @@ def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0
 
 
 def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "count_nonzero") -> Tensor:
-    """The number of elements over axes that are not zero, NaN among them; bools that are true.
+    """The number of nonzero elements over axes, including NaN; the number of true bools.
 
     Dtypes: all; the result is int64.
     Equals: `np.count_nonzero(data, axis, keepdims=keepdims)`.
@@ -328,11 +327,11 @@ def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, na
 
 
 def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0, *, name: str = "histc") -> Tensor:
-    """The number of elements in each of `bins` equal intervals from `a_min` to `a_max`, the last one closed, or of the
-    range of all elements if both are equal: (bins,). Elements outside, and NaN, are not counted.
+    """The number of elements in each of `bins` equal intervals from `a_min` to `a_max`, the last one closed; if both
+    are equal, of the range of the data: (bins,). Elements outside, and NaN, are not counted.
 
-    The ends of the range of the elements are stages, `<name>_min` and `<name>_max`; if they are equal, the range is 1
-    wider at both ends. Floats of 16 bits are computed in float32.
+    The ends of the range of the data are stages, `<name>_min` and `<name>_max`; if they are equal, the range is
+    extended by 1 at both ends. 16-bit floats are computed in float32.
 
     Dtypes: floats.
     Equals: `torch.histc(data, bins, a_min, a_max)`.
@@ -358,7 +357,7 @@ def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0,
 
 
 def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "sum_square") -> Tensor:
-    """The sum of the squares over axes, of floats of 16 bits in float32; integers wrap.
+    """The sum of the squares over axes, of 16-bit floats in float32; integers wrap.
 
     Dtypes: numbers.
     Equals: `np.sum(data * data, axis, keepdims=keepdims)`.
@@ -372,10 +371,10 @@ def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name:
 def vector_norm(
     data: Tensor, axis: Axes = None, keepdims: bool = False, ord: float = 2, *, name: str = "vector_norm"
 ) -> Tensor:
-    """The norm over axes: the sum of abs(x)^ord to the power of 1 / ord; the greatest abs(x) where `ord` is inf, the
-    least where it is -inf, the number of elements that are not zero where it is 0.
+    """The norm over axes: the sum of abs(x)^ord to the power of 1 / ord. If `ord` is inf, the maximum of abs(x); if
+    -inf, the minimum; if 0, the number of nonzero elements.
 
-    Floats of 16 bits are computed in float32. Raises CompileError for an axis without elements where ord is infinite.
+    16-bit floats are computed in float32. Raises CompileError for an empty axis if ord is infinite.
 
     Dtypes: floats.
     Equals: `np.linalg.vector_norm(data, axis=axis, keepdims=keepdims, ord=ord)`.
@@ -403,9 +402,9 @@ def vector_norm(
 
 
 def logsumexp(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "logsumexp") -> Tensor:
-    """log(sum(exp(x))) over axes, without overflow: over x less its maximum, `<name>_max`, a stage of its own.
+    """log(sum(exp(x))) over axes, without overflow: the maximum of x, a separate stage `<name>_max`, is subtracted.
 
-    Floats of 16 bits are computed in float32. The sum of nothing gives -inf.
+    16-bit floats are computed in float32. The result of an empty reduction is -inf.
 
     Dtypes: floats.
     Equals: `torch.logsumexp(data, axis, keepdims)`.
@@ -431,7 +430,7 @@ def logsumexp(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: 
 
 
 def trace(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "trace") -> Tensor:
-    """The sums of the diagonals of the matrices that two axes are, see `diagonal`.
+    """The sums of the diagonals of the matrices formed by two axes, see `diagonal`.
 
     Dtypes: numbers.
     Equals: `np.trace(data, offset, axis1, axis2, dtype=data.dtype)`.

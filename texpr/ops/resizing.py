@@ -1,4 +1,4 @@
-"""Images in another size."""
+"""Resizing of images."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _ROI_PARTS = 1 << 20
 
 @dataclass(frozen=True)
 class _Line:
-    """The places (slope * i + shift) / divisor of the elements of an axis in the one that they are taken from."""
+    """The source coordinates (slope * i + shift) / divisor of the elements of a resized axis."""
 
     slope: Extent
     shift: Extent
     divisor: Extent
 
     def rounded(self, rounding: str) -> _Line:
-        """The line whose places, rounded down, are those of this one rounded as said."""
+        """The line whose coordinates, rounded down, are those of this one rounded by `rounding`."""
         slope, shift, divisor = self.slope, self.shift, self.divisor
         match rounding:
             case "floor":
@@ -69,7 +69,7 @@ class _Line:
                 return _Line(slope * 2, shift * 2 + divisor, divisor * 2)
 
     def at(self, index: Expr) -> tuple[Expr, Extent]:
-        """The place of an element: numerator and denominator."""
+        """The coordinate of an element: numerator and denominator."""
         slope, shift, divisor = (simplified(part) for part in (self.slope, self.shift, self.divisor))
         if isinstance(slope, int) and isinstance(shift, int) and isinstance(divisor, int):
             common = math.gcd(slope, shift, divisor)
@@ -82,16 +82,16 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of `extent` elements that becomes one of `size`."""
+    """An axis of `extent` elements that is resized to `size`."""
 
     extent: Extent
     size: Extent
     ratio: Fraction | None
-    """The distance between elements, `extent / size` where it is not given."""
+    """The distance between elements, by default `extent / size`."""
     roi: tuple[Fraction, Fraction] | None
 
     def line(self, mode: str) -> _Line:
-        """Where the elements lie, by a coordinate transformation mode of ONNX."""
+        """The coordinates of the elements, by a coordinate transformation mode of ONNX."""
         n, size = self.extent, self.size
         top, bottom = (n, size) if self.ratio is None else (self.ratio.numerator, self.ratio.denominator)
         single = isinstance(size, int) and size == 1
@@ -114,7 +114,7 @@ class _Axis:
             case "pytorch_half_pixel" if single:
                 return _Line(0, 0, 1)
             case "pytorch_half_pixel" if not isinstance(size, int):
-                # A lone element is the first one.
+                # A single element is taken from the start.
                 return _Line(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
             case _:
                 return _Line(top * 2, top - bottom, bottom * 2)
@@ -127,7 +127,7 @@ class _Axis:
 
 
 def cubic_weight(distance: Expr, a: float) -> Expr:
-    """The weight of an element at a distance (not negative) from a place (Keys 1981)."""
+    """The weight of an element at a non-negative distance from a coordinate (Keys 1981)."""
     t = distance
     near = ((t * (a + 2.0)) - (a + 3.0)) * t * t + 1.0
     far = ((t * a - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
@@ -143,12 +143,12 @@ _WEIGHTS: Mapping[str, tuple[int, Callable[[Expr, float], Expr]]] = {
     "linear": (1, _linear_weight),
     "cubic": (2, cubic_weight),
 }
-"""Method -> how far it reaches, and the weight of an element at a distance."""
+"""Method -> its reach, and the weight of an element at a distance."""
 
 
 @dataclass(frozen=True)
 class _Resizing:
-    """How elements are made, along each axis of `axes`."""
+    """The parameters of a resizing along each axis of `axes`."""
 
     what: str
     axes: Mapping[str, _Axis]
@@ -161,7 +161,7 @@ class _Resizing:
     extrapolation: float
 
     def _inside(self, letter: str, index: Expr) -> Expr | None:
-        """Whether the place is one of the data, where the mode leaves them."""
+        """Whether the coordinate is inside of the data, if the mode allows others."""
         if self.mode != "tf_crop_and_resize":
             return None
         axis = self.axes[letter]
@@ -173,7 +173,7 @@ class _Resizing:
         return value if inside is None else select(inside, value, constant(self.extrapolation, value.dtype))
 
     def nearest(self, source: Laid, at: dict[str, Expr]) -> Expr:
-        """The element nearest to the place of another one."""
+        """The element nearest to a coordinate."""
         places = dict[str, Expr | int](at)
         for c, axis in self.axes.items():
             numerator, divisor = axis.line(self.mode).rounded(self.rounding).at(at[c])
@@ -184,7 +184,7 @@ class _Resizing:
         return value
 
     def between(self, source: Laid, at: dict[str, Expr], rest: Sequence[str], places: dict[str, Expr | int]) -> Expr:
-        """The mean of the two elements around a place along each axis of `rest`, weighted by their distance."""
+        """The mean of the two elements around a coordinate along each axis of `rest`, weighted by their distance."""
         wide = sum_dtype(source.tensor.dtype)
         if not rest:
             return source.at(places).astype(wide)
@@ -196,7 +196,7 @@ class _Resizing:
         return self._or_extrapolated(first * (1.0 - part) + second * part, c, at[c])
 
     def along(self, source: Laid, c: str, dtype: str, name: str) -> Laid:
-        """A stage: the weighted mean of the elements around each place along one axis."""
+        """A stage: the weighted mean of the elements around each coordinate along one axis."""
         axis, wide = self.axes[c], sum_dtype(source.tensor.dtype)
         reach, weigh = _WEIGHTS[self.method]
         shrunk = min(1 / self._ratio(axis), Fraction(1)) if self.antialias else Fraction(1)
@@ -211,7 +211,7 @@ class _Resizing:
             floor, part = _parts(axis.line(self.mode).at(at[c]), wide)
 
             def term(step: Expr | int) -> tuple[Expr, Expr]:
-                """The weight of an element, and the element times it."""
+                """The weight of an element, and the weighted element."""
                 offset = step + start
                 distance = absolute((cast(offset, wide) if isinstance(offset, Expr) else float(offset)) - part)
                 place = floor + offset
@@ -250,7 +250,7 @@ def _within(place: Expr, extent: Extent) -> Expr:
 
 
 def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:
-    """A place rounded down, and what is left of it."""
+    """The floor and the fraction of a coordinate."""
     numerator, divisor = place
     if isinstance(divisor, int) and divisor == 1:
         return numerator, const(0.0, dtype)
@@ -328,7 +328,7 @@ def _axes(
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_Axis]:
-    """The axes in space. Raises CompileError for numbers that do not fit."""
+    """The spatial axes. Raises CompileError for invalid sizes, scales and regions."""
     rank = len(extents)
     if size is None and scales is None:
         raise error(f"{what} needs size= or scales=")
@@ -360,19 +360,19 @@ def _axes(
     return found
 
 
-_DOC = """{what} of `size`, or `scales` times as large (rounded down).
+_DOC = """{what} resized to `size`, or by the factors `scales` (rounded down).
 
-    `method`: the element nearest to each place, `linear` between two of them along each axis, `cubic` between four
-    (Keys 1981, with the coefficient `cubic_alpha`), along one axis after the other. `coordinate_transformation_mode`
-    says where the elements lie, as in ONNX: `half_pixel` in the middle of squares that fill the image, `align_corners`
-    so that the outermost ones stay, `asymmetric` in the first corner of the squares; `pytorch_half_pixel`,
-    `half_pixel_symmetric`, `tf_half_pixel_for_nn`, and `tf_crop_and_resize`, which takes the part `roi` of the image
-    (starts, then ends, from 0 to 1, in steps of 2^-20) and gives `extrapolation_value` outside of the image. `scales`
-    beside `size` are the distances of places. Places are quotients of integers and exact. `nearest` rounds them by
-    `rounding_method`: floor, ceil, round_prefer_floor or round_prefer_ceil; floor for `asymmetric`, else
-    round_prefer_ceil unless given. `antialias` widens `linear` and `cubic` where the image shrinks; `exclude_outside`
-    leaves out elements outside of the image instead of repeating those at its edge. Raises CompileError for other words
-    and for empty images.
+    `method` is `nearest`, `linear` between two elements along each axis, or `cubic` between four (Keys 1981, with the
+    coefficient `cubic_alpha`), applied along one axis after the other. `coordinate_transformation_mode` is the position
+    of elements as in ONNX: `half_pixel` in the centre of squares that fill the image, `align_corners` with the
+    outermost elements fixed, `asymmetric` in the first corner of the squares; `pytorch_half_pixel`,
+    `half_pixel_symmetric`, `tf_half_pixel_for_nn`, and `tf_crop_and_resize`, which resizes the region `roi` (starts,
+    then ends, from 0 to 1, in steps of 2^-20), with `extrapolation_value` outside of the image. If `size` is also
+    given, `scales` determine the distance of coordinates. Coordinates are exact quotients of integers. `nearest` rounds
+    them by `rounding_method`: floor, ceil, round_prefer_floor or round_prefer_ceil; the default is floor for
+    `asymmetric`, else round_prefer_ceil. `antialias` widens `linear` and `cubic` filters when downsampling.
+    `exclude_outside` ignores elements outside of the image instead of repeating the edge. Raises CompileError for other
+    modes and for empty images.
 
     Dtypes: all; floats for linear and cubic.
     Equals: {equals}."""

@@ -1,4 +1,4 @@
-"""Elements of images at places that tensors of coordinates tell."""
+"""Sampling of images at coordinates given by tensors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 class _Line:
-    """An axis of an image, in which places are floats."""
+    """An axis of an image with float coordinates."""
 
     def __init__(self, extent: Extent, dtype: str, padding: str, align_corners: bool) -> None:
         self.extent = extent
@@ -51,13 +51,13 @@ class _Line:
         self._last = self._count - 1.0
 
     def place(self, coordinate: Expr) -> Expr:
-        """The place of a coordinate from -1 to 1."""
+        """The position of a coordinate from -1 to 1."""
         if self._align_corners:
             return (coordinate + 1.0) * 0.5 * self._last
         return ((coordinate + 1.0) * self._count - 1.0) * 0.5
 
     def padded(self, place: Expr) -> Expr:
-        """The place whose element stands at a place outside."""
+        """The position of the element that pads an out-of-range position."""
         if self._padding == "reflection":
             place = self._reflected(place)
         if self._padding == "zeros":
@@ -65,10 +65,10 @@ class _Line:
         return select(place > 0.0, less(place, self._last), 0.0)
 
     def _reflected(self, place: Expr) -> Expr:
-        """Mirrored at the first and last elements, or half an element outside of these."""
+        """The position reflected at the first and last elements, or half an element outside of these."""
         low = const(0.0 if self._align_corners else -0.5, self._dtype)
         span = self._last if self._align_corners else self._count
-        # An axis of one element has no span between its corners.
+        # An axis of one element has a span of 0 between its corners.
         span = greater(span, 1e-30)
         distance = absolute(place - low)
         times = floor(distance / span)
@@ -77,10 +77,10 @@ class _Line:
         return select(is_even, rest, span - rest) + low
 
     def index(self, place: Expr) -> tuple[Expr, Expr]:
-        """A place that is a whole number as an index within the axis, and whether it was there; NaN never is."""
+        """A whole position as an index within the axis, and whether the position was in range; NaN never is."""
         safe = select(place >= 0.0, less(place, self._last), 0.0)
         inside = (place >= 0.0) & (place <= self._last)
-        # Once more as an integer, which range analyses see.
+        # Clamped again as an integer, for range analyses.
         return greater(less(safe.astype("int64"), self.extent - 1), 0), inside
 
 
@@ -93,13 +93,13 @@ def grid_sample(
     *,
     name: str = "grid_sample",
 ) -> Tensor:
-    """Images (N, C, H, W) at the coordinates of a grid (N, h, w, 2): (N, C, h, w); volumes (N, C, D, H, W) at those of
-    (N, d, h, w, 3). The last axis of the grid is (x, y) or (x, y, z), from -1 to 1 over the image.
+    """Images (N, C, H, W) sampled at the coordinates of a grid (N, h, w, 2): (N, C, h, w); volumes (N, C, D, H, W) at
+    those of (N, d, h, w, 3). The last axis of the grid is (x, y) or (x, y, z), from -1 to 1 over the image.
 
-    -1 and 1 are the middles of the outermost elements with `align_corners`, else their outer edges. `method` is the
-    nearest element (halves to even), `linear` between the two along each axis, or `cubic` between four (Keys 1981,
-    coefficient -0.75). Outside of the image are zeros, its border, or its reflection. Floats of 16 bits are computed in
-    float32. Raises CompileError for other words, shapes and dtypes, and for empty images.
+    -1 and 1 are the centres of the outermost elements with `align_corners`, else their outer edges. `method` is
+    `nearest` (ties to even), `linear` between two elements along each axis, or `cubic` between four (Keys 1981,
+    coefficient -0.75). Outside of the image are zeros, its border, or its reflection. 16-bit floats are computed in
+    float32. Raises CompileError for other modes, shapes and dtypes, and for empty images.
 
     Dtypes: floats, one for both.
     Equals: `torch.nn.functional.grid_sample(data, grid, mode, padding_mode, align_corners)`; ONNX GridSample.
@@ -144,7 +144,7 @@ def grid_sample(
 
 
 def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr | None]]:
-    """The elements that make up a place: the index of each, whether it is inside, and its weight."""
+    """The elements that are combined for a position: the index of each, whether it is in range, and its weight."""
     if method == "nearest":
         return [(*line.index(round(line.padded(place))), None)]
     if method == "linear":
@@ -158,7 +158,7 @@ def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr 
 
 
 def _linear_taps(line: _Line, place: Expr) -> list[tuple[Expr, Expr, Expr]]:
-    """`_taps` of the two elements around a place."""
+    """`_taps` of the two elements around a position."""
     first = floor(place)
     part = place - first
     return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
@@ -176,13 +176,14 @@ def roi_align(
     *,
     name: str = "roi_align",
 ) -> Tensor:
-    """Regions (x1, y1, x2, y2), times `spatial_scale`, of images (N, C, H, W), each in `output_size` (h, w) bins
-    (He et al. 2017): (R, C, h, w). `batch_indices` says of which image each of the R regions is a part.
+    """Regions (x1, y1, x2, y2), times `spatial_scale`, of images (N, C, H, W), each pooled to `output_size` (h, w) bins
+    (He et al. 2017): (R, C, h, w). `batch_indices` is the image index of each of the R regions.
 
-    A bin is the mean, or the greatest (`mode` max), of `sampling_ratio` by as many points in it, between the four
-    elements around each; 0 stands for as many as the region has elements in each bin. With `aligned` the middle of an
-    element lies half an element behind its coordinate, else at it, and regions have at least one element. Statements
-    write it (`te.extern`): the number of points depends on the region. Floats of 16 bits are computed in float32.
+    A bin is the mean, or the maximum (`mode` max), of `sampling_ratio` x `sampling_ratio` points in it, interpolated
+    bilinearly; 0 means one point per element of the region. With `aligned`, the centre of an element has an offset of
+    half an element from its coordinate; without it, the offset is 0, and regions have at least one element. It is
+    computed by statements (`te.extern`), because the number of points depends on the region. 16-bit floats are computed
+    in float32.
 
     Dtypes: floats, one for data and regions; `batch_indices` are integers.
     Equals: `torchvision.ops.roi_align(data, rois, output_size, spatial_scale, sampling_ratio, aligned)`; ONNX RoiAlign.
@@ -215,7 +216,7 @@ def roi_align(
             length = length if aligned else greater(length, 1.0)
             size = length / float(bins[axis])
             starts[axis] = start + cast(position[axis], wide) * size
-            # NaN has no points; the bound keeps the conversion defined.
+            # NaN has no points; the bound keeps the conversion in range.
             whole = select(size > 0.0, less(ceil(size), 16777216.0), 0.0)
             counts[axis] = const(ratio, "int64") if ratio else whole.astype("int64")
             sizes[axis] = size
@@ -245,8 +246,8 @@ def roi_align(
 
 
 def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: Expr, x: Expr, mode: str) -> Expr:
-    """The value between the four elements around a point: their weighted sum, or with `max` the greatest of the
-    weighted elements, as ONNX has it. 0 for points more than one element outside of the image."""
+    """The value interpolated bilinearly at a point, or with `max` the maximum of the weighted elements, as in ONNX. 0
+    for points more than one element outside of the image."""
     dtype = y.dtype
     ends = {axis: float_of(extent, dtype) for axis, extent in extents.items()}
     inside = all_of(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])
@@ -277,14 +278,14 @@ def deform_conv2d(
     *,
     name: str = "deform_conv2d",
 ) -> Tensor:
-    """The convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw), of which each element reads at
-    a separate place (Dai et al. 2017): (N, O, h, w).
+    """The convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw) whose elements read at separate
+    offsets (Dai et al. 2017): (N, O, h, w).
 
-    The element (i, j) of a kernel, for the result (y, x), reads at its place in `te.ops.conv2d` plus
-    `offset[n, 2 * k, y, x]` rows and `offset[n, 2 * k + 1, y, x]` columns, with `k = i * kw + j` plus `kh * kw` for
-    each of the `offset_groups` groups of channels before: bilinear between four elements, zeros outside of the image.
-    The value is multiplied by `mask[n, k, y, x]` if there is one (Zhu et al. 2019). The values read are a stage of
-    their own, `<name>_columns`. Floats of 16 bits are computed in float32. Raises CompileError for other shapes and
+    For the result (y, x), the element (i, j) of a kernel reads at its position in `te.ops.conv2d` plus
+    `offset[n, 2 * k, y, x]` rows and `offset[n, 2 * k + 1, y, x]` columns. k is `i * kw + j` plus `kh * kw` times the
+    index of the group of channels, of which there are `offset_groups`. Reads are interpolated bilinearly, with zeros
+    outside of the image. The value is multiplied by `mask[n, k, y, x]` if given (Zhu et al. 2019). The values read are
+    a separate stage, `<name>_columns`. 16-bit floats are computed in float32. Raises CompileError for other shapes and
     dtypes, and for empty images.
 
     Dtypes: floats, one for all.

@@ -1,4 +1,4 @@
-"""Tensors with updates at places that tensors of indices tell, in the order of the updates."""
+"""Tensors with updates at indices given by tensors, in the order of the updates."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _REDUCTIONS = {"add": BinaryKind.ADD, "mul": BinaryKind.MUL, "max": BinaryKind.M
 
 
 class _Updates:
-    """The result of a scatter: a copy of the data into which updates are combined. Sums and products of floats of 16
-    bits are formed in float32."""
+    """The result of a scatter: a copy of the data into which updates are combined. Sums and products of 16-bit floats
+    are formed in float32."""
 
     def __init__(self, what: str, data: object, updates: object, reduction: str, mode: str, name: str) -> None:
         checked_mode(what, mode)
@@ -49,13 +49,12 @@ class _Updates:
         self.wide = sum_dtype(dtype) if reduction in ("add", "mul") else dtype
 
     def copy(self, code: Statements, outer: Sequence[Expr], result: Written) -> None:
-        """Copy the part of the data at the indices `outer`."""
+        """Copy the slice of the data at the indices `outer`."""
         inner = self.data.shape[len(outer) :]
         with code.loops(inner, [f"d{d}" for d in range(len(inner))]) as at:
             result.store(self.data(*outer, *at).astype(self.wide), *outer, *at)
 
     def put(self, result: Written, update: Expr, at: Sequence[ExprLike]) -> None:
-        """Combine an update into an element."""
         value = update.astype(self.wide)
         result.store(value if self.reduction is None else binary(self.reduction, result.load(*at), value), *at)
 
@@ -79,11 +78,12 @@ def scatter_elements(
     *,
     name: str = "scatter_elements",
 ) -> Tensor:
-    """The tensor with each element of `updates` at its index along an axis, the other indices its own.
+    """The tensor with each element of `updates` stored at its index along an axis, and the same other indices.
 
-    Of updates at one place the last one stays; with a `reduction` (add, mul, max, min) they are combined with the data,
-    in their order. Indices have the shape of the updates, whose other extents are at most those of the data. Modes as
-    in `take`: with `wrap`, -1 is the last element. Raises CompileError for shapes and dtypes that do not fit.
+    Of several updates of an element the last one is stored; with a `reduction` (add, mul, max, min) they are combined
+    with the data in order. Indices have the shape of the updates, whose other extents are at most those of the data.
+    Modes as in `take`: with `wrap`, -1 is the last element. Raises CompileError for shapes and dtypes that do not
+    match.
 
     Dtypes: all, numbers with a reduction; indices are integers.
     Equals: `torch.scatter(data, axis, indices, updates)`; ONNX ScatterElements.
@@ -96,7 +96,7 @@ def scatter_elements(
     if not is_empty(places.shape):
         check_nonempty(what, source, [along])
     names = [f"u{d}" for d in range(source.ndim)]
-    # Axes of which the data may have fewer elements are loops over the updates, whose stores would leave the data then.
+    # Along axes of the data that may be shorter, loops over the updates would store out of bounds.
     short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
     unknown = [d for d in short if not isinstance(places.shape[d], int) or not isinstance(source.shape[d], int)]
     depth = min(unknown, default=along)
@@ -125,9 +125,9 @@ def scatter_elements(
 def put_along_axis(
     data: Tensor, indices: Tensor, values: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "put_along_axis"
 ) -> Tensor:
-    """The tensor with each of `values`, which broadcast to the shape of the indices, at its index along an axis.
+    """The tensor with `values`, broadcast to the shape of the indices, stored at the indices along an axis.
 
-    See `scatter_elements`. Unlike NumPy's function it leaves the data as they are.
+    See `scatter_elements`. Unlike NumPy's function it does not modify the data.
 
     Dtypes: all; indices are integers.
     Equals: `np.put_along_axis(data, indices, values, axis)`.
@@ -159,10 +159,11 @@ def scatter_nd(
     *,
     name: str = "scatter_nd",
 ) -> Tensor:
-    """The tensor with slices at coordinates: `indices[0]` counts along its first axis, `indices[1]` along the next...
+    """The tensor with slices stored at coordinates: `indices[0]` is the index along its first axis, `indices[1]` along
+    the second, and so on.
 
     Updates have the shape of the indices without their first axis, then that of the slices. Reductions as in
-    `scatter_elements`, modes as in `take`. Undoes `gather_nd`.
+    `scatter_elements`, modes as in `take`. It is the inverse of `gather_nd`.
 
     Dtypes: all, numbers with a reduction; indices are integers.
     Equals: `data[tuple(indices)] = updates`; ONNX ScatterND, whose coordinates are the last axis.
@@ -192,8 +193,9 @@ def scatter_nd(
 
 
 def max_unpool(data: Tensor, indices: Tensor, output_size: int | Sequence[int], *, name: str = "max_unpool") -> Tensor:
-    """The elements of data (N, C, ...) at their row-major places in planes of `output_size`, zeros elsewhere: what
-    `max_pool_with_indices` took apart. Places outside are clamped. Of elements at one place the last one stays.
+    """The elements of data (N, C, ...) stored at their row-major indices in planes of `output_size`, zeros elsewhere:
+    the inverse of `max_pool_with_indices`. Out-of-range indices are clamped. Of elements with equal indices the last is
+    stored.
 
     Dtypes: all; indices are integers.
     Equals: `torch.nn.functional.max_unpool2d(data, indices, ..., output_size=output_size)` and its like.

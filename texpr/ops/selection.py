@@ -1,8 +1,7 @@
-"""Elements that data choose: how many there are is known only when the program runs.
+"""Data-dependent selection: the number of elements is known only at run time.
 
-Results have a fixed size, as many elements as there can be unless `size` says otherwise, and their count comes with
-them (as with `size=` in `jax.numpy`): elements behind the last one are `fill_value`, and those for which there is no
-room are left out.
+Results have a fixed size, the maximum number of elements or `size`, and are returned with their count (as with `size=`
+in `jax.numpy`): elements after the last one are `fill_value`, and elements beyond `size` are dropped.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ __all__ = ["compress", "nms", "nonzero", "unique"]
 
 
 def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
-    """The size of results: that which is asked for, else the product of some extents."""
+    """The size of results: `size` if given, else the product of `most`."""
     if size is None:
         return reduce(lambda left, right: simplified(left * right), most, 1)
     if (number := integer(size, f"{what}: the size")) < 0:
@@ -45,7 +44,7 @@ def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
 
 
 def _is_true(value: Expr) -> Expr:
-    """Whether a value is not zero, NaN included."""
+    """Whether a value is nonzero, or NaN."""
     if value.dtype == "bool":
         return value
     zero = constant(0, value.dtype)
@@ -56,9 +55,9 @@ def _is_true(value: Expr) -> Expr:
 def nonzero(
     data: Tensor, size: int | None = None, fill_value: int = 0, *, name: str = "nonzero"
 ) -> tuple[Tensor, Tensor]:
-    """The coordinates of the elements that are not zero, in the order of the elements, and how many there are.
+    """The coordinates of the nonzero elements, in the order of the elements, and their number.
 
-    The first result has a row for each axis and a column for each element: what `gather_nd` takes. NaN is not zero.
+    The first result has a row for each axis and a column for each element, as `gather_nd` expects. NaN is nonzero.
 
     Dtypes: all; results are int64.
     Equals: `np.nonzero(data)`; ONNX NonZero.
@@ -96,10 +95,11 @@ def compress(
     *,
     name: str = "compress",
 ) -> tuple[Tensor, Tensor]:
-    """The slices of the data along an axis whose condition holds, and how many there are; of the flat data without an
-    axis.
+    """The slices of the data along an axis whose condition holds, and their number; without an axis, of the flattened
+    data.
 
-    The condition may be shorter than the axis. Raises CompileError when it is longer; calls check symbolic extents.
+    The condition may be shorter than the axis. Raises CompileError if it is longer; symbolic extents are checked at
+    calls.
 
     Dtypes: all; the condition is bool, the count int64.
     Equals: `np.compress(condition, data, axis)`; ONNX Compress.
@@ -135,12 +135,12 @@ def compress(
 def unique(
     data: Tensor, size: int | None = None, fill_value: Number = 0, axis: int | None = None, *, name: str = "unique"
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The different elements of the flat data, or the different slices along an axis, in ascending order; of each the
-    index of its first occurrence and the number of occurrences; for each element or slice of the data the index of its
-    value; and the number of different ones.
+    """The distinct elements of the flattened data, or the distinct slices along an axis, in ascending order; the index
+    of the first occurrence and the number of occurrences of each; for each element or slice of the data the index of
+    its value; and the number of distinct ones.
 
     The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
-    values have room. NaN is one value, greater than all numbers. Slices are compared by their first elements first.
+    values are kept. NaN is one value, greater than all numbers. Slices are compared lexicographically.
 
     Dtypes: numbers; places and counts are int64.
     Equals: `np.unique(data, True, True, True, axis=axis)`; ONNX Unique.
@@ -222,15 +222,15 @@ def nms(
     *,
     name: str = "nms",
 ) -> tuple[Tensor, Tensor]:
-    """The boxes that non-maximum suppression keeps, by descending score, and how many there are: at most `limit`, and
-    at most `size`, which is the number of places of the result.
+    """The boxes that non-maximum suppression keeps, by descending score, and their number: at most `limit`, and at most
+    `size`, which is the extent of the result.
 
-    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. One is left out when its intersection with a kept one is more
-    than `iou_threshold` of their union, or when its score is not above `score_threshold`. The thresholds and the limit
-    may be tensors of rank 0. Axes before that of the boxes are separate batches. Places after the last one are -1.
+    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. It is suppressed if its intersection with a kept box is more
+    than `iou_threshold` of their union, or if its score is not above `score_threshold`. The thresholds and the limit
+    may be tensors of rank 0. Axes before that of the boxes are separate batches. Indices after the last one are -1.
 
     The boxes are taken from a binary heap, `<name>_heap`, so that a limit bounds the work: O(n + k log n) for n boxes
-    of which k are taken, and k times the number of kept ones for the intersections.
+    of which k are taken, and k times the number of kept boxes for the intersections.
 
     Dtypes: float32, float64, one for boxes and scores; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.
@@ -272,13 +272,13 @@ def nms(
         worst: Written,
     ) -> None:
         def goes_first(one: Expr, other: Expr) -> Expr:
-            """Whether a box is taken before another one: equal scores keep the order of the boxes."""
+            """Whether a box precedes another: equal scores keep the order of the boxes."""
             first, second = ranks(*at, one), ranks(*at, other)
             is_tie = ~precedes(second, first, descending=True) & (one < other)
             return precedes(first, second, descending=True) | is_tie
 
         def sift(item: Expr) -> None:
-            """Move the hole of the heap down to where `item` belongs, and put it there."""
+            """Move the hole of the heap down to the position of `item`, and store it there."""
             size = left.load(*at)
             with code.loop(64 - clz(size), "level"):
                 child = hole.load(*at) * 2 + 1
@@ -291,7 +291,7 @@ def nms(
             heap.store(item, *at, hole.load(*at))
 
         def is_suppressed(begins: Sequence[Expr], ends: Sequence[Expr], area: Expr, k: Expr) -> Expr:
-            """Whether the intersection with the kept box `k` is too large a part of the union."""
+            """Whether the intersection over union with the kept box `k` exceeds the threshold."""
             zero = constant(0, dtype)
             sides = [
                 greater(lesser(end, corners.load(*at, axis + 2, k)) - greater(begin, corners.load(*at, axis, k)), zero)

@@ -1,4 +1,4 @@
-"""Sorts, positions in sorted tensors. NaN is greater than all numbers, and sorts are stable, as in NumPy."""
+"""Sorting, and searches in sorted tensors. NaN is greater than all numbers, and sorts are stable, as in NumPy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["argsort", "mode", "searchsorted", "sort", "topk"]
 
 
 def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
-    """Whether `left` comes before `right` in a sort that would not keep their order."""
+    """Whether `left` must precede `right` in a sort; False for equal values."""
     first, second = (right, left) if descending else (left, right)
     if not is_float(left.dtype):
         return first < second
@@ -40,7 +40,7 @@ def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
 def _order(
     source: Tensor, along: int, descending: bool, count: Extent, name: str, columns: Extent | None = None
 ) -> Tensor:
-    """The places of the first `count` elements along an axis in ascending or descending order, see `order_by`."""
+    """The indices of the first `count` elements along an axis in ascending or descending order, see `order_by`."""
 
     def is_before(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
         return precedes(left[0], right[0], descending)
@@ -56,12 +56,12 @@ def order_by(
     name: str,
     columns: Extent | None = None,
 ) -> Tensor:
-    """The places of the first `count` elements along an axis in the order of the sort, as int64: a merge sort from runs
-    of one element upwards, between the halves of a buffer. `is_before` compares the elements of all `sources`, which
-    have one shape, at two places. Requires that `count` is at most the extent of the axis. With `columns`, the rows of
-    a matrix of that width are sorted, by their first elements first.
+    """The indices of the first `count` elements along an axis in sorted order, as int64. A bottom-up merge sort between
+    the halves of a buffer. `is_before` compares the elements of all `sources`, which have one shape, at two indices.
+    Requires that `count` is at most the extent of the axis. With `columns`, the rows of a matrix of that width are
+    sorted lexicographically.
 
-    The two cursors of a merge are kept in memory, for loops carry no values.
+    The two cursors of a merge are stored in memory, because loops carry no values.
     """
     shape = sources[0].shape
     extent = shape[along]
@@ -117,19 +117,18 @@ def _checked(what: str, data: object, axis: object) -> tuple[Tensor, int]:
 
 
 def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
-    """The elements along an axis in an order."""
     return compute(order.shape, lambda *i: source(*i[:along], order(*i), *i[along + 1 :]), name)
 
 
 def order_of_rows(rows: Tensor, name: str) -> Tensor:
-    """The places of the rows of a matrix in lexicographic order, as int64; equal rows keep their order."""
+    """The indices of the rows of a matrix in lexicographic order, as int64; equal rows keep their order."""
     return _order(rows, 0, False, rows.shape[0], name, rows.shape[1])
 
 
 def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "argsort") -> Tensor:
-    """The places of the elements along an axis in ascending order, or descending; equal elements keep their order.
+    """The indices of the elements along an axis in ascending or descending order; equal elements keep their order.
 
-    NaN is greater than all numbers. A merge sort: `<name>_runs` and `<name>_cursors` are its memory.
+    NaN is greater than all numbers. It is a merge sort with the buffers `<name>_runs` and `<name>_cursors`.
 
     Dtypes: numbers; the result is int64.
     Equals: `np.argsort(data, axis, stable=True)`.
@@ -139,7 +138,7 @@ def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str
 
 
 def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "sort") -> Tensor:
-    """The elements along an axis in ascending order, or descending, see `argsort`, which `<name>_order` is.
+    """The elements along an axis in ascending or descending order, by `argsort` (stage `<name>_order`).
 
     Dtypes: numbers.
     Equals: `np.sort(data, axis, stable=True)`.
@@ -150,9 +149,10 @@ def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = 
 
 
 def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
-    """The `k` greatest elements along an axis, the greatest first, and their places; the least ones unless `largest`.
+    """The `k` greatest elements along an axis in descending order, and their indices; the least ones, in ascending
+    order, unless `largest`.
 
-    Of equal elements the first ones. NaN is greater than all numbers. The results are `<name>_values` and
+    Of equal elements the first are taken. NaN is greater than all numbers. The results are `<name>_values` and
     `<name>_indices`. Raises CompileError for a k above the extent.
 
     Dtypes: numbers; the places are int64.
@@ -170,8 +170,8 @@ def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name:
 
 
 def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "mode") -> tuple[Tensor, Tensor]:
-    """The most frequent element along an axis, the least of several, and the place of its last occurrence. Elements are
-    compared in pairs. Raises CompileError for an empty axis.
+    """The most frequent element along an axis, the least of several, and the index of its last occurrence. All pairs of
+    elements are compared. Raises CompileError for an empty axis.
 
     The results are `<name>_values` and `<name>_indices`.
 
@@ -220,7 +220,7 @@ def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "m
 def searchsorted(
     data: Tensor, values: Tensor, side: str = "left", dtype: object = "int64", *, name: str = "searchsorted"
 ) -> Tensor:
-    """For each value the place in a sorted vector before which it would keep the order: the first one (`left`) or the
+    """For each value, the index in a sorted vector at which inserting it keeps the order: the first one (`left`) or the
     last one (`right`). A binary search, whose steps are one expression.
 
     Dtypes: numbers, one for both; the result is of the integer `dtype`.

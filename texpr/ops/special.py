@@ -1,7 +1,7 @@
-"""Special functions, and functions of the bits of numbers and of the divisors of integers.
+"""Special functions, functions of the bits of numbers, and divisors of integers.
 
-They are formed in float64 for all elements, so that results in float32 are within one unit in the last place of the
-nearest number, unless their text states another error.
+They are computed in float64 for all dtypes, so that results in float32 are within one unit in the last place of the
+exact result, unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "si
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Horner's scheme, from the coefficient of the highest power on."""
+    """Evaluate a polynomial by Horner's scheme, coefficient of the highest power first."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
         total = total * x + coefficient
@@ -48,7 +48,7 @@ _ERFC: Final = (
 
 
 def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
-    """erfc(size) exp(size * size - square) of a number that is not negative."""
+    """erfc(size) exp(size * size - square) of a non-negative number."""
     t = 2.0 / (2.0 + size)
     argument = 4.0 * t - 2.0
     following, last = constant(0.0, "float64"), constant(0.0, "float64")
@@ -60,7 +60,7 @@ def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
 def _erfc(x: Expr) -> Expr:
     size = math.abs(x)
     tail = _tail_of_erfc(size, size * size)
-    # Near 0 the difference has no cancellation, and beyond 28 the exponential is 0.
+    # The difference does not cancel near 0, and the exponential is 0 beyond 28.
     found = math.select(size < 0.5, 1.0 - math.erf(size), math.select(size > 28.0, 0.0, tail))
     return math.select(math.isnan(x), x, math.select(x < 0.0, 2.0 - found, found))
 
@@ -71,7 +71,7 @@ def _erfcx(x: Expr) -> Expr:
 
 
 def _erf_inv(y: Expr) -> Expr:
-    """Rational approximations of 1e-3, then two steps of Newton's method."""
+    """A rational approximation with error 1e-3, then two steps of Newton's method."""
     size = math.abs(y)
     square = y * y
     numerator = polynomial(square, (-0.140543331, 0.914624893, -1.645349621, 0.886226899))
@@ -134,7 +134,7 @@ _EXP_2: Final = exp(-2)
 
 
 def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
-    """The operator that computes `scalar` of each element, a float, in float64."""
+    """The operator that computes `scalar` of each float element, in float64."""
 
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")
@@ -150,31 +150,31 @@ def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr],
 
 
 erfc = special_function(
-    "erfc", "1 - erf(x), exact where erf(x) is near 1: to 2e-13 of the result in float64.", "torch.erfc(data)", _erfc
+    "erfc", "1 - erf(x), without cancellation. The relative error in float64 is 2e-13.", "torch.erfc(data)", _erfc
 )
 erfcx = special_function(
     "erfcx",
-    "exp(x * x) erfc(x), which does not underflow. To 2e-13 of the result in float64.",
+    "exp(x * x) erfc(x), which does not underflow. The relative error in float64 is 2e-13.",
     "scipy.special.erfcx(data)",
     _erfcx,
 )
 ndtri = special_function(
     "ndtri",
-    "The number below which the normal distribution has the given probability; infinite at 0 and 1, NaN beyond. To "
-    "1e-14 of the greater of the result and 1 in float64 (Cephes).",
+    "The quantile function of the normal distribution; infinite at 0 and 1, NaN outside. The error in float64 is 1e-14 "
+    "of the greater of the result and 1 (Cephes).",
     "scipy.special.ndtri(data)",
     _ndtri,
 )
 erf_inv = special_function(
     "erf_inv",
-    "The inverse of erf; infinite at 1 and -1, NaN beyond. To 1e-14 of the result in float64, and less near 1.",
+    "The inverse of erf; infinite at 1 and -1, NaN outside. The relative error in float64 is 1e-14, and larger near 1.",
     "torch.erfinv(data)",
     _erf_inv,
 )
 
 
 def signbit(data: Tensor, *, name: str = "signbit") -> Tensor:
-    """Whether the sign of a number is negative, of zeros and NaN too.
+    """Whether the sign bit of a number is set, including zeros and NaN.
 
     Dtypes: all.
     Equals: `np.signbit(data)`.
@@ -189,7 +189,8 @@ def signbit(data: Tensor, *, name: str = "signbit") -> Tensor:
 
 
 def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
-    """Numbers as m * 2^e with m in [0.5, 1): m, and e as int32. Zeros, infinities and NaN are their own m, with e = 0.
+    """Numbers as m * 2^e with m in [0.5, 1): m, and e as int32. For zeros, infinities and NaN, m is the number and e is
+    0.
 
     The results are `<name>_mantissas` and `<name>_exponents`.
 
@@ -202,7 +203,7 @@ def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
     bias, ones = (1022, 2047) if wide == "float64" else (126, 255)
 
     def parts(*i: Expr) -> tuple[Expr, Expr, Expr]:
-        """The number, its bits, and the power of two that it is multiplied by because it is subnormal."""
+        """The number, its bits, and the exponent of the factor that makes a subnormal number normal."""
         x = source(*i).astype(wide)
         is_small = math.abs(x) < 2.0 ** (1 - bias)
         shift = math.select(is_small, constant(fraction, code), constant(0, code))
@@ -229,7 +230,7 @@ def _following(lhs: object, rhs: object) -> Expr:
     x, y = unified("nextafter", lhs, rhs)
     dtype = f"int{bits(x.dtype)}"
     code = reinterpret(x, dtype)
-    # The codes of numbers of one sign count up with their size.
+    # The bit patterns of numbers of one sign increase with their magnitude.
     away = math.select(math.abs(y) > math.abs(x), math.equal(x < 0.0, y < 0.0), False)
     moved = reinterpret(code + math.select(away, constant(1, dtype), constant(-1, dtype)), x.dtype)
     least = math.copysign(reinterpret(constant(1, dtype), x.dtype), y)
@@ -239,7 +240,7 @@ def _following(lhs: object, rhs: object) -> Expr:
 
 
 def nextafter(lhs: Operand, rhs: Operand, *, name: str = "nextafter") -> Tensor:
-    """The number next to lhs in the direction of rhs.
+    """The next representable number after lhs in the direction of rhs.
 
     Dtypes: floats.
     Equals: `np.nextafter(lhs, rhs)`.
@@ -251,8 +252,8 @@ def nextafter(lhs: Operand, rhs: Operand, *, name: str = "nextafter") -> Tensor:
 
 
 def gcd(lhs: Tensor, rhs: Tensor, *, name: str = "gcd") -> Tensor:
-    """The greatest common divisor of the absolute values of integers, 0 of two zeros. Euclid's algorithm, with as many
-    steps as two numbers of the dtype can need.
+    """The greatest common divisor of the absolute values of integers, 0 for two zeros. Euclid's algorithm, with the
+    maximum number of steps for the dtype.
 
     Dtypes: integers, one for both.
     Equals: `np.gcd(lhs, rhs)`.

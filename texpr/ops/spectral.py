@@ -28,7 +28,7 @@ __all__ = ["dft", "stft"]
 
 
 def _parts(what: str, source: Tensor) -> int:
-    """1 for real numbers, 2 for complex ones."""
+    """1 for real numbers, 2 for complex numbers."""
     last = source.shape[-1] if source.shape else 0
     if not isinstance(last, int) or last not in (1, 2):
         raise error(
@@ -39,7 +39,7 @@ def _parts(what: str, source: Tensor) -> int:
 
 
 def _length(value: object, what: str) -> Extent:
-    """The extent that a length is. Raises CompileError for a number below 1."""
+    """A length as an extent. Raises CompileError for a number below 1."""
     (found,) = counts(value, what, 1)
     if isinstance(found, int) and found < 1:
         raise error(f"{what} must be at least 1, got {found}")
@@ -47,12 +47,12 @@ def _length(value: object, what: str) -> Extent:
 
 
 def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str, name: str) -> Tensor:
-    """What part p of tap n adds to part q of frequency k, at [k, n, p, q]: exp(-2 pi i k n / length), and for the
-    inverse its conjugate."""
+    """The contribution of part p of tap n to part q of frequency k, at [k, n, p, q]: exp(-2 pi i k n / length), or its
+    conjugate for the inverse."""
     period = float_of(length, dtype)
 
     def element(k: Expr, n: Expr, p: Expr, q: Expr) -> Expr:
-        # The product modulo the period is exact; a large angle would not be.
+        # The product modulo the period is exact, a large angle would be rounded.
         angle = cast(k * n % length, dtype) * (2 * math.pi) / period
         real, imaginary = cos(angle), sin(angle) if inverse else 0.0 - sin(angle)
         return select(p == q, real, select(p < q, imaginary, 0.0 - imaginary))
@@ -69,14 +69,14 @@ def dft(
     *,
     name: str = "dft",
 ) -> Tensor:
-    """The discrete Fourier transform along an axis of numbers whose last axis holds the real and the imaginary part, or
-    the real part alone; the last axis of the result holds both.
+    """The discrete Fourier transform along an axis. The last axis contains the real and imaginary parts, or only the
+    real part; the last axis of the result contains both.
 
-    The axis is cut off or filled with zeros to `length`, its extent unless given. The inverse is divided by it. Of
-    `onesided` frequencies there are length // 2 + 1; their inverse is real, a last axis of extent 1, with the length
-    2 * (extent - 1) unless given. A product with the matrix `<name>_roots`: length^2 multiplications a transform.
-    Floats of 16 bits are computed in float32. Raises CompileError for the last axis as `axis`, and for other extents of
-    it.
+    The axis is truncated or zero-padded to `length`, by default its extent. The inverse is divided by the length. There
+    are length // 2 + 1 `onesided` frequencies. Their inverse is real, with a last axis of extent 1 and a default length
+    of 2 * (extent - 1). It is a product with the matrix `<name>_roots`, of length^2 multiplications per transform.
+    16-bit floats are computed in float32. Raises CompileError if `axis` is the last axis, and for other extents of the
+    last axis.
 
     Dtypes: floats.
     Equals: `np.fft.fft(data, length, axis)`, its parts apart, and `ifft`, `rfft`, `irfft`; ONNX DFT.
@@ -100,7 +100,7 @@ def dft(
 
     def element(*i: Expr) -> Expr:
         value = source(*i[:along], n, *i[along + 1 : -1], p).astype(wide)
-        if is_real:  # the other half of the frequencies are conjugates of these
+        if is_real:  # the other half of the frequencies is their conjugate
             value = select((n > 0) & (n * 2 < period), value * 2.0, value)
         total = sum_over(value * roots(i[along], n, p, i[-1]), axis=[n, p])
         return (total / float_of(period, wide) if inverse else total).astype(source.dtype)
@@ -118,13 +118,13 @@ def stft(
     *,
     name: str = "stft",
 ) -> Tensor:
-    """The discrete Fourier transforms (B, frames, frequencies, 2) of frames of signals (B, L, 1), or (B, L, 2) if they
-    are complex, `frame_step` apart and times a window.
+    """The discrete Fourier transforms (B, frames, frequencies, 2) of windowed frames of signals (B, L, 1), or (B, L, 2)
+    if they are complex, in steps of `frame_step`.
 
-    A frame has the elements of the window, or `frame_length`; frames begin within the signal and end in it. Of
-    `onesided` frequencies there are frame_length // 2 + 1. Stages: `<name>_roots`, `<name>_window` (these times the
-    window), `<name>`, a product over windows. Floats of 16 bits are computed in float32. Raises CompileError for a
-    frame longer than the signal.
+    The length of a frame is that of the window, or `frame_length`; all frames are inside of the signal. There are
+    frame_length // 2 + 1 `onesided` frequencies. Stages: `<name>_roots`, `<name>_window` (the roots times the window),
+    `<name>`, a product over frames. 16-bit floats are computed in float32. Raises CompileError for a frame longer than
+    the signal.
 
     Dtypes: floats.
     Equals: `torch.stft(signal, frame_length, frame_step, window=window, center=False)`, its parts apart; ONNX STFT.

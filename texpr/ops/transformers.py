@@ -1,4 +1,4 @@
-"""Attention, and the rotation of its queries and keys by their positions."""
+"""Attention, and rotary embedding of its queries and keys."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def attention(
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
 
-    `scale` is 1 / sqrt(e) unless given, which a symbolic e needs. `mask` broadcasts to (..., l, s): bools that say who
-    takes part, or numbers that are added. With `is_causal`, query i sees keys 0 to i. With `enable_gqa` queries
-    (..., h, l, e) share fewer keys and values (..., k, s, e): h / k queries in a row have the same (Ainslie et al.
-    2023). With a `softcap` c, scores x before the mask become c * tanh(x / c). Stages: `<name>_product`,
-    `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; floats of 16 bits are computed in float32 up to
-    the end. With `out_dtype`, which a mask of numbers has as well, sums and the result are formed in it, and the
-    weights are rounded to the dtype of the values (stage `<name>_factors`): both products have factors of that dtype. A
-    query that sees no key gives NaN.
+    `scale` is 1 / sqrt(e) by default, and required for a symbolic e. `mask` is broadcast to (..., l, s): bools that are
+    true for the keys to attend to, or numbers that are added. With `is_causal`, query i attends to keys 0 to i. With
+    `enable_gqa`, queries (..., h, l, e) share fewer keys and values (..., k, s, e): each h / k consecutive queries have
+    the same (Ainslie et al. 2023). With a `softcap` c, scores x before the mask become c * tanh(x / c). Stages:
+    `<name>_product`, `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; 16-bit floats are computed in
+    float32 until the result. With `out_dtype`, which is also the dtype of a mask of numbers, sums and the result are
+    formed in it, and the weights are rounded to the dtype of the values (stage `<name>_factors`), so that both products
+    have factors of that dtype. The result is NaN for a query that attends to no key.
 
     Dtypes: floats; the mask may be bool.
     Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
@@ -72,8 +72,8 @@ def cached_attention(
     *,
     name: str = "attention",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`attention` on keys and values behind those of earlier calls, (..., p, e) and (..., p, v); and all keys and
-    values, for the next call. With `is_causal`, query i sees keys 0 to p + i.
+    """`attention` with the keys and values appended to those of earlier calls, (..., p, e) and (..., p, v); and all
+    keys and values, for the next call. With `is_causal`, query i attends to keys 0 to p + i.
 
     The results are called `<name>`, `<name>_keys` and `<name>_values`.
 
@@ -106,7 +106,7 @@ def _attention(
     name: str,
     out_dtype: object = None,
 ) -> Tensor:
-    """The operator `what`; causal queries see `past` keys more."""
+    """The operator `what`; causal queries attend to `past` additional keys."""
     q, k, v = (floating(t, f"{what}: {label}") for label, t in (("query", query), ("key", key), ("value", value)))
     factors = one_dtype(what, q, k, v)
     dtype = factors if out_dtype is None else checked_dtype(out_dtype)
@@ -166,7 +166,7 @@ def _attention(
 
 
 def _shared_queries(what: str, q: Tensor, k: Tensor, v: Tensor) -> Extent:
-    """How many queries have the same keys."""
+    """The number of queries with the same keys."""
     if min(q.ndim, k.ndim, v.ndim) < 3 or not agree(k.shape[-3], v.shape[-3]):
         raise error(
             f"{what}: grouped queries have as many heads of keys as of values, (..., k, s, e) and (..., k, s, v): got "
@@ -188,13 +188,13 @@ def rotary_embedding(
     *,
     name: str = "rotary_embedding",
 ) -> Tensor:
-    """Queries or keys (..., s, e) whose pairs of elements are turned by the angles of their positions (Su et al. 2021).
+    """Queries or keys (..., s, e) with pairs of elements rotated by the angles of their positions (Su et al. 2021).
 
     A pair (x, y) becomes (x cos - y sin, x sin + y cos). Pairs are the elements k and k + r / 2, or 2k and 2k + 1 if
-    `interleaved`, of the first r = `rotary_dim` elements (all of them unless given); the others stay. `cos` and `sin`
-    broadcast to (..., s, r / 2); beside `positions`, integers that broadcast to (..., s), they are tables
-    (positions, r / 2), whose ends stand for positions outside. Floats of 16 bits are computed in float32. Raises
-    CompileError for an odd or symbolic number of elements, and for shapes and dtypes that do not fit.
+    `interleaved`, of the first r = `rotary_dim` elements (by default all); the others are unchanged. `cos` and `sin`
+    are broadcast to (..., s, r / 2). With `positions`, integers broadcast to (..., s), they are tables (positions, r /
+    2), and out-of-range positions are clamped. 16-bit floats are computed in float32. Raises CompileError for an odd or
+    symbolic number of elements, and for shapes and dtypes that do not match.
 
     Dtypes: floats.
     Equals: ONNX RotaryEmbedding.
@@ -243,7 +243,7 @@ def rotary_embedding(
 
 
 def _check_broadcast(what: str, tensor: Tensor, shape: tuple[Extent, ...]) -> None:
-    """Raises CompileError where a tensor does not broadcast to a shape."""
+    """Raises CompileError if a tensor cannot be broadcast to a shape."""
     common = broadcast_shape(what, shape, tensor.shape)
     if len(common) != len(shape) or not all(map(agree, common, shape)):
         raise error(f"{what}: {tensor.name} of shape {shape_text(tensor.shape)} is larger than {shape_text(shape)}")

@@ -1,4 +1,4 @@
-"""Tensors reordered, reshaped, put together, cut apart, repeated and padded."""
+"""Tensors transposed, reshaped, concatenated, split, repeated and padded."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def moved(source: Tensor, shape: Sequence[Extent], place: Callable[[int, Expr], 
 
 
 def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "transpose") -> Tensor:
-    """The tensor with its axes in another order, the reverse one unless given.
+    """The tensor with its axes permuted, by default reversed.
 
     Dtypes: all.
     Equals: `np.transpose(data, axes)`.
@@ -101,9 +101,9 @@ def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "
 
 
 def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> Tensor:
-    """The tensor repeated along axes of extent 1, and along new ones before the others, to a shape.
+    """The tensor broadcast to a shape: repeated along axes of extent 1, and along new leading axes.
 
-    Raises CompileError where the shape of the tensor does not broadcast to it.
+    Raises CompileError if the tensor cannot be broadcast to the shape.
 
     Dtypes: all.
     Equals: `np.broadcast_to(data, shape)`.
@@ -117,7 +117,7 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
 
 
 def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_dims") -> Tensor:
-    """The tensor with axes of extent 1 where `axis` says, counted in the result.
+    """The tensor with axes of extent 1 inserted at `axis`, counted in the result.
 
     Dtypes: all.
     Equals: `np.expand_dims(data, axis)`.
@@ -151,10 +151,10 @@ def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str 
 
 
 def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
-    """The elements, in row-major order, in another shape; one extent may be -1, which is what remains.
+    """The elements, in row-major order, in another shape; one extent may be -1 and is inferred.
 
-    Symbolic extents may move as long as the products are equal as polynomials. Raises CompileError where the numbers of
-    elements differ or cannot be compared.
+    Symbolic extents are accepted if the numbers of elements are equal polynomials. Raises CompileError if the numbers
+    of elements differ or cannot be compared.
 
     Dtypes: all.
     Equals: `np.reshape(data, newshape)`.
@@ -181,7 +181,7 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
 
 
 def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Extent, ...]:
-    """A shape in which -1 is replaced by the quotient of the numbers of elements."""
+    """The shape with -1 replaced by the quotient of the numbers of elements."""
     unknown = [d for d, extent in enumerate(newshape) if isinstance(extent, int) and extent == -1]
     if not unknown:
         return checked_shape(newshape, "reshape: the shape")
@@ -198,7 +198,7 @@ def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Exte
 
 
 def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[range, range]]:
-    """Dimensions of two shapes in groups, as many as possible, that hold equally many elements each."""
+    """The maximum number of groups of dimensions of two shapes with equal numbers of elements."""
     groups: list[tuple[range, range]] = []
     first_old, first_new = 0, 0
     for end_new in range(1, len(new) + 1):
@@ -213,13 +213,12 @@ def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[ran
 
 
 def _end_of_part(shape: Sequence[Extent], first: int, size: Extent) -> int | None:
-    """Where the dimensions from `first` end that hold `size` elements together."""
+    """The end of the dimensions from `first` with `size` elements in total."""
     ends = range(first + 1, len(shape) + 1)
     return next((end for end in ends if is_same(product(shape[first:end]), size)), None)
 
 
 def _position(indices: Sequence[Expr], shape: Sequence[Extent]) -> ExprLike:
-    """The row-major position of an element."""
     result: ExprLike = 0
     for index, extent in zip(indices, shape, strict=True):
         if not is_same(extent, 1):
@@ -242,7 +241,7 @@ def _positions(position: ExprLike, shape: Sequence[Extent]) -> list[ExprLike]:
 
 
 def flatten(data: Tensor, start_axis: int = 0, end_axis: int = -1, *, name: str = "flatten") -> Tensor:
-    """The tensor with the axes from `start_axis` to `end_axis`, both counted, as one.
+    """The tensor with the axes from `start_axis` to `end_axis` (inclusive) merged into one.
 
     Dtypes: all.
     Equals: `torch.flatten(data, start_axis, end_axis)`.
@@ -268,7 +267,7 @@ def _listed(what: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
-    """Raises CompileError for tensors whose extents differ, in another axis than `but`."""
+    """Raises CompileError for tensors whose extents differ in another axis than `but`."""
     first = tensors[0]
     for tensor in tensors[1:]:
         same = tensor.ndim == first.ndim and all(
@@ -283,12 +282,11 @@ def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
 
 
 def _common(tensors: Sequence[Tensor]) -> list[Extent]:
-    """The extents of tensors that agree."""
     return [reduce(known_of, extents) for extents in zip(*(tensor.shape for tensor in tensors), strict=True)]
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concatenate") -> Tensor:
-    """Tensors one after the other along an axis; their other extents are the same.
+    """Tensors concatenated along an axis; their other extents are equal.
 
     Dtypes: all, one for all tensors.
     Equals: `np.concatenate(tensors, axis)`.
@@ -372,7 +370,7 @@ def _part(source: Tensor, along: int, start: Extent, end: Extent, name: str) -> 
 
 
 def tile(data: Tensor, reps: Extent | Sequence[Extent], *, name: str = "tile") -> Tensor:
-    """The whole tensor repeated along its axes, the last repetition for the last axis; more of them make new axes.
+    """The tensor repeated along its axes, the last repetition for the last axis; additional ones add leading axes.
 
     Dtypes: all.
     Equals: `np.tile(data, reps)`.
@@ -411,20 +409,20 @@ def repeat(data: Tensor, repeats: Extent, axis: int = 0, *, name: str = "repeat"
 
 
 Border: TypeAlias = "tuple[Extent, Extent]"
-"""Numbers of elements before an axis and after it."""
+"""The number of padding elements before and after an axis."""
 
 
 def pad(
     data: Tensor, pad_width: object, mode: str = "constant", constant_values: Number = 0, *, name: str = "pad"
 ) -> Tensor:
-    """A tensor with padding: a constant, the edge itself (edge), the elements mirrored at the edge (reflect) or with
-    the edge twice (symmetric), or those of the other end (wrap).
+    """A padded tensor. The padding is a constant, the edge element (edge), the elements mirrored without (reflect) or
+    with (symmetric) the edge element, or the elements of the other end (wrap).
 
-    `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. A border may be longer than
-    its axis; widths that are expressions over variables may be negative if the mode is constant, and cut elements off.
-    But `reflect` requires axes of symbolic extent to be longer than their borders, `symmetric` as long, which
-    calls check. Raises CompileError for negative widths, a border of an empty axis that is not constant, and other
-    modes.
+    `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. Padding may be longer than
+    its axis. Widths that are expressions over variables may be negative if the mode is constant, and then remove
+    elements. `reflect` requires axes of symbolic extent to be longer than their padding, `symmetric` at least as long;
+    both are checked at calls. Raises CompileError for negative widths, for padding of an empty axis that is not
+    constant, and for other modes.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.
@@ -452,7 +450,6 @@ def pad(
 
 
 def _is_padded(border: Border) -> bool:
-    """Whether a border may have elements."""
     return not (is_same(border[0], 0) and is_same(border[1], 0))
 
 
@@ -462,7 +459,7 @@ def _edge(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """The place that is mirrored at the first and the last element."""
+    """The index mirrored at the first and the last element."""
     if isinstance(extent, int) and border is not None and border >= extent:
         place = place % max(2 * extent - 2, 1)
     inside = greater(place, 0 - place)
@@ -470,7 +467,7 @@ def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _symmetric(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """The place that is mirrored before the first element and behind the last one."""
+    """The index mirrored before the first and after the last element."""
     if isinstance(extent, int) and border is not None and border > extent:
         place = place % (2 * extent)
     inside = greater(place, -1 - place)
@@ -483,7 +480,7 @@ _COPIES: Mapping[str, Callable[[Expr, Extent, int | None], Expr]] = {
     "symmetric": _symmetric,
     "wrap": lambda place, extent, border: place % extent,
 }
-"""Mode of `pad` -> the place in an axis whose element stands at a place in its border, at most that far outside."""
+"""Mode of `pad` -> the index of the element that is copied to an index in the padding."""
 
 
 def _pair(widths: object) -> tuple[Extent, ...]:
@@ -510,7 +507,7 @@ def _padded_shape(source: Tensor, borders: Sequence[Border]) -> tuple[Extent, ..
 
 
 def constant_border(source: Tensor, borders: Sequence[Border], value: Number, name: str) -> Tensor:
-    """`source` with a border of `value`."""
+    """`source` padded with `value`."""
 
     def element(*indices: Expr) -> ExprLike:
         inside: list[Expr] = []

@@ -1,4 +1,4 @@
-"""Convolutions with windows of 3 x 3 elements by minimal filtering: tiles of results from fewer multiplications."""
+"""Winograd convolutions with windows of 3 x 3 elements: tiles of results with fewer multiplications."""
 
 from __future__ import annotations
 
@@ -23,35 +23,37 @@ from weft.texpr.tensor import Tensor
 __all__ = ["conv2d_winograd"]
 
 WINDOW: Final = 3
-"""Elements of a window, along both axes."""
+"""The extent of a window along both axes."""
 SQUARES: Final[Mapping[int, tuple[float, ...]]] = {2: (1.0,), 4: (0.5, 2.0)}
-"""For each size of a tile the squares of points p; polynomials are evaluated at 0, p and -p for each, and infinity.
+"""For each tile size, the squares of points p; polynomials are evaluated at 0, p and -p for each, and infinity.
 
-A product of polynomials of as many terms as a window and a tile of results have is known from its values at
-`tile + 2` points. Points and their reciprocals, as square roots of 1/2 and 2, lose fewer digits than small integers do:
-Alam, Anderson, Barabasz and Gregg, "Winograd convolution for deep neural networks: efficient point selection" (2022).
+The product of two polynomials with the numbers of terms of a window and of a tile of results is determined by its
+values at `tile + 2` points. Points and their reciprocals, as square roots of 1/2 and 2, lose fewer digits than small
+integers: Alam, Anderson, Barabasz and Gregg, "Winograd convolution for deep neural networks: efficient point selection"
+(2022).
 """
 
 
 def conv2d_winograd(
     data: Tensor, weight: Tensor, padding: object = 0, out_dtype: object = None, *, name: str = "conv2d_winograd"
 ) -> Tensor:
-    """The convolution of data in blocks of channels (N, C / c, H, W, c) with windows of 3 x 3 elements, one element
-    apart, its filters in blocks: (N, F / f, H, W, f). Kernels are transformed: (F / f, t + 2, t + 2, C / c, c, f).
+    """The convolution of data packed by channels (N, C / c, H, W, c) with windows of 3 x 3 elements, with stride 1 and
+    packed filters: (N, F / f, H, W, f). Kernels are given transformed: (F / f, t + 2, t + 2, C / c, c, f).
 
     Tiles of t x t results, t = 2 or 4, take (t + 2)^2 multiplications for each channel and filter: 2.25 and 4 times
-    fewer than windows have. Tiles of data, which overlap by two elements, are transformed, multiplied with the kernels
-    element by element, summed over channels, and transformed back:
+    fewer than direct convolution. Tiles of data, which overlap by two elements, are transformed, multiplied with the
+    kernels element by element, summed over channels, and transformed back:
 
         Y = A^T (sum over channels of (G g G^T) * (B^T d B)) A
 
     (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Each transform is a stage for rows and
-    one for columns; the border, with what tiles stick out, is a stage too. Rounding errors are some times those of
-    `conv2d`. Padding and dtypes as in `conv2d`. Raises CompileError for channels that do not match, kernels of
-    other sizes and windows that do not fit.
+    one for columns; the padding, rounded up to whole tiles, is also a stage. Rounding errors are several times those of
+    `conv2d`. Padding and dtypes as in `conv2d`. Raises CompileError for channels that do not match, kernels of other
+    sizes and windows that do not fit.
 
     Dtypes: floats.
     Equals: `conv2d` of data and kernels without blocks that are not transformed, its result in blocks.
+    Equals: `conv2d` of unpacked data and kernels that are not transformed, its result packed.
     """
     what = "conv2d_winograd"
     source = ranked(floating(data, f"{what}: data"), f"{what}: data", 5)
@@ -72,7 +74,7 @@ def conv2d_winograd(
     moving = windows(what, (WINDOW, WINDOW), 1, padding, 1, extents)
     results = [w.positions(extent, what) for w, extent in zip(moving, extents, strict=True)]
     tiles = [simplified((extent + tile - 1) // tile) for extent in results]
-    # Rows and columns of unknown extent get the most that tiles may stick out.
+    # Rows and columns of dynamic extent get the maximum padding of the last tile.
     outside = [-extent % tile if isinstance(extent, int) else tile - 1 for extent in results]
     around = [(w.before, w.after + out) for w, out in zip(moving, outside, strict=True)]
     borders = [(0, 0), (0, 0), *around, (0, 0)]
@@ -113,7 +115,7 @@ def conv2d_winograd(
 def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
     """The kernels G g G^T of windows along the last two axes of an array, computed in float64 and rounded once."""
     points = [0.0, *(sign * sqrt(square) for square in SQUARES[tile] for sign in (1, -1))]
-    # Values of polynomials at a point, over the product of its distances to the others.
+    # Values of polynomials at a point, divided by the product of its distances to the others.
     rows = [
         [at**power / prod(at - other for other in points if other != at) for power in range(WINDOW)] for at in points
     ]
@@ -122,8 +124,8 @@ def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
 
 
 def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """B^T d: for each point the elements weighted by the polynomial whose roots are the others. Those of p and -p have
-    even powers in common, and odd ones but for their sign."""
+    """B^T d: for each point the elements weighted by the polynomial whose roots are the other points. Those of p and -p
+    share even powers, and their odd powers differ in sign."""
     whole = _polynomial(squares)
     found = [_weighted(whole, elements[0::2])]
     for square in squares:
@@ -134,8 +136,8 @@ def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> lis
 
 
 def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """A^T m: the sums of the values at points, weighted by powers of these, of p and -p together; the last one takes
-    the value at infinity besides."""
+    """A^T m: the sums of the values at points, weighted by powers of the points, with those of p and -p combined; the
+    last also includes the value at infinity."""
     first, *pairs, last = values
     even = [plus + minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
     odd = [plus - minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
@@ -147,12 +149,11 @@ def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
 
 
 def _polynomial(squares: Sequence[float]) -> list[float]:
-    """The coefficients of the polynomial with roots p and -p for each square: of its even powers, the lowest first."""
+    """The coefficients of the even powers, lowest first, of the polynomial with roots p and -p for each square."""
     return [float(c) for c in polyfromroots(squares)]
 
 
 def _weighted(weights: Sequence[float], elements: Sequence[Expr]) -> Expr:
-    """The sum of as many elements as there are weights."""
     total, *others = [_times(weight, element) for weight, element in zip(weights, elements, strict=False)]
     for other in others:
         total = total + other
@@ -164,7 +165,7 @@ def _times(weight: float, element: Expr) -> Expr:
 
 
 def _chosen(index: Expr, values: Sequence[Expr]) -> Expr:
-    """The value at an index: a constant, where loops are unrolled."""
+    """The value at an index; it is constant in unrolled loops."""
     *others, found = values
     for at, value in reversed(list(enumerate(others))):
         found = select(index == at, value, found)

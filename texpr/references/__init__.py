@@ -1,8 +1,8 @@
-"""What operators compute, in NumPy: the references that the interpreter runs for ops of the graph dialect, a module for
-each family of `te.ops`.
+"""NumPy references of operators, which the interpreter runs for ops of the graph dialect; one module for each family of
+`te.ops`.
 
-A reference takes the arguments of the function of `te.ops` of its name, arrays for tensors (float32 for floats of 16
-bits), and returns an array, or a tuple of them; the caller rounds it to the element type of the result.
+A reference takes the arguments of the function of `te.ops` of the same name, with arrays for tensors (float32 for
+16-bit floats), and returns an array, or a tuple of arrays; the caller rounds it to the element type of the result.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NUMPY_NAMES: Final = {
     "bitwise_not": "invert",
     "trunc_mod": "fmod",
 }
-"""Operators that NumPy has under another name."""
+"""Operators that have another name in NumPy."""
 
 
 def reference_of(name: str) -> Callable[..., Any]:
-    """The reference of an operator: a function of its family, else NumPy's of its name. Raises `AttributeError`."""
+    """The reference of an operator: a function of its family, else NumPy's of that name. Raises `AttributeError`."""
     for family in _FAMILIES:
         if name in vars(family):
             return vars(family)[name]

@@ -1,4 +1,4 @@
-"""Arguments of references: one for each axis, dtypes of arrays."""
+"""Arguments of references: one value per axis, dtypes of arrays."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ def each(value: Any, rank: int) -> list[Any]:
 
 
 def axes_of(axis: object) -> Any:
-    """Axes as NumPy takes them."""
     return tuple(listed(axis)) if isinstance(axis, list) else axis
 
 
 def array_dtype(dtype: str) -> str:
-    """The dtype of arrays whose numbers are of `dtype`."""
+    """The dtype of arrays that represent numbers of `dtype`."""
     return "float32" if dtype == "bfloat16" else dtype
 
 
 def accumulator(dtype: str | None, *arrays: Array) -> list[Array]:
-    """Arrays as the dtype of sums, where one is given."""
+    """Arrays converted to the dtype of sums, if one is given."""
     return [array.astype(dtype) for array in arrays] if dtype not in (None, "bfloat16") else list(arrays)

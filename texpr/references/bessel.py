@@ -23,7 +23,7 @@ def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
 
 
 def _over(low: float, high: float, integrand: Callable[[Array], Array]) -> float:
-    """The integral from `low` to `high`, by Gauss and Legendre."""
+    """The integral from `low` to `high`, by Gauss-Legendre quadrature."""
     half = (high - low) / 2
     return float(half * np.sum(_WEIGHTS * integrand(low + half * (_NODES + 1))))
 

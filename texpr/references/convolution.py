@@ -1,4 +1,4 @@
-"""Convolutions by windows, which pools share."""
+"""Convolutions by windows, which pools also use."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SPACE: Final = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def reordered(data: Array, layout: str, order: str, tile: int = 1) -> Array:
-    """The axes of `layout` in another order; packed channels, a c at the end, are unpacked, or packed in tiles."""
+    """The axes of `layout` in another order; packed channels, a trailing c, are unpacked, or packed in tiles."""
     if layout.endswith("c"):
         return reordered(unpack(data, layout.index("C"), data.shape[-1]), layout[:-1], order)
     found = np.transpose(data, [layout.index(letter) for letter in order.removesuffix("c")])
@@ -135,7 +135,7 @@ def _transposed(rank: int) -> Callable[..., Array]:
         kernel_layout: str = "",
         out_dtype: str | None = None,
     ) -> Array:
-        """Each element of the data adds its multiple of the kernel to the result."""
+        """Scatter each element of the data times the kernel into the result."""
         x, w = accumulator(out_dtype, data, weight)
         default = "IO" + space if data_layout.index("C") == 1 else space + "IO"
         x, w = reordered(x, data_layout, "NC" + space), reordered(w, kernel_layout or default, "IO" + space)

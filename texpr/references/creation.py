@@ -1,4 +1,4 @@
-"""Tensors from numbers."""
+"""Tensors of constants and sequences."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def iota(shape: Sequence[int], axis: int = 0, dtype: str = "int64") -> Array:
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: str = "int64") -> Array:
     first, last = (0, start) if stop is None else (start, stop)
-    places: Array = np.arange(math.ceil((last - first) / step))  # none where that is negative
+    places: Array = np.arange(math.ceil((last - first) / step))  # empty if negative
     return (first + places * step).astype(array_dtype(dtype))

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes."""
+"""Cumulative sums, products and extrema."""
 
 from __future__ import annotations
 

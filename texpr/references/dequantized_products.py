@@ -1,4 +1,4 @@
-"""Products with weights that are stored as integers of 4 or 8 bits, in groups that share a scale and a zero point."""
+"""Products with weights that are quantized to 4 or 8 bits, in groups that share a scale and a zero point."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _unpacked(parameter: Array, columns: int) -> Array:
 
 
 def _rounded(data: Array, group: int) -> Array:
-    """Data rounded to integers of 8 bits times the step of their group."""
+    """Data rounded to 8-bit integers times the step of their group."""
     depth = data.shape[-1]
     filled = np.zeros((*data.shape[:-1], -(-depth // group) * group), np.float32)
     filled[..., :depth] = data

@@ -1,4 +1,4 @@
-"""Operators that work element by element."""
+"""Elementwise operators."""
 
 from __future__ import annotations
 

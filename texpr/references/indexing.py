@@ -1,4 +1,4 @@
-"""Parts of tensors chosen by numbers or by tensors of indices."""
+"""Parts of tensors selected by bounds or by index tensors."""
 
 from __future__ import annotations
 

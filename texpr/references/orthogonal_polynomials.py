@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, by NumPy's sums of them."""
+"""Orthogonal polynomials, by NumPy's series."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def orthogonal_polynomial(data: Array, degree: Array, kind: str, shifted: bool =
             return 0.0
         x, count = 2 * x - 1 if shifted else x, int(n)
         series = [0.0] * count + [1.0]
-        if kind == "chebyshev_u":  # U(n) = 2 (T(n) + T(n - 2) + ...), of which T(0) counts once
+        if kind == "chebyshev_u":  # U(n) = 2 (T(n) + T(n - 2) + ...), with T(0) not doubled
             series = [2.0 * ((count - k) % 2 == 0) for k in range(count + 1)]
             series[0] /= 2
         elif kind in ("chebyshev_v", "chebyshev_w"):  # V(n) = U(n) - U(n - 1), W(n) = U(n) + U(n - 1)

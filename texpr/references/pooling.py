@@ -33,7 +33,7 @@ def _pooled(
     count_include_pad: bool = True,
     layout: str | None = None,
 ) -> Array:
-    """By windows over the data and over ones that say which elements count."""
+    """Combine windows of the data, and windows of a mask of the elements that are included."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     x = reordered(data, layout or letters, letters)
@@ -91,7 +91,7 @@ def max_pool_with_indices(
     ceil_mode: bool = False,
     layout: str | None = None,
 ) -> tuple[Array, Array]:
-    """The place is the least one at which the greatest value stands."""
+    """The index is the least one of a maximum."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     order = layout or letters
@@ -116,7 +116,6 @@ def max_pool_with_indices(
 
 
 def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout: str | None = None) -> Array:
-    """Part by part."""
     letters = _letters(data, layout)
     x = reordered(data, layout or letters, letters)
     sizes = each(output_size, x.ndim - 2)
@@ -137,7 +136,7 @@ def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) 
 
 
 def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str | None = None) -> tuple[Array, Array]:
-    """The place is the least one at which the greatest value of a part is."""
+    """The index is the least one of a maximum of a part."""
     letters = _letters(data, layout)
     order, tile = layout or letters, data.shape[-1]
     x = reordered(data, order, letters)

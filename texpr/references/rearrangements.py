@@ -1,4 +1,4 @@
-"""Tensors whose elements change places."""
+"""Rearrangements of the elements of tensors."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 Cell = Callable[[Array, list[Array], int], list[Array]]
-"""The products of the data with the weights, states and a direction -> the new states."""
+"""Function of the products of the data with the weights, the states and a direction -> the new states."""
 
 
 def _scan(
@@ -58,7 +58,7 @@ def _clipped(value: Array, clip: float) -> Array:
 def _scaled(
     weight: Array, weight_scale: Array | None, recurrence: Array, recurrence_scale: Array | None, state_scale: float
 ) -> tuple[Array, Array, Callable[[Array], Array]]:
-    """The weights as floats, and the rounding of states before their product."""
+    """The weights as floats, and the function that rounds states before their product."""
     if weight_scale is not None:
         weight = weight.astype(np.float64) * weight_scale[..., None]
     if recurrence_scale is not None:

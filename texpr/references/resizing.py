@@ -1,4 +1,4 @@
-"""Images in another size, by the matrix of weights of each axis. Places are exact quotients of integers."""
+"""Resizing of images, by the weight matrix of each axis. Coordinates are exact quotients of integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from weft.texpr.references.convolution import SPACE, reordered
 def places_of(
     mode: str, extent: int, size: int, scale: Fraction | None, start: Fraction, end: Fraction
 ) -> list[Fraction]:
-    """Where the elements of an axis of `size` lie in one of `extent`, as in the specification of ONNX Resize."""
+    """The coordinates in an axis of `extent` of the elements of a resized axis of `size`, as specified by ONNX
+    Resize."""
     factor = Fraction(size, extent) if scale is None else scale
     half = Fraction(1, 2)
 

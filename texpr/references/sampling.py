@@ -1,4 +1,4 @@
-"""Elements of images at places that tensors of coordinates tell."""
+"""Sampling of images at coordinates given by tensors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _cubic(distances: Array) -> Array:
 def grid_sample(
     data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Array:
-    """By axis, the places of the elements that take part and their weights; then the sum over all combinations."""
+    """Compute for each axis the indices and weights of the combined elements, then sum over all combinations."""
     rank = data.ndim - 2
     taps: list[list[tuple[Array, Array]]] = []
     for axis in range(rank):
@@ -94,7 +94,6 @@ def roi_align(
     mode: str = "avg",
     aligned: bool = True,
 ) -> Array:
-    """Point by point."""
     height, width = each(output_size, 2)
     result = np.zeros((rois.shape[0], data.shape[1], height, width))
     for r, (region, batch) in enumerate(zip(rois, batch_indices, strict=True)):
@@ -124,7 +123,6 @@ def deform_conv2d(
     groups: int = 1,
     offset_groups: int = 1,
 ) -> Array:
-    """Window by window."""
     (_, channels, *extents), (filters, inputs, height, width) = data.shape, weight.shape
     steps, gaps, taps = each(strides, 2), each(dilation, 2), height * width
     around = borders(padding, extents, (height, width), steps, gaps)
@@ -147,7 +145,7 @@ def deform_conv2d(
 
 
 def _bilinear(plane: Array, y: float, x: float) -> float:
-    """The value between four elements, with zeros outside of the plane."""
+    """Bilinear interpolation, with zeros outside of the plane."""
     top, left = math.floor(y), math.floor(x)
     return math.fsum(
         float(plane[row, column]) * (1 - abs(y - row)) * (1 - abs(x - column))

@@ -1,4 +1,4 @@
-"""Tensors with updates, which NumPy's ufuncs combine one after the other (`at`)."""
+"""Tensors with updates, which NumPy's ufuncs combine in order (`at`)."""
 
 from __future__ import annotations
 

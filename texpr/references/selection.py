@@ -1,4 +1,4 @@
-"""Elements that data choose, in results of a fixed size with their count."""
+"""Data-dependent selection, with results of a fixed size and their count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from weft.texpr.references.arguments import Array
 
 
 def _fitted(found: Array, size: int, fill: float, axis: int = 0) -> Array:
-    """As many as `size` along an axis: cut off, or filled."""
     room = np.take(found, range(min(size, found.shape[axis])), axis)
     widths = [(0, size - room.shape[axis] if d == axis % found.ndim else 0) for d in range(found.ndim)]
     return np.pad(room, widths, constant_values=fill)
@@ -28,7 +27,7 @@ def compress(
 
 
 def unique(data: Array, size: int | None = None, fill_value: float = 0, axis: int | None = None) -> tuple[Array, ...]:
-    if axis is not None and not data.size:  # NumPy refuses slices without elements
+    if axis is not None and not data.size:  # NumPy rejects slices without elements
         rows = min(data.shape[axis], 1)
         indices = np.zeros(rows, np.int64)
         values, inverse = np.take(data, indices, axis), np.zeros(data.shape[axis], np.int64)

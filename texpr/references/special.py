@@ -1,4 +1,4 @@
-"""Special functions, and functions of the bits of numbers and of the divisors of integers."""
+"""Special functions, functions of the bits of numbers, and divisors of integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
 
 
 def _erf_inv(y: float) -> float:
-    """By halving an interval."""
+    """By bisection."""
     if not abs(y) < 1:
         return math.copysign(math.inf, y) if abs(y) == 1 else math.nan
     low, high, size = 0.0, 6.0, abs(y)
@@ -28,7 +28,7 @@ def _erf_inv(y: float) -> float:
 
 
 def _erfcx(x: float) -> float:
-    """By the asymptotic series where erfc is small."""
+    """By the asymptotic series if erfc is small."""
     if x < 20:
         return math.exp(x * x) * math.erfc(x) if x > -26 else math.inf
     return sum((-1) ** k * math.prod(range(1, 2 * k, 2)) / (2 * x * x) ** k for k in range(8)) / (
@@ -37,7 +37,7 @@ def _erfcx(x: float) -> float:
 
 
 def _ndtri(y: float) -> float:
-    """By halving an interval."""
+    """By bisection."""
     if not 0 < y < 1:
         return math.copysign(math.inf, y - 0.5) if y in (0, 1) else math.nan
     low, high = -40.0, 40.0

@@ -1,4 +1,4 @@
-"""Tensors in another shape or order."""
+"""Tensors reshaped, transposed and combined."""
 
 from __future__ import annotations
 

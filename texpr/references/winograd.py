@@ -1,4 +1,4 @@
-"""Convolutions of transformed kernels, by matrices."""
+"""Convolutions with transformed kernels, by matrices."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str
 
 
 def _matrices(tile: int) -> tuple[Array, Array]:
-    """B^T, the transposed inverse of the matrix that evaluates polynomials at the points, its rows scaled by products
-    of distances between a point and the others; and A^T, the transpose of the matrix that evaluates those of as many
-    terms as a tile has results. The value at infinity is the last coefficient."""
+    """B^T and A^T. B^T is the transposed inverse of the matrix that evaluates polynomials at the points, with rows
+    scaled by the products of distances to the other points. A^T is the transpose of the matrix that evaluates
+    polynomials with as many terms as a tile has results. The value at infinity is the last coefficient."""
     points = np.array([0.0, *(sign * square**0.5 for square in SQUARES[tile] for sign in (1, -1))])
 
     def evaluation(terms: int) -> Array:

@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s --split-input-file 2>&1 | filecheck %s
 
-// CHECK: low.barrier stands in a kernel, and @host has no low.kernel
+// CHECK: low.barrier must be in a kernel, but @host has no low.kernel
 func.func @host() {
   low.barrier
   func.return

@@ -15,5 +15,5 @@ func.func private @f() attributes {x = #low.fragment<mma, c, row, [16, 8, 16], f
 
 // -----
 
-// CHECK: low.fragment: what is accumulated has its rows as they are
+// CHECK: low.fragment: the accumulator must have order row
 func.func private @f() attributes {x = #low.fragment<mma, c, col, [16, 8, 16], f32>}

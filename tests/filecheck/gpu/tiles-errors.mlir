@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s --split-input-file 2>&1 | filecheck %s
 
-// CHECK: low.tile_load: #low.fragment<wmma, a, row, [16, 16, 16], f16> lies in scope "wmma.matrix_a", got "wmma.matrix_b"
+// CHECK: low.tile_load: #low.fragment<wmma, a, row, [16, 16, 16], f16> must be in scope "wmma.matrix_a", got "wmma.matrix_b"
 func.func @f(%A: memref<32x16xf16, "wmma.matrix_b">, %S: memref<32x16xf16, "shared">) {
   %c0 = arith.constant 0 : index
   %a = low.access_ptr %A[%c0, %c0] sizes [16, 16] readwrite : memref<32x16xf16, "wmma.matrix_b">
@@ -65,7 +65,7 @@ func.func @f(%A: memref<32x16xf16, "mma.matrix_a">, %S: memref<32x16xf16>) {
 
 // -----
 
-// CHECK: low.tile_store stores what was accumulated, got #low.fragment<wmma, a, row, [16, 16, 16], f16>
+// CHECK: low.tile_store stores accumulators, got #low.fragment<wmma, a, row, [16, 16, 16], f16>
 func.func @f(%A: memref<32x16xf16, "wmma.matrix_a">, %S: memref<32x16xf16, "shared">) {
   %c0 = arith.constant 0 : index
   %a = low.access_ptr %A[%c0, %c0] sizes [16, 16] readwrite : memref<32x16xf16, "wmma.matrix_a">
@@ -76,7 +76,7 @@ func.func @f(%A: memref<32x16xf16, "wmma.matrix_a">, %S: memref<32x16xf16, "shar
 
 // -----
 
-// CHECK: low.tile_fill fills what is accumulated with numbers of f32, got #low.fragment<wmma, a, row, [16, 16, 16], f16>
+// CHECK: low.tile_fill fills f32 accumulators, got #low.fragment<wmma, a, row, [16, 16, 16], f16>
 func.func @f(%A: memref<32x16xf16, "wmma.matrix_a">) {
   %c0 = arith.constant 0 : index
   %a = low.access_ptr %A[%c0, %c0] sizes [16, 16] readwrite : memref<32x16xf16, "wmma.matrix_a">
@@ -165,7 +165,7 @@ func.func @f(%S: memref<64xf16>) attributes {low.kernel = #low.kernel<[32, 1, 1]
 
 // -----
 
-// CHECK: low.wmma_load stands in a kernel, and @f has no low.kernel
+// CHECK: low.wmma_load must be in a kernel, but @f has no low.kernel
 func.func @f(%S: memref<64xf16>) {
   %c0 = arith.constant 0 : index
   %s = low.access_ptr %S[%c0] read : memref<64xf16>

@@ -72,7 +72,7 @@ func.func @f(%x: i7) {
 
 func.func @f(%x: f32) {
   %Y = te.compute "Y" (%i) : tensor<4xf32> {
-    // expected-error@+1 {{te.compute "Z" stands in an element of te.compute "Y"}}
+    // expected-error@+1 {{te.compute "Z" must not be in an element of te.compute "Y"}}
     %Z = te.compute "Z" (%j) : tensor<4xf32> {
       te.yield %x : f32
     }
@@ -94,7 +94,7 @@ func.func @f(%x: f32) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error@+1 {{te.reduce sum stands in an element region of te.compute, got none around it}}
+  // expected-error@+1 {{te.reduce sum must be in an element region of te.compute}}
   %s = te.reduce sum (%k in 4) : f32 {
     te.yield %x : f32
   }
@@ -241,7 +241,7 @@ func.func @f(%A: tensor<?x4xf32>, %n: index) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error@+1 {{te.yield stands in a region of te.compute or te.reduce}}
+  // expected-error@+1 {{te.yield must be in a region of te.compute or te.reduce}}
   te.yield %x : f32
 }
 

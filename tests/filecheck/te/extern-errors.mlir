@@ -10,7 +10,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%m: memref<3xf32>, %i: index, %x: f32) {
-  // expected-error@+1 {{te.extern "R": 'memref.store' touches a buffer that belongs to none of its results}}
+  // expected-error@+1 {{te.extern "R": 'memref.store' accesses a buffer that belongs to none of its results}}
   %R = te.extern "R" () into (%r : tensor<3xf32>) {
     memref.store %x, %m[%i] : memref<3xf32>
   }

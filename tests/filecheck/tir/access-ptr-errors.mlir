@@ -48,7 +48,7 @@ func.func @rank(%C: memref<8x8xf32>) {
 
 // -----
 
-// CHECK: low.stride asks for dimension 2 of a buffer of rank 2
+// CHECK: low.stride has dimension 2 for a buffer of rank 2
 func.func @dimension(%C: memref<8x8xf32>) {
   %s = low.stride %C {dimension = 2} : memref<8x8xf32>
   func.return

@@ -6,7 +6,7 @@ func.func @in_loop(%n: index) {
   }
   func.return
 }
-// CHECK: tir.assume stands at the top of a function, not in a loop or block
+// CHECK: tir.assume must be at the top of a function, not in a loop or block
 
 // -----
 
@@ -16,7 +16,7 @@ func.func @after_loop(%n: index) {
   tir.assume [%n] == [4]
   func.return
 }
-// CHECK: tir.assume stands before the loops of a function
+// CHECK: tir.assume must precede the loops of a function
 
 // -----
 

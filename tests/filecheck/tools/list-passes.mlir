@@ -19,7 +19,7 @@
 // HELP-NEXT: block: a name or string (required)
 // HELP-NEXT: The name of the block.
 // HELP: index: an integer (default: none)
-// HELP-NEXT: The place in the body of the loop
+// HELP-NEXT: The position in the loop body
 // HELP: example:
 // HELP-NEXT: weft-opt program.mlir -p 'tir-compute-at{block=B at=C loop=0}'
 

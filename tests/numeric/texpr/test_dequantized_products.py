@@ -153,7 +153,7 @@ def test_operands_that_do_not_fit() -> None:
         (lambda: product(weight, te.placeholder((5, 3), name="S")), r"scale must have the shape \(5, 2\)"),
         (lambda: product(te.placeholder((5, 32), "int8", name="W"), scale), "weights of rank 2 are uint8, W is int8"),
         (lambda: product(weight, scale, group_size=31), "group_size must be a multiple of 2 weights"),
-        (lambda: product(weight, scale, compute_dtype="int16"), "compute_dtype is int8 or left out, got 'int16'"),
+        (lambda: product(weight, scale, compute_dtype="int16"), "compute_dtype must be int8 or None, got 'int16'"),
         (lambda: product(weight, scale, columns=4), r"W of shape \(5, 32\) does not have 4 columns"),
         (
             lambda: product(weight, scale, zero_point=te.placeholder((5, 2), "int32", name="Z")),
