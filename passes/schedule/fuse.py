@@ -122,8 +122,8 @@ class Fuse(Primitive, Plan):
 
 @or_undecided
 def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
-    """Explain why a chain of `loops`, outermost first, may not be fused: one is a loop of a reduction below, and the loops
-    outside of it run instances of that reduction again, each time from the init."""
+    """Explain why a chain of `loops`, outermost first, may not be fused: one is a loop of a reduction below, and the
+    loops outside of it run instances of that reduction again, each time from the init."""
     for block in loops[-1].walk():
         if not isinstance(block, BlockOp) or block.init is None:
             continue
