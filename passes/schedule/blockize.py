@@ -287,7 +287,7 @@ class Blockize(MovingPrimitive):
 
     Requirements:
     1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: loops that contain
-       nothing else; the nests of several blocks are such chains, in one body
+       only each other; the nests of several blocks are such chains, in one body
     2. no extent inside depends on a loop outside: of these loops
     3. each iterator falls apart as outer * extent + inner: an iterator bound to loops outside and inside is a multiple
        of `extent` over loops outside plus a term over loops inside that takes each value from 0 to `extent - 1`

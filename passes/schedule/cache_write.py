@@ -127,7 +127,7 @@ class CacheWrite(Writing):
     2. the scope is a memory scope
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer
-    5. the block writes every element that is copied and reads none that was there before: the elements that
+    5. the block writes every element that is copied and reads no older value: the elements that
        `consumer_blocks` read, from the copy, were written before; no parallel loop around the copy is one of the
        reduction
 
@@ -163,7 +163,7 @@ class WriteAt(Writing):
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer: no other op in the loop around the block uses the
        buffer
-    5. the block writes every element that is copied and reads none that was there before
+    5. the block writes every element that is copied and reads no older value
     6. the loop is around the block, in its scope
 
     Equivalent to `cache_write` and `reverse_compute_at`. The new block is called `<buffer>_<scope>`, its loops ax0,

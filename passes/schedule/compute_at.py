@@ -367,8 +367,8 @@ class BlockMotion(MovingPrimitive):
         *,
         behind: bool,
     ) -> MovePlan:
-        """Compute the plan. `index` selects one of the positions in the loop's body that follow (`behind`) or precede
-        all `others`. The `requirements` are the numbers for an invalid index and for dominance."""
+        """Compute the plan. `index` selects one of the positions in the loop's body that follow all `others`, or
+        precede them. The `requirements` are the numbers for an invalid index and for dominance."""
         wanted, visible = requirements
         block, body = self.block, self.loop.body.block
         used = values_of_block(block)
@@ -412,9 +412,9 @@ class ComputeAt(BlockMotion):
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction: its instances store to different elements
     3. the block writes temporaries only, or each of its instances still runs: in some iteration
-    4. every consumer is under the loop: every block that reads what it writes also comes after it, in every iteration
+    4. every consumer is under the loop: every block that reads what it writes also follows it, in every iteration
        of the loops around both
-    5. the indices of what it stores can be inverted: each element is stored by one instance
+    5. the indices of its stores can be inverted: each element is stored by one instance
     6. no block it changes places with writes what it reads or writes
     7. what it uses is known at its new place
     8. loops that run in parallel stay independent: parallel and vectorized ones
@@ -507,7 +507,7 @@ class ReverseComputeAt(BlockMotion):
     2. the block is complete or a reduction: its instances store to different elements
     3. every producer is under the loop: all blocks before it that write what it reads, except sole writers whose nest
        precedes that of the loop
-    4. the indices of what it reads can be inverted, and the producers fill ranges: indices of what it reads of a
+    4. the indices of its loads can be inverted, and the producers fill ranges: indices of what it loads from a
        producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, updates in one only: an instance that updates what it reads

@@ -134,7 +134,7 @@ class ComputeInlinePlan(Plan):
 
 @dataclass(frozen=True)
 class ComputeInline(Primitive):
-    """Inline a producer: every read of what it writes computes the value instead.
+    """Inline a producer: every read of its result computes the value instead.
 
     Requirements:
     1. the block is complete
@@ -144,7 +144,7 @@ class ComputeInline(Primitive):
     5. every read comes after the block
     6. what it uses is known at every read
 
-    A block that nothing reads is erased.
+    A block without readers is erased.
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -280,7 +280,7 @@ def overwritten_in_time(
 
 
 def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
-    """Those of `conditions`, over the iterators of `block`, that some instance of it violates."""
+    """The elements of `conditions`, over the iterators of `block`, that some instance of it violates."""
     context = Context.around(block).inside(block)
 
     def fails(index: Index, *, is_zero: bool) -> bool:
@@ -475,7 +475,7 @@ class FuseReductionEpilogue(Primitive):
     1. the first block is a reduction with a known combiner: and one accumulator, with a distinct element for each
        spatial instance; it contains no other blocks
     2. the epilogue is complete, runs its whole domain, and stores once: the epilogue is the second block
-    3. only the two blocks touch the accumulator: it is a temporary; the reduction comes first, in a nest of its own
+    3. only the two blocks touch the accumulator: it is a temporary; the reduction precedes, in a separate nest
     4. the epilogue combines the result with a value, by the op of the reduction: it loads it once, unconditionally, and
        stores `loaded op value`, where the value depends on no result of the reduction
     5. the epilogue loads each element that the reduction computes once: each by one instance, and no other elements

@@ -224,7 +224,7 @@ def erase_empty_loops(op: Operation | None) -> None:
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
-    """The loops around a block that contain nothing else, outermost first."""
+    """The loops around a block that contain only this block, outermost first."""
     found: list[ForOp] = []
     child: Operation = block
     parent = block.parent_op()

@@ -371,7 +371,7 @@ class PadEinsum(MovingPrimitive):
     1. one padding for each iterator, at least 1
     2. the block is complete or a reduction, and its body only computes: its instances store to different elements, and
        the operations are defined for all operands
-    3. each iterator that grows has a serial loop of its own: one that contains only the block; no guard excludes
+    3. each iterator that grows has a dedicated serial loop: one that contains only the block; no guard excludes
        instances
     4. indices are iterators plus constants: those that depend on an iterator that grows, once an access; each element
        that is stored is indexed by all of the growing spatial iterators, and by iterators or constants only

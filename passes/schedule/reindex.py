@@ -225,7 +225,7 @@ class Reindex(Reindexing):
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
     4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
     5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
-       and stores to different elements in different instances; nothing else in its nest accesses the buffer
+       and stores to different elements in different instances; no other op in its nest accesses the buffer
     6. the extents of the iterators are known at the top of the function
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
@@ -316,7 +316,7 @@ class ReindexCacheWrite(_ReindexingCache):
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
     4. nothing in the nest writes what is read: applies only to `reindex_cache_read`
     5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
-       and stores to different elements in different instances; nothing else in its nest accesses the buffer; the index
+       and stores to different elements in different instances; no other op in its nest accesses the buffer; the index
        map depends on spatial iterators only
     6. the extents of the iterators are known at the top of the function: those of the copy, too
     7. loops that run in parallel stay independent: parallel and vectorized ones

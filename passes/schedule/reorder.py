@@ -96,7 +96,7 @@ class Reorder(MovingPrimitive):
     """Permute loops of one chain into the given order; loops of the chain that are not named keep their positions.
 
     Requirements:
-    1. the loops lie in one chain: they are different, and each loop of the chain contains only the next (and index
+    1. the loops are in one chain: they are different, and each loop of the chain contains only the next (and index
        arithmetic for the loops inside, which moves inside)
     2. no extent depends on a loop that moves inside
     3. dependences stay forward: if two instances touch the same element, and one writes, their order stays the same.

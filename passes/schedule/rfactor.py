@@ -288,7 +288,7 @@ class Rfactor(MovingPrimitive):
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
        or, exclusive or; or the block is declared `tir.commutative` and selects old or new values (argmax, argmin).
        Floating-point sums and products need the assumption `reassoc` on the function, or `fastmath<reassoc>` on the op
-    6. each spatial instance stores to elements of its own: at indices computed from its spatial iterators
+    6. each spatial instance stores to distinct elements: at indices computed from its spatial iterators
     7. guards are on spatial or on reduce loops: not on both
     8. what the new buffer and loops need is known before the loops
     9. loops that run in parallel stay independent: parallel and vectorized ones

@@ -288,11 +288,11 @@ class RollingBuffer(MovingPrimitive):
     Requirements:
     1. the block writes that many buffers
     2. the buffer is a temporary that the block alone writes, before it is read: only loads and stores use it; the block
-       is complete or a reduction, writes nothing else, and immediately precedes all readers
+       is complete or a reduction, writes no other buffer, and immediately precedes all readers
     3. loops are around the block and all that read the buffer: no reduction of the block continues in them
     4. a dimension moves by less than it spans, and no other moves with it: it advances with one of these loops that is
        serial, and never moves back; the block may have guards on elements
-    5. what an iteration reads lies in its window
+    5. the elements that an iteration reads are in its window
     6. an element has the same value in every iteration that computes it: the inputs of the block do not change in the
        loop, or are computed only from such values
     7. loops that run in parallel stay independent: parallel and vectorized ones

@@ -36,7 +36,7 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class OwnNest:
-    """A block, and loops that contain nothing else, one per iterator, which together run its domain once."""
+    """A block, and loops that contain only this block, one per iterator, which together run its domain once."""
 
     block: BlockOp
     loops: tuple[ForOp, ...]
@@ -177,7 +177,7 @@ class TransformBlockLayout(Primitive):
     1. instances may run in any order: the block is complete, or a reduction with a known combiner, and its instances
        store to different elements
     2. the block has a nest of its own: each iterator is bound to a dedicated serial loop, in a chain of loops that
-       contain nothing else; there is no guard
+       contain only the block; there is no guard
     3. the index map takes the iterators to a box: it takes as many indices as the block has iterators, to a box that
        starts at 0; each new iterator is computed from spatial ones or from reduce ones only; an iterator of extent 1
        that a guard inside uses is kept

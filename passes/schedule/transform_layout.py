@@ -389,7 +389,7 @@ class TransformLayout(MovingPrimitive):
     1. the block reads or writes that many buffers
     2. the index map takes the indices of the buffer to a box: it takes as many indices as the buffer has, to
        non-negative indices, in a box whose extents follow from those of the buffer
-    3. no two elements come to lie in one place
+    3. no two elements are mapped to one place
     4. every place holds an element, or padding: unless there is a value for the padding
     5. the padding can be written: the value is one of the element type, and the function writes the buffer (the padding
        of a buffer that it only reads is the caller's: `cache_read` it first); "undefined" padding requires a temporary
