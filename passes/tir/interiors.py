@@ -228,7 +228,7 @@ def _guards_in(loop: ForOp) -> _Guards:
 
 
 def _speculate(loop: ForOp, extents: Extents) -> None:
-    """Also update the accumulators of idle rows and lanes (`speculate`)."""
+    """Make the updates of accumulators in idle rows and lanes unconditional (`speculate`)."""
     guards = _guards_in(loop)
     whole = {
         condition: [found[last] for last in guards.sizes]
