@@ -1,7 +1,7 @@
 """Structural matching of a block body against a description, op by op, up to the regions of buffers.
 
 A description is a function over small buffers. It matches the body of a block with the same loops, blocks and
-expressions, where each buffer of the description corresponds to a box of a buffer of the program: an index in the
+expressions, in which each buffer of the description corresponds to a box of a buffer of the program: an index in the
 program is the index of the description plus a corner that is invariant in the block.
 """
 
@@ -43,7 +43,8 @@ class Box:
 
 
 def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
-    """The box that corresponds to each buffer of a description. Raises `NoMatch` at the first difference."""
+    """Match a body against a description, and return the box of each of its buffers. Raises `NoMatch` at the first
+    difference."""
     matcher = _Matcher()
     matcher.bodies(description, body)
     return matcher.boxes
@@ -134,7 +135,7 @@ class _Matcher:
     ) -> None:
         """Require an access to the same element of the box."""
         rank = len(indices)
-        # Where a layout splits a dimension, this removes quotients and remainders of values inside the block.
+        # If a layout splits a dimension, this removes quotients and remainders of values inside the block.
         theirs = [Index.of(place).simplified(range_of) for place in places]
         ours = [self.mapped(Index.of(index)) for index in indices]
         if len(theirs) < rank:
