@@ -87,12 +87,10 @@ class Access:
         return self.blocks[-1] if self.blocks else None
 
     def block_text(self) -> str:
-        """The block of the access, as the start of a message."""
         return "" if self.block is None else f'block "{self.block.label}" '
 
     @property
     def is_opaque(self) -> bool:
-        """Whether it is the access of an opaque op."""
         return self.indices is None and is_opaque(self.op)
 
     def surely_covers(self, other: Access) -> bool:
@@ -121,7 +119,6 @@ class Context:
 
     @staticmethod
     def around(op: Operation) -> Context:
-        """The context in which `op` executes."""
         return Context()._down_to(op, (func.FuncOp,))
 
     @staticmethod
@@ -206,7 +203,6 @@ class Domain:
 
     @cached_property
     def loop_extents(self) -> dict[SSAValue, int | SSAValue | Index]:
-        """Loop variable -> extent, free loops included."""
         return {loop.induction_variable: loop.extent for loop in self.loops} | dict(self.free_loops)
 
 
@@ -399,7 +395,6 @@ def is_loop_value(value: SSAValue) -> bool:
 
 
 def is_iterator(value: SSAValue) -> bool:
-    """Whether a value is an iterator of a block."""
     return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), BlockOp)
 
 
@@ -417,7 +412,6 @@ def least_value(index: Index) -> int | None:
 
 
 def _last_value(value: SSAValue) -> Index | None:
-    """The symbolic upper bound of a value, or None."""
     if isinstance(value, BlockArgument):
         loop = value.block.parent_op()
         return Index.of(loop.extent) - 1 if isinstance(loop, ForOp) and not isinstance(loop.extent, int) else None

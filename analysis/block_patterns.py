@@ -255,7 +255,6 @@ class Operand:
         return type_
 
     def dimensions_of(self, iterator: SSAValue) -> tuple[int, ...]:
-        """The dimensions whose index depends on an iterator."""
         return tuple(at for at, index in enumerate(self.indices) if index.depends_on([iterator]))
 
     @property
@@ -300,7 +299,6 @@ class Operand:
 
     @property
     def is_gather(self) -> bool:
-        """Whether an index depends on a loaded value."""
         return any(isinstance(value.owner, memref.LoadOp) for index in self.indices for value in index.sources())
 
 
@@ -368,7 +366,6 @@ class BlockPattern:
 
 
 def pattern_of(block: BlockOp) -> BlockPattern:
-    """Classify a block."""
     if any(isinstance(op, BlockOp | ForOp | AccessPtrOp | func.CallOp) for op in operations_in(block.body)):
         return BlockPattern(block, PatternKind.OPAQUE, (), (), None)
     own = [op for op in operations_in(block.body) if not is_in_init(op, block)]
@@ -437,7 +434,6 @@ def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | No
 
 
 def without_casts(value: SSAValue) -> SSAValue:
-    """The operand of a chain of casts."""
     while isinstance(value.owner, _CASTS):
         value = value.owner.operands[0]
     return value

@@ -491,7 +491,6 @@ def _is_last_at_most(index: Index, extent: Index) -> bool:
 
 
 def _is_of_loops(value: SSAValue) -> bool:
-    """Whether a value may vary between iterations."""
     return not is_fixed(value) and not all(is_symbol(leaf) for leaf in leaves(value))
 
 

@@ -85,7 +85,6 @@ def _writes(nest: Operation, buffer: SSAValue) -> bool:
 
 
 def _nests_using(op: AllocOp) -> list[Operation]:
-    """The ops at the top level of the function that use a temporary."""
     function = function_of(op)
     found: dict[Operation, None] = {}
     for use in op.memref.uses:

@@ -199,7 +199,6 @@ def _unfuse_one(domain: Domain) -> Domain | None:
 
 
 def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
-    """The quotients and remainders by symbols in a value: itself, and those in its numerator."""
     meaning = meaning_of(value)
     if isinstance(meaning, Division):
         yield value
@@ -428,7 +427,6 @@ def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, I
 
 
 def _extents(buffer: SSAValue) -> list[Index]:
-    """The extents of a buffer; empty if one is not known in the function."""
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         return []
@@ -544,7 +542,6 @@ def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
 
 
 def _fixed_values(found: Sequence[Access]) -> list[Variable]:
-    """The values defined outside of all loops that the accesses and their loops depend on."""
     values = (value for access in found for index in access.expressions for value in index.values())
     return list(dict.fromkeys(value for value in values if is_fixed(value) or is_symbol(value)))
 

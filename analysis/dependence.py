@@ -119,7 +119,6 @@ def unknown_elements(first: Access, second: Access) -> Violation:
 
 
 def undecided(error: NotProved) -> Violation:
-    """The violation for an undecided question."""
     return Violation(str(error), "not proved")
 
 
@@ -253,7 +252,6 @@ def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]
 
 
 def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterator[tuple[Access, Access]]:
-    """Pairs of accesses to two buffers that may overlap, at least one a write."""
     if not any(map(is_exposed, by_buffer)):
         return
     for first, second in combinations(by_buffer, 2):
@@ -294,7 +292,6 @@ def is_reduction_step(first: Access, second: Access) -> bool:
 
 
 def _combine_freely(first: Access, second: Access) -> bool:
-    """Whether both touch one element in one block whose updates may run in any order."""
     same = first.block is second.block and first.indices is not None and first.indices == second.indices
     return same and first.buffer is second.buffer and first.block is not None and combines_freely(first.block)
 

@@ -47,7 +47,6 @@ class ExtentNames:
         return self.of_index(index)
 
     def know(self, value: SSAValue, extent: KnownExtent) -> None:
-        """Register a value as an extent."""
         self._extents[value] = extent
 
     def not_negative(self, ranges: RangeOf | None = None) -> set[str]:

@@ -39,7 +39,6 @@ class Span:
 
     @property
     def count(self) -> int:
-        """The number of values."""
         if self.runs is not None:
             return ((self.extent - self.runs.length) // self.runs.period + 1) * self.runs.count(self.step)
         return (self.extent - 1) // self.step + 1
@@ -59,7 +58,6 @@ class Runs:
     length: int
 
     def count(self, step: int) -> int:
-        """The number of values of a run."""
         return (self.length - 1) // step + 1
 
 

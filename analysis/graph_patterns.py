@@ -72,7 +72,6 @@ class Match:
         return self if known is value else None
 
     def with_ops(self, ops: Sequence[Operation]) -> Match:
-        """The match extended by these operators."""
         return replace(self, ops=(*self.ops, *(op for op in ops if op not in self.ops))) if ops else self
 
     @property
@@ -331,11 +330,9 @@ class Chain(Pattern):
 
     @cached_property
     def _needed(self) -> list[set[str]]:
-        """For each part except variables, the names of the ops that compute its value."""
         return [{f"{DIALECT}.{name}" for name in part.heads} for part in self.parts if part.heads is not None]
 
     def _assigned(self, parts: Sequence[Pattern], leaves: Sequence[SSAValue], found: Match) -> Iterator[Match]:
-        """Each way to assign distinct leaves to the parts."""
         if not parts:
             yield found
             return

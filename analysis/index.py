@@ -204,7 +204,6 @@ class Index:
         return low, high
 
     def evaluate(self, value_at: Callable[[SSAValue], int]) -> int:
-        """The concrete value of the index, given those of its SSA values."""
         total = self.constant
         for atom, factor in self.terms.items():
             if type(atom) is Quotient:
@@ -346,7 +345,6 @@ def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
 
 
 def _without_zeros(terms: dict[Atom, int], constant: int) -> Index:
-    """An index that owns `terms`, without those that are zero."""
     if 0 in terms.values():
         terms = {atom: factor for atom, factor in terms.items() if factor}
     return _owning(terms, constant)

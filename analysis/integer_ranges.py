@@ -304,7 +304,6 @@ class Ranges:
 
 
 def _entry_of(symbol: SSAValue) -> Block | None:
-    """The block of a function that defines a symbol at its top level."""
     owner = symbol.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     return entry if entry is not None and isinstance(entry.parent_op(), FuncOp) else None

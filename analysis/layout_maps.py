@@ -214,7 +214,6 @@ class LayoutMap:
         return range_of(value)
 
     def _question(self, values: Sequence[SSAValue], extents: Sequence[Index]) -> Question:
-        """A question with each value in 0 .. extent-1."""
         question = Question(own=())
         question.share(self.symbols)
         for value, extent in zip(values, extents, strict=True):
@@ -222,7 +221,6 @@ class LayoutMap:
         return question
 
     def _mapped(self) -> Question:
-        """The graph of the map: old and new indices."""
         question = self._question(self.inputs, self.old_extents)
         for output, index in zip(self.outputs, self.results, strict=True):
             question.equate((Index.of(output), ""), (index, ""))
@@ -262,7 +260,6 @@ class LayoutMap:
 
     @cached_property
     def _limits(self) -> list[tuple[int | None, int | None]]:
-        """Minimum and maximum of each new dimension."""
         known = [index.range(self._range) if _is_exact(index) else (None, None) for index in self.results]
         if all(low is not None and high is not None for low, high in known):
             return known
@@ -324,7 +321,6 @@ class LayoutMap:
         return () if within_budget(rest.is_empty) else self._pieces(rest)
 
     def missed_index(self) -> list[int] | None:
-        """One of the missed indices, or None."""
         if self.count() == 0:
             return None
         rest = self._missed_set()
@@ -420,7 +416,6 @@ class LayoutMap:
 
 
 def substituted(indices: Sequence[Index], mapping: Mapping[SSAValue, Index]) -> list[Index]:
-    """Indices after substitution, simplified by their ranges."""
     return [index.substitute(mapping, range_of).simplified(range_of) for index in indices]
 
 
@@ -433,7 +428,6 @@ def _is_exact(index: Index) -> bool:
 
 
 def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | None]:
-    """Minimum and maximum of `count` dimensions after the first `skip`; None where unbounded."""
     if within_budget(points.is_empty):
         return [None] * count
     return [dimension_limits(points, at) for at in range(skip, skip + count)]

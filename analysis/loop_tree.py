@@ -44,7 +44,6 @@ CONDITION: Final = "condition"
 
 
 def loop_trees(module: ModuleOp) -> list[Tree]:
-    """The trees of the functions of a module that have a body."""
     return [loop_tree(function) for function in functions(module)]
 
 
@@ -58,7 +57,6 @@ def loop_tree(function: FuncOp) -> Tree:
 
 
 def _below(op: Operation) -> Iterator[Tree]:
-    """The trees of the ops in the regions of an op."""
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:

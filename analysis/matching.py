@@ -127,7 +127,6 @@ class _Matcher:
         self.bodies(wanted.body.block, found.body.block)
 
     def mapped(self, index: Index) -> Index:
-        """An index of the description over values of the program."""
         return index.substitute({ours: Index.of(theirs) for ours, theirs in self.values.items()})
 
     def access(
@@ -246,7 +245,6 @@ def _loads_behind_stores(block: Block) -> list[Operation]:
 
 
 def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
-    """Require the element type and the memory space of the description."""
     ours, theirs = wanted.type, found.type
     if not isinstance(wanted, BlockArgument) or not isinstance(ours, MemRefType) or not isinstance(theirs, MemRefType):
         raise NoMatch(f"{buffer_name(wanted)} of the description is no parameter", op)

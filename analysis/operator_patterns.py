@@ -88,7 +88,6 @@ class OperatorPattern:
 
 
 def operator_pattern(function: FuncOp) -> OperatorPattern:
-    """The pattern of a function of tensor expressions."""
     # Other parameters are extents, which are not operands of the operator.
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     opaque = OperatorPattern(OperatorKind.OPAQUE, (Access.SHARED,) * len(tensors))
@@ -182,7 +181,6 @@ def _is_product(reduce: ReduceOp) -> bool:
 
 
 def _elements(stage: ComputeOp | ReduceOp) -> Sequence[SSAValue]:
-    """The yielded values of the element region of a stage or reduction."""
     return cast("YieldOp", stage.body.block.last_op).values
 
 
@@ -208,7 +206,6 @@ def _is_moved(value: SSAValue) -> bool:
 
 
 def _is_of_indices(value: SSAValue) -> bool:
-    """Whether a value is computed only from indices and constants."""
     op = value.owner
     if isinstance(op, Block):
         return True

@@ -170,7 +170,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Missed:
-    """An element that no instance of some domains reaches: iterators of a block, or an element of a buffer."""
+    """A point that no instance of some domains reaches: iterators of a block, or indices of an element."""
 
     place: tuple[int, ...]
     symbols: Mapping[SSAValue, int]
@@ -222,7 +222,6 @@ class _PointSearch:
         return any(self._below(at + 1, {**given, value: number}) for number in range(instance.number(extent)))
 
     def _may_be(self, at: int, instance: Instance) -> bool:
-        """Whether ranges allow such a point."""
         extents = dict(self.loops[at:])
 
         def range_of(value: SSAValue) -> Interval:
@@ -416,15 +415,12 @@ class Counterexample:
     point: Point
 
     def value(self, role: str, value: SSAValue) -> int:
-        """The concrete value of a value in a role."""
         return self.question.value(role, self.point, value)
 
     def named(self, role: str, values: Iterable[SSAValue]) -> list[tuple[str, int]]:
-        """The names and concrete values of values in a role."""
         return [(value.name_hint or "?", self.value(role, value)) for value in values]
 
     def iteration(self, role: str, loops: Iterable[ForOp]) -> list[tuple[str, int]]:
-        """The iteration of loops for a role."""
         return self.named(role, [loop.induction_variable for loop in loops])
 
     def holds(self, otherwise: bool = False) -> bool:

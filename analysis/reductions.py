@@ -185,7 +185,6 @@ class _Start:
 
     @cached_property
     def _fixed(self) -> list[SSAValue]:
-        """The values that are invariant in an instance."""
         return [*self._outer, *self.block.iter_vars]
 
     def _missing_point(self) -> Point | None:
@@ -196,7 +195,6 @@ class _Start:
         return None if within_budget(missing.is_empty) else smallest_point(missing, [*self._fixed, *self._places])
 
     def _is_determined(self, access: Access) -> bool:
-        """Whether the iterators, the loops in the block and outside values determine the accessed elements."""
         if access.indices is None or not access.conditions.exact:
             return False
         own = {*self.block.iter_vars, *(loop.induction_variable for loop in access.loops)}
@@ -204,7 +202,6 @@ class _Start:
         return all(value in own or not self.block.is_ancestor(value.owner) for value in values)
 
     def _elements(self, access: Access) -> isl.Set:
-        """The elements that an access touches, as a set over instances and places."""
         question = self._question(access)
         question.add_place("", access.indices or ())
         return question.projection([*self._fixed, *self._places])
@@ -219,7 +216,6 @@ class _Start:
         return question
 
     def _at(self, question: Question, point: Point) -> Question:
-        """The question, with the values of an instance."""
         for value in self._fixed:
             question.equate((Index.of(value), ""), (Index({}, point[value]), ""))
         return question

@@ -59,7 +59,6 @@ class Row:
         return Row(dict(self.terms), self.constant)
 
     def add(self, other: Row, factor: int = 1) -> None:
-        """Add a multiple of another row to this one."""
         self.constant += other.constant * factor
         terms = self.terms
         for variable, f in other.terms.items():
@@ -419,7 +418,6 @@ class System:
         return bounded._obviously_empty() or bounded._case([*self._alternatives(), *self._quotient_cases()]) is None
 
     def _alternatives(self) -> list[_Alternatives]:
-        """The cases of maxima, minima and assumed disjunctions."""
         sides = (((one,), (other,)) for one, other in self._choices.values())
         choices = [tuple((zeros, ()) for zeros in either) for either in sides]
         return [*choices, *(tuple(((), (row,)) for row in rows) for rows in self._assumed)]
@@ -430,7 +428,6 @@ class System:
         return len(self._choices) + len(self._assumed)
 
     def _quotient_cases(self) -> Iterator[_Alternatives]:
-        """The cases of each pair of quotients by one symbol."""
         for divisor, one, other in self._divisions.pairs():
             below, above = one.below(other, divisor), other.below(one, divisor)
             yield (one.distance(other), ()), ((), below), ((), above)
@@ -455,7 +452,6 @@ class System:
         return self._variables()
 
     def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
-        """The rows and bounds of this system, with additional rows."""
         return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
 
     def _with_bounds(self) -> System:
@@ -486,7 +482,6 @@ class System:
     def _is_contradiction(
         self, points: isl.BasicSet, variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]
     ) -> bool:
-        """Whether no point of this system, given as `points` of `variables`, satisfies additional rows."""
         if self._with(zeros, positives)._obviously_empty():
             return True
         return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
@@ -595,7 +590,6 @@ class System:
         return [pair for _, pair, _ in found] if unique else []
 
     def _variables(self, further: Iterable[Row] = ()) -> list[Variable]:
-        """The variables of the constraints and of additional rows."""
         seen: dict[Variable, None] = {}
         for row in (*self.zeros, *self.positives, *further):
             for variable in row.terms:
@@ -631,7 +625,6 @@ class System:
 
 
 def value_text(value: SSAValue) -> str:
-    """The name of a value in messages."""
     if value.name_hint:
         return f"%{value.name_hint}"
     return "an unnamed value" if isinstance(value.owner, Block) else f"the result of {value.owner.name}"

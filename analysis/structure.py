@@ -245,7 +245,6 @@ def why_named_twice(block: BlockOp) -> str | None:
 
 
 def takes_pointers(root: Operation) -> bool:
-    """Whether external code accesses buffers in `root` through pointers."""
     return any(type(op) is AccessPtrOp for op in operations_in(root))
 
 
@@ -280,12 +279,10 @@ def consumers_of(block: BlockOp) -> list[BlockOp]:
 
 
 def writers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that store to `buffer`."""
     return [b for b in _blocks_using((buffer,), scope) if buffer in buffers_written(b)]
 
 
 def readers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that load from `buffer`."""
     return [b for b in _blocks_using((buffer,), scope) if buffer in buffers_loaded(b)]
 
 

@@ -33,7 +33,6 @@ from weft.support.errors import Violation
 
 
 def axis_of(loop: ForOp) -> str | None:
-    """The thread axis that a loop is bound to."""
     return None if loop.thread_axis is None else loop.thread_axis.data
 
 
@@ -43,12 +42,10 @@ def runs_over_threads(loop: ForOp) -> bool:
 
 
 def runs_over_blocks(loop: ForOp) -> bool:
-    """Whether the iterations of a loop are blocks of threads."""
     return axis_of(loop) in BLOCK_AXES
 
 
 def is_shared(buffer: SSAValue) -> bool:
-    """Whether the threads of a block share a buffer."""
     return space_of(buffer.type) == SHARED.data
 
 
@@ -234,7 +231,6 @@ def _kinds_around(block: BlockOp) -> Iterator[IterKind]:
 
 
 def _reduced_over(block: BlockOp) -> set[SSAValue]:
-    """The sources of the bindings of the reduce iterators of a block and of enclosing blocks."""
     found: set[SSAValue] = set()
     for op in (block, *ancestors(block)):
         if isinstance(op, BlockOp):

@@ -49,7 +49,6 @@ class ExtentValues:
         return extent in self._values
 
     def know(self, extent: Expression, value: SSAValue) -> None:
-        """Bind an extent to its value."""
         self._values[extent] = value
         value.name_hint = value.name_hint or lone_name(extent)
 

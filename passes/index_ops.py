@@ -53,7 +53,6 @@ def index_attribute(value: int) -> IntegerAttr[IndexType]:
 
 
 def number_attribute(number: float | int, type_: Attribute) -> FloatAttr | IntegerAttr:
-    """A number as an attribute of an element type."""
     if isinstance(type_, AnyFloat):
         return FloatAttr(number, type_)
     if isinstance(type_, IntegerType | IndexType):
@@ -267,7 +266,6 @@ def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], ancho
 
 
 def detached_ops(block: Block) -> list[Operation]:
-    """Detach and return the operations of `block`."""
     ops = list(block.ops)
     for op in ops:
         op.detach()

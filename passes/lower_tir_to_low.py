@@ -121,7 +121,6 @@ def outline_kernels(module: ModuleOp, target: Target) -> None:
 
 
 def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
-    """Mark the functions that options name, even without ops of the level."""
     known = {function.sym_name.data: function for function in buffer_functions(module)}
     for name in named:
         if name not in known:

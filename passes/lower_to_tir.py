@@ -44,7 +44,6 @@ def _is_over_tensors(function: FuncOp) -> bool:
 
 
 def _check_lowered(functions: list[FuncOp]) -> None:
-    """Raise `CompileError` at the reason why a function over tensors cannot be converted to buffers."""
     for function in filter(_is_over_tensors, functions):
         verify_level(function, "te")
         raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")

@@ -180,7 +180,6 @@ def _chosen(function: FuncOp | ModuleOp, name: str) -> FuncOp:
 
 
 def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
-    """A copy called `name`, with renamed recursive calls."""
     new = source.clone()
     old_name = source.sym_name.data
     new.sym_name = StringAttr(name)
@@ -246,7 +245,6 @@ def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:
 
 
 def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
-    """The ops that refer to the symbol `name`, each with the name of the top-level op that contains it."""
     for holder in module.body.block.ops:
         for symbol, op in symbol_uses(holder):
             if symbol == name:

@@ -99,7 +99,6 @@ class _Alone:
                     block.insert_op_before(back, behind)
 
     def _found(self) -> list[Operation]:
-        """The replacements of the operation."""
         return [op for op in self._place.ops if op not in self._others]
 
     def result(self) -> Operation:
@@ -129,7 +128,6 @@ class _Alone:
 
 
 def _visible(op: Operation) -> Operation:
-    """The part of `op` that is visible to its siblings."""
     if not isinstance(op, FuncOp):
         return op.clone()
     declaration = FuncOp.external(op.sym_name.data, op.function_type.inputs.data, op.function_type.outputs.data)

@@ -69,7 +69,6 @@ class PassDescription:
 
 
 def describe_pass(pass_class: type[ArgSpecConvertible]) -> PassDescription:
-    """Read the description of a pass, or of a target."""
     doc = _docstring(pass_class)
     text, requires = _take_paragraph(doc, "Requires:")
     text, leaves = _take_paragraph(text, "Leaves:")

@@ -190,7 +190,6 @@ def _first(function: FuncOp) -> Operation:
 
 
 def _set_extent(function: FuncOp, quantity: Quantity, number: int) -> None:
-    """Set an extent of a parameter to a number."""
     _retype(function.args[quantity.parameter], {quantity.dimension: number})
     function.update_function_type()
 
@@ -268,7 +267,6 @@ def _propagate(function: FuncOp) -> None:
 
 
 def _number(op: Operation) -> int | None:
-    """The value of an op on indices; None if it is unknown."""
     if isinstance(op, memref.DimOp):
         at, type_ = constant_integer(op.index), op.source.type
         extent = type_.get_shape()[at] if isinstance(type_, MemRefType) and at is not None else DYNAMIC_INDEX
@@ -277,7 +275,6 @@ def _number(op: Operation) -> int | None:
 
 
 def _make_static(op: memref.AllocOp) -> bool:
-    """Make known extents of a temporary static."""
     dynamic = dynamic_extents(op.memref.type)
     found = {at: constant_integer(value) for at, value in zip(dynamic, op.dynamic_sizes, strict=True)}
     numbers = {at: number for at, number in found.items() if number is not None and number >= 0}
@@ -297,7 +294,6 @@ def _make_static(op: memref.AllocOp) -> bool:
 
 
 def _fix_stated(function: FuncOp, op: AssumeShapeOp) -> bool:
-    """Set the extents of a parameter that are stated to be numbers."""
     numbers: dict[int, int] = {}
     for at, value in zip(op.dimensions, op.values, strict=True):
         if (number := constant_integer(value)) is not None:
@@ -312,7 +308,6 @@ def _fix_stated(function: FuncOp, op: AssumeShapeOp) -> bool:
 
 
 def _fix_block(op: BlockOp) -> None:
-    """Make known extents of a block static."""
     extents = [
         e if isinstance(e, int) or (number := constant_integer(e)) is None else max(number, 0) for e in op.extents
     ]

@@ -196,7 +196,6 @@ class Recorder:
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])
 
     def _record(self, step: sched.StepOp) -> sched.StepOp:
-        """Run a step, and add it to the trace with a result for each of its handles."""
         try:
             outcome = self._replay.evaluate(step)
         except Exception:

@@ -102,7 +102,6 @@ class StepCalls(Recorder):
                 raise CompileError(f"a buffer is given as ('read', 0), ('write', 0) or by its name, got {other!r}")
 
     def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
-        """The number of dimensions of a buffer; None if the buffer does not exist, which the primitive refuses."""
         block = self._replay.block(handle.value)
         found = buffers_of(block, place[0])
         type_ = found[place[1]].type if 0 <= place[1] < len(found) else None
@@ -110,5 +109,4 @@ class StepCalls(Recorder):
 
 
 def _handles(value: object) -> Sequence[Any]:
-    """The handles and names in an argument."""
     return cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]

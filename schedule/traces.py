@@ -38,7 +38,6 @@ LOOKING = (sched.QueryOp, sched.SamplingOp)
 
 
 def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
-    """The steps of a trace, in order."""
     return [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
 
 
@@ -104,7 +103,6 @@ def calls_of(
 
 
 def _name(value: SSAValue, taken: Collection[str]) -> str:
-    """The handle's name, made unique."""
     hint = value.name_hint or "handle"
     return free_name(hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle", taken)
 

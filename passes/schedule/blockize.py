@@ -163,7 +163,6 @@ class BlockizePlan(Plan):
     def _guards_over(
         self, guards: Sequence[InnerGuard], outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]
     ) -> list[tuple[Index, Index]]:
-        """Guards over the outer iterators and the replacements of the loops in `renamed`."""
         mapping = dict(renamed)
         for variable, division, outer in zip(self.block.iter_vars, self.divisions, outer_values, strict=True):
             inner = division.inner.substitute(renamed) if division.inner is not None else None
@@ -173,7 +172,6 @@ class BlockizePlan(Plan):
     def _iterators(
         self, outer_values: Sequence[SSAValue | None], inner_values: Sequence[SSAValue | None], body: Block
     ) -> list[SSAValue]:
-        """The value of each old iterator, computed in `body`."""
         result: list[SSAValue] = []
         for at, (division, outer, inner) in enumerate(zip(self.divisions, outer_values, inner_values, strict=True)):
             value, operations = materialize(division.value(outer, None if inner is None else Index.of(inner)))

@@ -72,7 +72,6 @@ class CacheIndexPlan(Plan):
 
 
 def _subscripts(block: BlockOp) -> Iterator[tuple[memref.LoadOp, int]]:
-    """The loads in a block, except in its init, with the positions of their indices."""
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp) and (block.init is None or not block.init.is_ancestor(op)):
             yield from ((op, at) for at in range(len(op.indices)))

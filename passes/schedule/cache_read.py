@@ -166,7 +166,6 @@ class CacheRead(ReadCopy):
 
 
 def _holds_all(span: Span, extent: Index) -> bool:
-    """Whether a span covers a dimension."""
     return (
         span.step == 1
         and span.runs is None

@@ -55,7 +55,6 @@ def memref_type(buffer: SSAValue) -> MemRefType[Attribute]:
 
 
 def space_of(scope: str) -> Attribute:
-    """The memory space of a buffer in a memory scope."""
     return NoneAttr() if scope == "global" else StringAttr(scope)
 
 
@@ -169,7 +168,6 @@ def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operat
 
 
 def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
-    """Redirect every access of `old` in `blocks` to `new`."""
     old.replace_uses_with_if(new, lambda use: any(block.is_ancestor(use.operation) for block in blocks))
 
 
@@ -200,9 +198,9 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A block, a buffer that it accesses, the scope of the copy, the blocks to redirect, whether the copy precedes
-    (`reading`) or follows them, the op before or after which it is inserted, the box to copy (None for the whole
-    buffer), and its guards."""
+    """A block, a buffer that it accesses, the scope of the copy, the blocks to redirect, the op before or after which
+    copies are inserted, whether to copy in before (`reading`) and back after (`writing`) these blocks, the box to copy
+    (None for the whole buffer), and its guards."""
 
     block: BlockOp
     buffer: SSAValue
@@ -318,7 +316,6 @@ def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[I
 
 
 def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSAValue]:
-    """The induction variables of the loops around some of `blocks` in the body of `common`, a loop or their scope."""
     return [
         loop.induction_variable
         for block in blocks

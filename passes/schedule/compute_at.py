@@ -166,7 +166,6 @@ class BlockMotion(MovingPrimitive):
         return all(is_temporary(buffer) for buffer in buffers_written(self.block))
 
     def require_scope(self, requirement: int) -> None:
-        """The loop is in the scope of the block, and not around it."""
         if scope_of(self.loop) is not scope_of(self.block):
             self.refuse(requirement, "the loop is in another function or block", self.loop)
         if self.loop.is_ancestor(self.block):

@@ -295,7 +295,6 @@ def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
 
 
 def _may_be_positive(context: Context, index: Index) -> bool:
-    """Whether `index`, over induction variables, may be positive in some iteration."""
     try:
         return not instances_where(context, index - 1).is_empty()
     except NotProved:
@@ -531,7 +530,6 @@ class FuseReductionEpilogue(Primitive):
         return FuseReductionEpiloguePlan(reduction, epilogue, started, store, load, combine, instance)
 
     def _reduction(self) -> tuple[memref.StoreOp, type[Operation]]:
-        """The store that starts the accumulation, and the combiner op."""
         block = self.reduction_block
         self.require(1, why_not_reduction(block), block, legal=started_elsewhere(block, self.NAME))
         self.require(1, shared_element(block), block)
@@ -553,7 +551,6 @@ class FuseReductionEpilogue(Primitive):
     def _combination(
         self, buffer: SSAValue, store: memref.StoreOp, operation: type[Operation]
     ) -> tuple[memref.LoadOp, Operation]:
-        """The load of the result, and the op that combines it with a value."""
         epilogue, subject = self.epilogue_block, block_text(self.epilogue_block)
         loads, combine = loads_of(epilogue, buffer), store.value.owner
         if len(loads) != 1 or loads[0].parent_op() is not epilogue:

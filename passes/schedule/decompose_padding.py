@@ -71,7 +71,6 @@ class IteratorRanges:
 
 
 def _larger(one: Index, other: Index) -> Index | None:
-    """The larger of two indices; None if they cannot be compared."""
     return one if _at_least(one, other) else other if _at_least(other, one) else None
 
 
@@ -201,7 +200,6 @@ def simplify_indices(block: BlockOp) -> None:
 
 
 def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> tuple[SSAValue, ...]:
-    """All values that the fill uses from outside of its loops."""
     store, loops = padding.store, loops_around(block)
     indices = [*bindings_of(block), *(side for guard in guards_of(block) for side in guard)]
     indices += [Index.of(operand) for operand in store.indices]
@@ -274,7 +272,6 @@ class DecomposePadding(Primitive):
         self.refuse(3, "neither of the two values is a constant", choice)
 
     def _conditions(self, padding: Padding) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
-        """The indices over the iterators that are non-negative inside, and those that are zero."""
         found = condition_of(padding.choice.cond, padding.holds, {})
         if not found.exact:
             detail = "the condition is not a conjunction of comparisons of indices"
@@ -295,7 +292,6 @@ class DecomposePadding(Primitive):
 
 
 def _branch(choice: scf.IfOp | arith.SelectOp, holds: bool) -> SSAValue:
-    """The value of a choice if its condition holds (or fails)."""
     if isinstance(choice, arith.SelectOp):
         return choice.lhs if holds else choice.rhs
     last = (choice.true_region if holds else choice.false_region).block.last_op

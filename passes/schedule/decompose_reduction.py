@@ -159,7 +159,6 @@ class DecomposeReduction(Primitive):
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]
     ) -> tuple[SSAValue, ...]:
-        """The values that the init block uses from outside."""
         block = self.block
         bindings = zip(bindings_of(block), block.kinds, strict=True)
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]

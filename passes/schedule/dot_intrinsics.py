@@ -51,7 +51,6 @@ def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> st
 
 
 def float_dot_name(lanes: int) -> str:
-    """The name of the dot product of pairs of bf16 for `lanes` sums."""
     return f"dot_{lanes}x{_STEPS[16]}_bf16"
 
 

@@ -37,7 +37,6 @@ class TensorIntrinsic:
 
     @property
     def calls(self) -> bool:
-        """Whether the implementation calls external functions."""
         return bool(self.outside)
 
 
@@ -65,7 +64,6 @@ def find_intrinsic(name: str) -> TensorIntrinsic:
 
 @cache
 def _own_intrinsics() -> Mapping[str, tuple[str, str]]:
-    """The built-in intrinsics: name -> the text of the description and of the implementation."""
     return {**tensor_core_intrinsics(), **dot_intrinsics()}
 
 

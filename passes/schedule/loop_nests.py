@@ -173,7 +173,6 @@ def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
 
 
 def always_less(left: Index, right: Index) -> bool:
-    """Whether ranges prove `left < right`."""
     low = least_value(right - left)
     return low is not None and low > 0
 
@@ -313,7 +312,6 @@ class IterDomain:
     """The runs, if the values form runs with gaps between them: `v` enumerates the values in these."""
 
     def at(self, value: SSAValue) -> Index:
-        """The iterator at a value of the new loop."""
         return self.lower + self._offset(Index.of(value))
 
     def offset(self, value: int) -> int:
@@ -374,7 +372,6 @@ def loops_over(
 def set_corner(
     op: AccessRegionOp, corner: Sequence[Index], sizes: Sequence[int] | None = None, buffer: SSAValue | None = None
 ) -> None:
-    """Change the corner, sizes or buffer of a region annotation."""
     new = type(op)(buffer or op.buffer, *exprs_of(corner), op.box_sizes if sizes is None else sizes)
     op.operands = list(new.operands)
     op.properties = dict(new.properties)

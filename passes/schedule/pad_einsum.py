@@ -107,7 +107,6 @@ def _candidates(type_: Attribute) -> tuple[Number, ...]:
 
 
 def _wrapped(number: Number, type_: Attribute) -> Number:
-    """Wrap an integer to the two's complement range of its type."""
     if not isinstance(type_, IntegerType | IndexType):
         return number
     low, high = int(least(type_)), int(greatest(type_))
@@ -192,7 +191,6 @@ class PaddedCopy:
 
     @property
     def values(self) -> tuple[SSAValue, ...]:
-        """The values loaded from the buffer."""
         return tuple(op.res for op in self.accesses if isinstance(op, memref.LoadOp))
 
 

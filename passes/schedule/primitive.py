@@ -147,14 +147,12 @@ def operation_text(op: object) -> str:
 
 
 def value_text(value: SSAValue) -> str:
-    """The text for a value in messages."""
     if value.name_hint is not None:
         return f"%{value.name_hint}"
     return f"the result of {'a loop' if isinstance(value.owner, Block) else value.owner.name}"
 
 
 def extent_text(loop: ForOp) -> str:
-    """The text for the extent of a loop in messages."""
     return str(loop.extent) if isinstance(loop.extent, int) else f"%{loop.extent.name_hint or '?'}"
 
 

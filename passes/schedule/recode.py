@@ -237,7 +237,6 @@ class Recode(Primitive):
             self.refuse(2, detail)
 
     def _product(self, buffer: SSAValue) -> WidenedProduct:
-        """The two factors of the accumulated product."""
         block = self.block
         updates = updates_of(block) if block.init is not None else None
         if updates is None or len(updates) != 1 or updates[0].operation is not arith.AddiOp:
@@ -260,7 +259,6 @@ class Recode(Primitive):
         self.refuse(3, detail)
 
     def _computing(self, value: SSAValue) -> tuple[Operation, ...]:
-        """The ops of the body that compute a value, in order."""
         sources = {source.owner for source in sources_in([value])}
         computing = tuple(op for op in operations_in(self.block.body) if op in sources)
         for op in computing:

@@ -112,7 +112,6 @@ class Replay:
         return op
 
     def integer(self, handle: SSAValue) -> int:
-        """The integer of a handle."""
         found = self.handles.get(handle)
         if not isinstance(found, int):
             raise CompileError(f"handle %{handle.name_hint or '?'} is no integer that a step gave")

@@ -61,7 +61,6 @@ def missed_element(missed: Missed, detail: str, place: Sequence[int] | None = No
 
 
 def iterator_names(block: BlockOp) -> list[str]:
-    """The names of the iterators of a block in messages."""
     return [variable.name_hint or f"v{at}" for at, variable in enumerate(block.iter_vars)]
 
 

@@ -63,7 +63,6 @@ class Partial:
         return self.update.store.memref
 
     def place(self, indices: Sequence[SSAValue], picked: SSAValue) -> list[SSAValue]:
-        """The indices of a partial result of the element at `indices`."""
         return [*indices[: self.axis], picked, *indices[self.axis :]]
 
 
@@ -92,7 +91,6 @@ def _init_over(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
 
 
 def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> None:
-    """Redirect every access of an accumulator in `block` to its partial results."""
     by_accumulator = {p.accumulator: p for p in partials}
     for op in block.walk():
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (partial := by_accumulator.get(op.memref)) is not None:
@@ -380,7 +378,6 @@ class Rfactor(MovingPrimitive):
                         self.refuse(6, Violation(detail, "not proved"), update.store, subject)
 
     def _guards(self, block: BlockOp, reduced: Sequence[ForOp]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
-        """The guards on spatial loops, and those on loops of the reduction."""
         values = {_variable(loop) for loop in reduced}
         around = {_variable(loop) for loop in loops_around(block)} - values
         spatial: list[Guard] = []
@@ -395,8 +392,6 @@ class Rfactor(MovingPrimitive):
         return tuple(spatial), tuple(steps)
 
     def _values(self, block: BlockOp, chain: Sequence[ForOp], guards: Sequence[Guard]) -> tuple[SSAValue, ...]:
-        """The values that the final block and its loops use from outside, without those bound to loops of the
-        reduction."""
         iterators = zip(bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(index, extent) for index, extent, kind in iterators if kind is IterKind.SPATIAL]
         indices = [*(index for index, _ in spatial), *(side for guard in guards for side in guard)]

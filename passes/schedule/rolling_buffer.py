@@ -348,7 +348,6 @@ class RollingBuffer(MovingPrimitive):
         return owner
 
     def _common_loops(self, buffer: SSAValue) -> list[ForOp]:
-        """The loops around the block and all readers, outermost first."""
         block = self.block
         readers = [use.operation for use in buffer.uses if not block.is_ancestor(use.operation)]
         if not readers:

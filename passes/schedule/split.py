@@ -112,7 +112,6 @@ class SplitPlan(Plan):
         return tuple(loops)
 
     def _scaled(self, index: Index, extent: int | SSAValue, body: Block, before: Operation | None) -> Index:
-        """`index * extent`, computed by an op in `body` if the extent is a value."""
         if isinstance(extent, int):
             return index * extent
         value, operations = materialize(index)

@@ -63,7 +63,6 @@ def _of_shape(family: Family, shape: tuple[int, int, int]) -> Iterator[tuple[str
 
 
 def _type(fragment: FragmentAttr, place: str, *, part: bool = False) -> str:
-    """The type of a tile; with `part`, of a tile in a larger buffer."""
     rows, columns = fragment.tile
     layout = ", strided<[?, 1], offset: ?>" if part else ""
     space = "" if place == "global" else f', "{place}"'
@@ -85,7 +84,6 @@ def _implementation(tiles: Mapping[str, tuple[str, str, FragmentAttr]], op: str)
 
 
 def _parameters(fragment: FragmentAttr) -> str:
-    """The text of a fragment in an op."""
     return str(fragment).removeprefix("#low.fragment")
 
 

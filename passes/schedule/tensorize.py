@@ -97,7 +97,6 @@ class TensorizePlan(Plan):
             new.sizes = AccessPtrOp(old.buffer, list(old.indices), old.access.data, [1] * first + list(sizes)).sizes
 
     def _declare_outside(self) -> None:
-        """Declare the functions that the implementation calls in the module, as external functions."""
         caller = function_of(self.block)
         missing = [f for f in self.intrinsic.outside if SymbolTable.lookup_symbol(caller, f.sym_name) is None]
         if caller.parent is not None:

@@ -162,7 +162,6 @@ class TransformBlockLayoutPlan(Plan):
 
 
 def _compute_with(body: Block, operations: list[Operation], back: Mapping[SSAValue, Index]) -> None:
-    """Add operations to `body`, with the iterators computed by `back`."""
     known = named_values(body, back)
     body.add_ops(operations)
     replace_iterators(body, back, known)

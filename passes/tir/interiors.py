@@ -162,7 +162,6 @@ def _range(loop: ForOp, needed: Sequence[Index], low: Index, high: Index) -> tup
 
 
 def _least_in(loop: ForOp, index: Index, ranges: RangeOf) -> Index | None:
-    """The least value of an index in an iteration of `loop`, computed from values that are known at its start."""
     inner = _inner_part(index, loop)
     low, _ = inner.range(ranges)
     return None if low is None else (index - inner + low).simplified(ranges)

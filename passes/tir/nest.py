@@ -115,7 +115,6 @@ def repetitions(op: Operation, root: Operation) -> int:
 
 
 def replace_variable(loop: ForOp, index: Index) -> None:
-    """Replace the induction variable by `index` in the body of `loop`."""
     first = loop.body.block.first_op
     variable = loop.induction_variable
     if first is None or variable.first_use is None:

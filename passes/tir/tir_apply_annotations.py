@@ -94,7 +94,6 @@ class ApplyAnnotationsPass(TirPass):
 
 
 def _taken(op: Operation, key: str) -> int:
-    """Remove an integer annotation and return it; 0 if there is none."""
     value = op.attributes.get(key)
     if not isinstance(value, IntegerAttr):
         return 0
@@ -161,13 +160,11 @@ def _extent(loop: ForOp) -> int:
 
 
 def _fused(loops: list[ForOp]) -> ForOp | None:
-    """Fuse a chain into one loop; None if there is no loop or the chain may not be fused."""
     found = loops if len(loops) < 2 else _applied(Fuse(tuple(loops)))
     return found[0] if found else None
 
 
 def _applied(change: Primitive) -> list[ForOp] | None:
-    """The resulting loops of a primitive; None if it is refused."""
     try:
         return [op for op in change.apply() if isinstance(op, ForOp)]
     except ScheduleError:
@@ -200,7 +197,6 @@ def _unroll(loop: ForOp, limit: int) -> int | None:
 
 
 def _next_loops(op: Operation) -> list[ForOp]:
-    """The outermost loops inside an operation."""
     found: list[ForOp] = []
     for region in op.regions:
         for block in region.blocks:

@@ -76,7 +76,6 @@ def _is_combined(access: Access) -> bool:
 
 
 def _threads_around(op: Operation) -> ForOp | None:
-    """The innermost loop over threads or thread blocks around an op."""
     around = (parent for parent in ancestors(op) if isinstance(parent, ForOp))
     return next((loop for loop in around if runs_over_threads(loop) or runs_over_blocks(loop)), None)
 

@@ -101,7 +101,6 @@ def _buffer(op: memref.LoadOp | memref.StoreOp | vector.LoadOp | vector.StoreOp)
 
 
 def _nothing_between(first: Operation, second: Operation) -> bool:
-    """Whether all ops between two ops of a block are pure."""
     op = first.next_op
     while op is not None and op is not second:
         if not is_pure(op):

@@ -269,7 +269,6 @@ class _Binder:
         return {axis: loop.induction_variable for axis, loop in nest.items()}, place.block
 
     def add_guards(self, block: BlockOp, extents: dict[str, int | SSAValue], variables: dict[str, SSAValue]) -> None:
-        """Restrict `block` to the threads of its loops."""
         added: list[tuple[Index, Index]] = []
         for axis, variable in variables.items():
             extent = extents[axis]
@@ -328,7 +327,6 @@ def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
 
 
 def _does_work(block: BlockOp) -> bool:
-    """Whether a block has effects itself, outside of nested blocks."""
     return any(touches_memory(op) and block_around(op) is block for op in block.walk())
 
 

@@ -169,7 +169,6 @@ class _Division:
     op: Operation
 
     def texts(self) -> list[str]:
-        """The text of its row of the log."""
         block = block_around(self.op)
         label = "" if block is None else f'block "{block.label}" '
         place = location_of(self.op)
@@ -194,7 +193,6 @@ class _Size:
     op: CheckSizeOp
 
     def texts(self) -> list[str]:
-        """The text of its row of the log."""
         place = location_of(self.op)
         return [f"extent '{self.op.label.data}', which data decide{'' if place is None else f' at {place}'},"]
 
@@ -295,7 +293,6 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
 
 
 def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
-    """Log a division by zero before it."""
     divisor = division.operands[1]
     zero = result_before(arith.ConstantOp(IntegerAttr(0, cast("IntegerType", divisor.type))), division)
     by_zero = result_before(arith.CmpiOp(divisor, zero, "eq"), division)
@@ -306,7 +303,6 @@ def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
 
 
 def _check_size(op: CheckSizeOp, row: int, log: SSAValue) -> None:
-    """Log a size that is negative or above its bound."""
     outside = result_before(arith.CmpiOp(op.size, op.most, "ugt"), op)
     end = scf.YieldOp()
     end.location = op.location

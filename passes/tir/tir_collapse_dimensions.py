@@ -82,7 +82,6 @@ def _is_candidate(function: FuncOp) -> bool:
 
 
 def _transposes(block: BlockOp) -> bool:
-    """Whether one of the accesses of a block uses its iterators in another order."""
     accesses = [op for op in block.body.block.ops if isinstance(op, memref.LoadOp | memref.StoreOp)]
     orders = [[at for index in op.indices if (at := _iterator(block, index)) is not None] for op in accesses]
     return any(order != sorted(order) for order in orders)
@@ -192,13 +191,11 @@ class _Collapse:
             yield from ((product, 0), (product, 1))
 
     def _products(self) -> list[arith.MuliOp]:
-        """The ops that compute the product of both extents, if both are symbolic."""
         inner, both = self.extents[1], set(self.extents)
         users = dict.fromkeys(use.operation for use in inner.uses) if isinstance(inner, SSAValue) else ()
         return [op for op in users if isinstance(op, arith.MuliOp) and set(op.operands) == both]
 
     def rewrite(self) -> None:
-        """Collapse each pair into one dimension and one loop."""
         products, extent = self._products(), self._extent()
         if isinstance(extent, SSAValue):
             for product in products:
@@ -231,7 +228,6 @@ _HolderT = TypeVar("_HolderT", SSAValue, BlockOp)
 
 
 def _grouped(pairs: Iterable[tuple[_HolderT, int]]) -> Iterable[tuple[_HolderT, list[int]]]:
-    """Group the numbers by holder."""
     found: dict[_HolderT, list[int]] = {}
     for holder, at in pairs:
         found.setdefault(holder, []).append(at)
@@ -239,7 +235,6 @@ def _grouped(pairs: Iterable[tuple[_HolderT, int]]) -> Iterable[tuple[_HolderT, 
 
 
 def _kept(count: int, first: Collection[int]) -> list[int]:
-    """The numbers that remain if each of `first` is joined with the next."""
     return [at for at in range(count) if at - 1 not in first]
 
 

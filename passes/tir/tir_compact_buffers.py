@@ -135,7 +135,6 @@ def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span |
 
 
 def _conditions_around(op: Operation) -> list[Index]:
-    """Indices that are non-negative at `op`, by the conditions around it."""
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
     found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
     return [constraint.index for constraint in found if not constraint.equality]

@@ -169,7 +169,6 @@ def _flat(parts: Sequence[_Part]) -> list[_Part]:
 
 
 def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
-    """Move an allocation before the loop: one for all virtual threads if it is shared, else one for each."""
     if is_shared(alloc.memref):
         alloc.detach()
         Rewriter.insert_op(alloc, InsertPoint.before(loop))
@@ -226,6 +225,5 @@ class _Builder:
 def _empty_copy(
     loop: ForOp, extent: int | SSAValue, mapping: dict[SSAValue, SSAValue]
 ) -> tuple[ForOp, dict[SSAValue, SSAValue]]:
-    """An empty loop with the properties of `loop`, and `mapping` with its induction variable."""
     copy = empty_copy(loop, extent, loop.induction_variable.name_hint)
     return copy, {**mapping, loop.induction_variable: copy.induction_variable}

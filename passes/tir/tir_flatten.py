@@ -219,7 +219,6 @@ def _changes_in(loop: ForOp | scf.IfOp, values: Sequence[SSAValue]) -> bool:
 
 
 def _is_in_kernel(op: Operation) -> bool:
-    """Whether an op is in a loop over threads or thread blocks."""
     return any(isinstance(parent, ForOp) and parent.thread_axis is not None for parent in ancestors(op))
 
 
@@ -310,7 +309,6 @@ class _Flattener:
                 pass
 
     def _place(self, buffer: SSAValue, indices: Sequence[SSAValue], op: Operation) -> SSAValue:
-        """The flat index of an element, computed before `op`."""
         total = Index({})
         for dimension in reversed(range(len(indices))):
             total = total + self._product(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
@@ -565,7 +563,6 @@ def _check_call_facts(
 
 
 def _without_excluded(alternatives: _Differences, conditions: Collection[_Differences]) -> _Differences:
-    """The alternatives of an assumption that no condition around a call excludes."""
     around = [difference for condition in conditions if len(condition) == 1 for difference in condition]
     return frozenset(it for it in alternatives if not any(_excludes(condition, it) for condition in around))
 
@@ -731,7 +728,6 @@ def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionTy
 
 
 def _shape(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
-    """The extents of a parameter; dynamic ones are read before `anchor`."""
     numbers = [constant_before(dimension, anchor) for dimension in dynamic_extents(buffer.type)]
     dynamic = [result_before(memref.DimOp(buffer, number), anchor) for number in numbers]
     return mixed_extents(buffer_type(buffer).get_shape(), dynamic)

@@ -174,7 +174,6 @@ class _Folding:
         """Function and constants -> the constants that the function computes from them."""
 
     def fold(self, call: _ConstantCall) -> None:
-        """Replace the results of a call by constants."""
         gets = [source.owner for source in call.sources]
         names = [get.name_.string_value() for get in gets if isinstance(get, GetGlobalOp)]
         key = (call.function.sym_name.data, *names)
@@ -195,7 +194,6 @@ class _Folding:
             self.erase_unused(name)
 
     def erase_unused(self, name: str) -> None:
-        """Erase the symbol `name` if it has no uses."""
         if not self._uses[name]:
             Rewriter.erase_op(self._ops.pop(name))
 

@@ -108,7 +108,6 @@ class _Hoist:
         return self._logs(op) or isinstance(op, scf.YieldOp) or (is_pure(op) and not may_trap(op))
 
     def _moves(self, op: Operation) -> bool:
-        """Whether `op` can be hoisted as a whole."""
         return all(
             (self._repeats(inner) or isinstance(inner, scf.IfOp))
             and all(self._is_invariant(v) or op.is_ancestor(v.owner) for v in inner.operands)
@@ -162,7 +161,6 @@ def _require_iterations(loop: ForOp) -> None:
 
 
 def _drop_empty(region: Region) -> None:
-    """Erase the block of a region that contains only a yield."""
     for block in list(region.blocks):
         if isinstance(block.first_op, scf.YieldOp):
             region.detach_block(block)

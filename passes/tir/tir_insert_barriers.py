@@ -69,7 +69,6 @@ class InsertBarriersPass(KernelPass):
 
 
 def _thread_loops(body: Block) -> tuple[ForOp, ...]:
-    """The loops over more than one thread around the body of a kernel, outermost first."""
     first = body.first_op
     around = [] if first is None else [op for op in ancestors(first) if isinstance(op, ForOp)]
     return tuple(loop for loop in reversed(around) if runs_over_threads(loop) and loop.extent != 1)
@@ -187,7 +186,6 @@ class _Inserter:
     def _insert(
         self, point: InsertPoint, like: Operation, conflict: Conflict | NotProved, divergent: Operation | None
     ) -> None:
-        """Insert a barrier with the location of `like`."""
         if divergent is not None:
             _refuse(divergent, conflict)
         barrier = BarrierOp()
@@ -201,7 +199,6 @@ def _refuse(divergent: Operation, conflict: Conflict | NotProved) -> NoReturn:
 
 
 def _where(divergent: Operation) -> str:
-    """The place where threads diverge, in words."""
     if not isinstance(divergent, ForOp):
         return "under a condition that differs between the threads of a block"
     if divergent.kind.data is LoopKind.VECTORIZED:

@@ -123,7 +123,6 @@ class _Prefetch:
 
 
 def _mark(entry: _Prefetch) -> None:
-    """Annotate the accesses with the distance of the elements to prefetch."""
     if buffer_type(entry.buffer).memory_space == LOCAL:
         return
     shifted: dict[SSAValue, Index] = {
@@ -222,7 +221,6 @@ def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
 
 
 def _buffers(block: BlockOp, noted: Attribute) -> list[SSAValue]:
-    """The buffers that an annotation names."""
     entries = noted.data if isinstance(noted, ArrayAttr) else (noted,)
     places = [entry.value.data for entry in entries if isinstance(entry, IntegerAttr)]
     if not isinstance(noted, ArrayAttr) or len(places) != len(entries):

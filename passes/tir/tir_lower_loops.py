@@ -155,7 +155,6 @@ class _IndexEmitter:
         return divided(atom, numerator, divisor, self.ranges, self._binary)
 
     def _product(self, op: arith.MuliOp) -> SSAValue:
-        """A product of two varying values."""
         left = self.value(Index.of(op.lhs).simplified(self.ranges))
         right = self.value(Index.of(op.rhs).simplified(self.ranges))
         if (left, right) not in self.products:
@@ -163,7 +162,6 @@ class _IndexEmitter:
         return self.products[left, right]
 
     def _binary(self, op_class: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        """Insert the op on two values after the later one of them."""
         op = arith_op(op_class, left, right)
         anchor = self._later(self._anchor(left), self._anchor(right))
         self._insert(op, anchor)
@@ -180,7 +178,6 @@ class _IndexEmitter:
         Rewriter.insert_op(op, InsertPoint.at_start(self._block(anchor)) if after is None else InsertPoint.after(after))
 
     def _anchor(self, value: SSAValue) -> Block | Operation:
-        """The place where `value` is defined: the start of a block, or after an operation."""
         return self.anchors.get(value, value.owner)
 
     def _later(self, one: Block | Operation, other: Block | Operation) -> Block | Operation:

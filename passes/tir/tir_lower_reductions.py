@@ -159,7 +159,6 @@ def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ..
 
 
 def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
-    """Whether each of `loops` has no op with an effect except the next loop, and the last one only `block`."""
     inner: tuple[Operation, ...] = (*loops[1:], block)
     for loop, only in zip(loops, inner, strict=True):
         if any(op is not only and not only_computes(op) for op in loop.body.block.ops):
@@ -193,7 +192,6 @@ def _hoist_init(block: BlockOp, hoist: _Hoist) -> None:
 
 
 def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:
-    """An empty copy of `loop`, whose induction variable is added to `mapping`."""
     copy = new_loop(_renamed(loop.extent, mapping), loop.induction_variable.name_hint, loop, loop.kind.data)
     mapping[loop.induction_variable] = copy.induction_variable
     return copy

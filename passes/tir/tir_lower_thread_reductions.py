@@ -150,7 +150,6 @@ class _Lowering:
         return op.parent is self.block.body.block
 
     def _combined(self, left: Sequence[SSAValue], right: Sequence[SSAValue]) -> list[SSAValue]:
-        """Combine the values of two threads before the block."""
         lefts = dict(zip((store.memref for store in self.stores), left, strict=True))
         mapping: dict[SSAValue, SSAValue] = {old.res: lefts[old.memref] for old in self.olds}
         mapping.update(zip((term.res for term in self.terms), right, strict=True))
@@ -238,7 +237,6 @@ class _Lowering:
             insert_before(self.anchor, [memref.StoreOp.get(value, buffer, place) for value, buffer in pairs])
 
     def _loaded(self, scratch: list[SSAValue], along: Index) -> list[SSAValue]:
-        """The values at one index of shared memory."""
         place = self._place(along)
         return [self._insert(memref.LoadOp.get(buffer, place)) for buffer in scratch]
 
@@ -270,7 +268,6 @@ class _Lowering:
         insert_where(conditions, [*starting, *detached_ops(block.body.block)], block)
 
     def _compare(self, conditions: Sequence[tuple[Index, Index]]) -> SSAValue | None:
-        """The conjunction of `left < right` for all conditions; None if ranges prove all."""
         unproved = unproved_before(conditions, self.block)
         return conjunction_before(unproved, self.block) if unproved else None
 
@@ -279,7 +276,6 @@ class _Lowering:
 
     @contextmanager
     def _under(self, condition: SSAValue | None) -> Generator[None]:
-        """Insert ops under a condition; with None, without one."""
         outer = self.anchor
         with branch_before(condition, outer) as self.anchor:
             yield
@@ -287,5 +283,4 @@ class _Lowering:
 
 
 def _is_shuffled(type_: Attribute) -> bool:
-    """Whether a shuffle supports values of a type."""
     return isinstance(type_, IndexType) or (isinstance(type_, FixedBitwidthType) and type_.bitwidth >= 8)

@@ -99,7 +99,6 @@ def _require_together(op: TileOp) -> None:
 
 
 def _fragments_of_buffers(tiles: Sequence[TileOp]) -> dict[SSAValue, FragmentAttr]:
-    """The kind of fragments of each buffer."""
     found: dict[SSAValue, FragmentAttr] = {}
     for op in tiles:
         for fragment, pointer in op.fragments():

@@ -240,7 +240,7 @@ _MOST_ROWS: Final = 16
 
 @dataclass(frozen=True)
 class _Accumulators:
-    """The loops over which a reduction is sunk, and its accumulators: one vector for each iteration of `rows`."""
+    """The loops after which a reduction is combined, and its accumulators: one vector for each iteration of `rows`."""
 
     loops: list[ForOp]
     """Innermost first."""
@@ -269,7 +269,7 @@ class _Accumulators:
 
 
 def _accumulate_in_lanes(reduction: LaneReduction) -> None:
-    """Sink the combination of lanes below the enclosing serial loops with the same element, if any."""
+    """Move the combination of lanes after the enclosing serial loops with the same element, if any."""
     accumulators = _accumulators(reduction)
     type_ = reduction.lanes.type
     if not accumulators.loops or not isinstance(type_, VectorType):
@@ -363,7 +363,6 @@ def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer
 
 
 def _users(op: Operation) -> list[Operation]:
-    """The transitive users of the results of `op`, in reverse order."""
     found: list[Operation] = []
     for user in [use.operation for result in op.results for use in result.uses]:
         found += [*_users(user), user]

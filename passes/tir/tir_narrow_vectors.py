@@ -62,7 +62,6 @@ class NarrowVectorsPass(TirPass):
                 _narrow(loop, lanes, last)
 
     def _lanes(self, loop: ForOp) -> int | None:
-        """The number of lanes of the narrower version; None if these are not machine vectors."""
         if loop.kind.data is not LoopKind.VECTORIZED or not isinstance(loop.extent, int) or loop.extent % _SHARE:
             return None
         accessed = [op.memref for op in operations_in(loop) if isinstance(op, memref.LoadOp | memref.StoreOp)]
@@ -95,7 +94,6 @@ def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
 
 
 def _narrow(loop: ForOp, lanes: int, last: Index) -> None:
-    """Replace a vectorized loop by a choice between a version of `lanes` lanes and itself."""
     is_short = compare_before("slt", last, Index({}, lanes), loop)
     narrow, wide = copy_of(loop), copy_of(loop)
     choice = if_around(is_short, [narrow], [wide])

@@ -226,7 +226,6 @@ def _access_of(argument: SSAValue) -> AccessMode:
 
 
 def _gather_temporaries(entry: Block) -> None:
-    """Move the allocations of the kernel to its start."""
     for op in reversed([op for op in entry.walk() if isinstance(op, memref.AllocaOp)]):
         op.attributes.pop(ASYNC, None)
         insert_at_start(entry, op)

@@ -101,7 +101,6 @@ def _is_block(value: SSAValue) -> bool:
 
 
 def _is_uniform(index: Index, kernel: Operation) -> bool:
-    """Whether an index is the same for all threads and iterations of a thread block."""
     for value in index.values():
         if kernel.is_ancestor(value.owner) or (is_loop_value(value) and not _is_block(value)):
             return False

@@ -206,7 +206,6 @@ class _Partitioner:
         return any(map(_runs_threads, (loop, *ancestors(loop), *operations_in(loop))))
 
     def comparisons(self, condition: SSAValue) -> list[tuple[arith.CmpiOp, Constraint]]:
-        """The index comparisons among the conjuncts of a condition."""
         if condition not in self.compared:
             self.compared[condition] = list(comparisons(condition, self.ranges))
         return self.compared[condition]
@@ -256,7 +255,6 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
 
     def _visit_piece(self, body: Block, *, is_end: bool) -> None:
-        """Split loops in a part of a loop, or in its versions."""
         blocks = self._versions(body)
         for block in blocks:
             (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
@@ -405,7 +403,6 @@ class _Partitioner:
 
 
 def _has_versions(op: Operation, loop: ForOp) -> bool:
-    """Whether a loop between `loop` and `op` has a version for its interior."""
     inside = itertools.takewhile(lambda outer: outer is not loop, ancestors(op))
     return any(INTERIOR in outer.attributes for outer in inside)
 
@@ -421,7 +418,6 @@ def _is_computed_outside(value: SSAValue) -> bool:
 
 
 def _has_symbols(index: Index) -> bool:
-    """Whether an index depends on symbols, which are only known at a call."""
     return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
 
 
@@ -473,7 +469,6 @@ def _accumulates(loop: ForOp) -> bool:
 
 
 def _varies_in(index: Index, block: Block) -> bool:
-    """Whether an index is not defined at the start of `block`."""
     return any(value.owner is not block and block.is_ancestor(value.owner) for value in index.values())
 
 
@@ -529,7 +524,6 @@ def _is_shared_nest(loop: ForOp) -> bool:
 
 
 def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
-    """Whether there is at most one iteration before the main part, and one after it."""
     return all(is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
 
 
@@ -558,7 +552,6 @@ def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> lis
 
 
 def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
-    """The operations of one iteration, detached."""
     copy = copy_of(loop)
     replace_variable(copy, at)
     ops = detached_ops(copy.body.block)
@@ -649,7 +642,6 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
 
 
 def _replace_by_if(loop: ForOp) -> None:
-    """Replace a loop of at most one iteration by a condition."""
     condition = compare_before("sgt", Index.of(loop.extent), Index({}), loop)
     loop.induction_variable.replace_all_uses_with(index_before(Index({}), loop))
     insert_before(loop, [if_around(condition, detached_ops(loop.body.block))])

@@ -252,7 +252,6 @@ def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
 def _fetch_before(
     plan: _Pipeline, at: Index, anchor: Operation, conditions: list[SSAValue], *, commit: bool = True
 ) -> None:
-    """Fetch for iteration `at` if `conditions` hold, as a group of copies, before `anchor`."""
     mapping: dict[SSAValue, SSAValue] = {plan.loop.induction_variable: index_before(at, anchor)}
     copies = [copy_of(op, mapping) for op in plan.fetch]
     insert_where(conditions, copies, anchor)

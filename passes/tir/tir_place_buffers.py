@@ -58,7 +58,6 @@ def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
 
 
 def _common_loops(alloc: memref.AllocOp) -> list[ForOp]:
-    """The loops around all uses of the buffer but not around `alloc`, outermost first."""
     chains = [_loops_between(alloc.parent, use.operation) for use in alloc.memref.uses]
     shared = takewhile(lambda loops: all(loop is loops[0] for loop in loops), zip(*chains, strict=False))
     return [loops[0] for loops in shared]

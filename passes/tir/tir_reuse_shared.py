@@ -74,7 +74,6 @@ class _SharedRange:
 
 
 def _reuse(body: Block, function: FuncOp) -> None:
-    """Share the memory of one kernel."""
     groups: dict[object, list[memref.AllocaOp]] = {}
     for op in function.walk():
         if isinstance(op, memref.AllocaOp) and _may_move(op, body):
@@ -102,7 +101,6 @@ def _elements(op: memref.AllocaOp) -> int:
 
 
 def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]:
-    """The range of each buffer of one element type."""
     placed: list[_SharedRange] = []
     step = max(1, _ALIGNMENT // bytes_of(buffer_type(group[0].memref).element_type))
     for alloca in sorted(group, key=_elements, reverse=True):

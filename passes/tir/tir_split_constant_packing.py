@@ -204,7 +204,6 @@ def _copy(value: SSAValue, block: Block, new: dict[SSAValue, SSAValue]) -> None:
 
 
 def _allocated_before(call: CallOp, like: SSAValue) -> SSAValue:
-    """Allocate a buffer of the type of `like` before a call."""
     alloc = AllocOp([], [], like.type)
     alloc.location, alloc.memref.name_hint = call.location, like.name_hint
     Rewriter.insert_op(alloc, InsertPoint.before(call))

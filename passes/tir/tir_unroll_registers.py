@@ -62,6 +62,5 @@ def unroll_loops_over(buffer: SSAValue) -> None:
 
 
 def _copies(loop: ForOp) -> int:
-    """The number of copies of the innermost body after unrolling this loop."""
     extent = loop.extent if isinstance(loop.extent, int) else 1
     return extent * max((repetitions(op, loop) for op in operations_in(loop.body)), default=1)

@@ -150,7 +150,6 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
 
 
 def _is_in_lanes(loop: ForOp) -> bool:
-    """Whether a loop is in a vectorized one, which cannot contain another."""
     return any(type(outer) is ForOp and outer.kind.data is LoopKind.VECTORIZED for outer in ancestors(loop))
 
 
@@ -295,7 +294,6 @@ def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iter
 
 
 def _computations(loop: ForOp) -> list[Operation]:
-    """The ops of a body, without index arithmetic."""
     return [op for op in loop.body.block.ops if not _is_index_arithmetic(op)]
 
 
@@ -304,20 +302,17 @@ def _is_short(loop: ForOp) -> bool:
 
 
 def _powers(most: int, least: int) -> Iterator[int]:
-    """The powers of two from `most` down to `least`."""
     while most >= least:
         yield most
         most //= 2
 
 
 def _steps(place: Index, value: SSAValue) -> bool:
-    """Whether an index has stride 1 or 0 in `value`."""
     rest = place - Index({value: 1}) if place.coefficient(value) == 1 else place
     return not rest.mentions([value])
 
 
 def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
-    """Whether lanes access consecutive elements, or all load the same one."""
     stays = place.coefficient(lane) == 0
     return _steps(place, lane) and not (stays and isinstance(access, memref.StoreOp))
 

@@ -129,7 +129,6 @@ def is_traced(op: Operation) -> bool:
 
 
 def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysis) -> Index:
-    """The index of a flat access."""
     return Index.of(op.indices[0]).simplified(lanes.ranges)
 
 
@@ -264,7 +263,6 @@ class Vectorizer:
         """Replaced ops of the body, erased at the end, since later ops may still trace through them."""
 
     def run(self) -> None:
-        """Replace the loop by its vector form."""
         for op in detached_ops(self.loop.body.block):
             self.visit(op)
         parent = self.loop.parent
@@ -626,7 +624,6 @@ class Vectorizer:
         self.ops.append(op)
 
     def value(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Emit `op` and return its only result."""
         self.emit(op)
         if hint is not None:
             op.results[0].name_hint = hint
@@ -648,7 +645,6 @@ class Vectorizer:
         return _vector_type(element, self.count)
 
     def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
-        """A vector of constants; a single element is broadcast."""
         key = ("constant", element, tuple(elements))
         if (found := self.made.get(key)) is not None:
             return found
@@ -674,7 +670,6 @@ class Vectorizer:
         return self.made.setdefault(value, self.value(op, value.name_hint))
 
     def vector_of(self, value: SSAValue) -> SSAValue:
-        """The lanes of a value of the body."""
         if value in self.vectors:
             return self.vectors[value]
         if value not in self.lanes.varying:

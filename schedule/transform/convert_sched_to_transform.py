@@ -290,5 +290,4 @@ class _Script:
 
 
 def _is_idle(block: BlockOp, loop: ForOp) -> bool:
-    """Whether a loop has one iteration and no iterator depends on it."""
     return loop.extent == 1 and not any(index.depends_on([loop.induction_variable]) for index in bindings_of(block))

@@ -183,7 +183,6 @@ class Interpreter:
         return cast("list[PayloadOp]", list(found))
 
     def single(self, op: Operation, operand: int = 0) -> PayloadOp:
-        """The only payload op of an operand."""
         found = self.ops(op, operand)
         if len(found) != 1:
             name = _named(op.operands[operand])
@@ -242,7 +241,6 @@ def has_flag(op: Operation, name: str) -> bool:
 
 
 def integer_of(op: Operation, name: str, default: int | None = None) -> int:
-    """An integer attribute of an operation."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, IntegerAttr):
         return attribute.value.data

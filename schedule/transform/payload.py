@@ -180,7 +180,6 @@ class Payload:
         return self.origins[number.value.data] if isinstance(number, IntegerAttr) else None
 
     def _discover(self, block: BlockOp) -> None:
-        """Add the structured op for a block, and the fill for its init."""
         origin = self._origin(block)
         if origin is not None:
             self.add_structured(self.schedule.handle_of(block), origin)
@@ -238,7 +237,6 @@ class Payload:
             place.attributes[name] = op.attributes[name]
 
     def remove(self, op: PayloadOp) -> None:
-        """Forget an op that a step replaced."""
         if op in self.known:
             self.known.remove(op)
 
@@ -268,7 +266,6 @@ class Payload:
 
     @property
     def is_unscheduled(self) -> bool:
-        """Whether no step has changed the program."""
         return not any(type(step) in _CHANGING for step in self.schedule.trace.body.block.ops)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
@@ -325,7 +322,6 @@ class Payload:
         return found
 
     def _drop_dead(self) -> None:
-        """Forget ops whose blocks or loops were erased by steps."""
         self.known = [op for op in self.known if self._is_live(op)]
 
     def _is_live(self, op: PayloadOp) -> bool:
