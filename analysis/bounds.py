@@ -74,7 +74,7 @@ class Answer(Enum):
     DATA = "data"
     """It depends on loaded values, or on guards that are not comparisons of indices."""
     UNKNOWN = "unknown"
-    """It depends only on the sizes, but the condition has no closed form."""
+    """It depends only on the sizes, and the condition has no closed form."""
 
 
 @dataclass(frozen=True)

@@ -260,7 +260,7 @@ class Index:
         return _owning(terms, self.constant)
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
-        """The same function on the given ranges, with fewer quotients and remainders if possible.
+        """An equal function on the given ranges, with fewer quotients and remainders if possible.
 
         A value whose range is a single number, such as the variable of a loop of extent 1, becomes that constant.
         """

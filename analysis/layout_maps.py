@@ -179,7 +179,7 @@ class LayoutMap:
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> LayoutMap:
-        """The same map, with the same placeholders, over other symbols."""
+        """This map over other symbols, with the same placeholders."""
         if not self.symbols:
             return self
         renamed = LayoutMap(self.map, [extent.renamed(names) for extent in self.old_extents])

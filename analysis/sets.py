@@ -382,8 +382,8 @@ class System:
     def find_point(self) -> Point | None:
         """A point that satisfies every constraint and is feasible in the program, or None.
 
-        Raises `NotProved` past the budget, and if a point exists but the constraints are inexact: it may then be
-        infeasible, and refutes nothing.
+        Raises `NotProved` past the budget, and if the constraints are inexact and have a point, which may then be
+        infeasible and refutes nothing.
         """
         point = self.find_candidate()
         if point is None or self.is_exact:

@@ -6,7 +6,7 @@ the outer loop fills it again with the same values. A block of threads fills it 
 t of the inner loop (*cooperative fetching*).
 
 The threads of a block synchronize, and can reduce together. Blocks of threads do not: they combine by atomic operations
-on an element of device memory, in any order, and nothing else may access that element until the kernel has ended. The
+on an element of device memory, in any order, and no other op may access that element until the kernel has ended. The
 same holds for a thread that updates an accumulator that an earlier kernel initializes.
 """
 

@@ -506,7 +506,7 @@ class ReverseComputeAt(BlockMotion):
     2. the block is complete or a reduction: its instances store to different elements
     3. every producer is under the loop: all blocks before it that write what it reads, except sole writers whose nest
        precedes that of the loop
-    4. the indices of its loads can be inverted, and the producers fill ranges: indices of what it loads from a
+    4. the indices of its loads can be inverted, and the producers fill ranges: indices of its loads from a
        producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, updates in one only: an instance that updates what it reads

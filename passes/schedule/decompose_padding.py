@@ -217,7 +217,7 @@ class DecomposePadding(Primitive):
     2. the loop is around the block: in the same scope
     3. the block stores one value where a condition holds and a constant where it does not: it stores once, and has
        no other effect
-    4. the condition says which indices lie inside: it is a conjunction of comparisons of indices
+    4. the condition says which indices are inside: it is a conjunction of comparisons of indices
     5. nothing else below the loop touches the buffer: the buffer that the block writes
     6. the inside is not empty
     7. what the fill uses is known before the loop

@@ -151,8 +151,8 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """The range of an index value, as in `weft.analysis.integer_ranges`. Loops of dynamic extent have the greatest
-    extent as bound, and the extents that flat functions take are non-negative."""
+    """The range of an index value, as in `weft.analysis.integer_ranges`. Variables of loops of dynamic extent are
+    bounded by the greatest extent, and the extents that flat functions take are non-negative."""
     return _range_of(value, range_of)
 
 

@@ -142,7 +142,7 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
 
 
 def _is_legal(parts: Sequence[_Part]) -> bool:
-    """Whether parts only share values that can be recomputed, and the common parts read nothing that virtual threads
+    """Whether parts only share values that can be recomputed, and the common parts read no buffer that virtual threads
     write."""
     single = _flat(parts)
     if not any(part.together for part in single):

@@ -210,7 +210,7 @@ class _IndexEmitter:
 
 
 def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
-    """The same index, with multiples of the divisors added to numerators that may be negative."""
+    """Add multiples of the divisors to numerators that may be negative, without changing the value of the index."""
     terms: dict[Atom, int] = {}
     constant = index.constant
     for atom, factor in index.terms.items():

@@ -77,7 +77,7 @@ class LowerVectorizedPass(FunctionPass):
     - The number of lanes is halved if the other half is idle (`_leave_out_idle_lanes`).
     - Inner loops stay, around vector operations.
     - `x[p] = combine(x[p], v)` with the same address in all lanes becomes a `vector.reduction`, if the order is free:
-      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It is sunk below
+      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after
       the enclosing serial loops that combine into the same element (`_accumulate_in_lanes`).
     - A buffer allocated inside the loop is replicated for each lane.
     - A buffer that is allocated inside the loop gets a copy for each lane.
@@ -290,7 +290,7 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
-    """The chain of enclosing serial loops, innermost first, in which nothing else touches the buffer. The address is
+    """The chain of enclosing serial loops, innermost first, in which no other op touches the buffer. The address is
     invariant in them, except in unrolled loops that are inside other loops of the chain."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)

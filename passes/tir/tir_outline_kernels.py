@@ -68,8 +68,8 @@ class OutlineKernelsPass(ModulePass):
       BODY }
     ```
     Temporaries of the body are allocated at the start of the kernel. Its arguments are the buffers and values that the
-    body uses; those that are non-negative come last, and are named by `low.symbols`. Raises ScheduleError if the
-    temporaries of space "shared" need more memory than the target has per thread block.
+    body uses, with non-negative values at the end, named by `low.symbols`. Raises ScheduleError if the temporaries of
+    space "shared" need more memory than the target has per thread block.
 
     Requires: kernels over flat buffers (`tir-flatten`).
 

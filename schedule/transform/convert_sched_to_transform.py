@@ -60,7 +60,7 @@ class ConvertSchedToTransformPass(ModulePass):
     ```
     The schedule is checked by applying it to block loops of the payload. The script generates the resulting loops:
     tiles from the outermost loop inwards, with the producers that are computed there fused into them; vectors and
-    unrolled loops come last.
+    unrolled loops are last.
 
     Raises `CompileError` that lists all steps without a form in the transform dialect.
 
