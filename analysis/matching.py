@@ -67,13 +67,13 @@ class _Matcher:
         if len(expected) > len(found):
             holder = body.parent_op()
             missing = expected[len(found)]
-            raise NoMatch(f"the description goes on with {_text(missing)}", holder or missing)
+            raise NoMatch(f"the description continues with {_text(missing)}", holder or missing)
         for op in _loads_behind_stores(body):
-            raise NoMatch("a load stands behind a store", op)
+            raise NoMatch("a load follows a store", op)
 
     def actions(self, wanted: Operation, found: Operation) -> None:
         if wanted.name != found.name:
-            raise NoMatch(f"{_text(found)} stands where the description has {_text(wanted)}", found)
+            raise NoMatch(f"{_text(found)} is in the place of {_text(wanted)} of the description", found)
         match wanted, found:
             case ForOp(), ForOp():
                 self.extent(wanted.extent, found.extent, f"loop {_text(found)}", found)
@@ -171,10 +171,11 @@ class _Matcher:
             return
         ours, theirs = wanted.owner, found.owner
         if not isinstance(ours, Operation) or not isinstance(theirs, Operation):
-            raise NoMatch(f"a value of type {found.type} comes from outside", op)
+            raise NoMatch(f"a value of type {found.type} is defined outside", op)
         if ours.name != theirs.name or wanted.type != found.type:
             raise NoMatch(
-                f"{theirs.name} : {found.type} stands where the description has {ours.name} : {wanted.type}", theirs
+                f"{theirs.name} : {found.type} is in the place of {ours.name} : {wanted.type} of the description",
+                theirs,
             )
         if isinstance(ours, memref.LoadOp) and isinstance(theirs, memref.LoadOp):
             self.load(ours, theirs)
@@ -185,7 +186,7 @@ class _Matcher:
 
     def load(self, wanted: memref.LoadOp, found: memref.LoadOp) -> None:
         if wanted.parent is None or self.blocks.get(wanted.parent) is not found.parent:
-            raise NoMatch("the load stands in another loop or block than in the description", found)
+            raise NoMatch("the load is in another loop or block than in the description", found)
         self.access(wanted.memref, list(wanted.indices), found.memref, list(found.indices), found)
 
     def conditional(self, wanted: Operation, found: Operation) -> None:

@@ -51,7 +51,7 @@ def function_of(op: Operation) -> FuncOp:
     for parent in ancestors(op):
         if isinstance(parent, FuncOp):
             return parent
-    raise CompileError.at(op, f"{op.name} stands outside of any function")
+    raise CompileError.at(op, f"{op.name} is outside of any function")
 
 
 def scope_of(op: Operation) -> Operation:
@@ -59,7 +59,7 @@ def scope_of(op: Operation) -> Operation:
     for parent in ancestors(op):
         if isinstance(parent, BlockOp | InitOp | FuncOp):
             return parent
-    raise CompileError.at(op, f"{op.name} stands outside of any function")
+    raise CompileError.at(op, f"{op.name} is outside of any function")
 
 
 def loops_around(op: Operation) -> list[ForOp]:

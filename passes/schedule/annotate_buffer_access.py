@@ -116,7 +116,7 @@ class AnnotateBufferAccess(Primitive):
                     continue
                 instance = {v.name_hint or f"v{n}": found.value("", v) for n, v in enumerate(self.block.iter_vars)}
                 verb = "writes" if access.is_write else "reads"
-                where = f"an element of {name} that lies outside, in dimension {at}"
+                where = f"an element of {name} that is outside, in dimension {at}"
                 detail = f"instance {point_text(instance.items())} {verb} {where}"
                 if not access.conditions.exact:
                     self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op)

@@ -346,7 +346,7 @@ class Blockize(MovingPrimitive):
             if op in chosen and isinstance(op, ForOp | BlockOp):
                 found.append(op)
             elif 0 < len(found) < len(chosen):
-                self.refuse(1, f"{operation_text(op)} stands between them", op, subject)
+                self.refuse(1, f"{operation_text(op)} is between them", op, subject)
         if len(found) < len(chosen):
             self.refuse(1, "some of them are in one nest, or in no nest of loops", first, subject)
         return found
@@ -368,7 +368,7 @@ class Blockize(MovingPrimitive):
         steps = zip(plan.divisions, block.kinds, strict=True)
         if block.init is not None and any(d.outer for d, kind in steps if kind is IterKind.REDUCE):
             legal = "decompose_reduction first"
-            self.refuse(8, Violation("its reduction goes on over the loops outside", legal=legal), block)
+            self.refuse(8, Violation("its reduction continues over the loops outside", legal=legal), block)
 
     def _plan_of(self, root: ForOp | BlockOp) -> BlockizePlan:
         block = self._block(root)
@@ -427,7 +427,7 @@ class Blockize(MovingPrimitive):
         if inner.is_constant:
             return IteratorSplit(outer, Index.of(block.extents[at]), None, 1)
         if inner.depends_on(outside):
-            detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not terms of their own"
+            detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not separate terms"
             self.refuse(3, detail, block)
         if outer == Index({}):
             return IteratorSplit(None, Index({}, 1), inner, block.extents[at])

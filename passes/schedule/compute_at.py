@@ -297,7 +297,7 @@ class BlockMotion(MovingPrimitive):
             if high is not None and not (isinstance(extent, int) and high >= extent - 1):
                 bounds.append(IterGuard(at, -1, Index({}, high)))
         if not bounds or not self._runs_former(domains, (*kept, *bounds)):
-            reason = Violation("it would also run instances that it leaves out where it is now", "not proved")
+            reason = Violation("it would also run instances that it does not run at its present place", "not proved")
             self.refuse(requirement, reason)
         return (*kept, *bounds)
 

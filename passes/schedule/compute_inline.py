@@ -275,7 +275,7 @@ def overwritten_in_time(
         if conflict is not None:
             if is_exact(own) and is_exact(place):
                 return conflict.violation("and would change places")
-            return Violation(f"{conflict.describe()} may come before it: the subscripts are not affine", "not proved")
+            return Violation(f"{conflict.describe()} may precede it: the subscripts are not affine", "not proved")
     return None
 
 
@@ -426,7 +426,7 @@ def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue)
     for read, write in overwriting_pairs(producer, block, buffer):
         load = next(a for a in accesses(block) if not a.is_write and a.buffer is buffer)
         if load.loops != write.loops or store.loops != read.loops:
-            return Violation("it writes what its producer reads, in loops of its own", "not proved")
+            return Violation("it writes what its producer reads, in separate loops", "not proved")
         levels = len(store.loops) + precedes(store.op, read.op)
         violation = overwritten_in_time(read, write, load, store, store.loops, levels, write_first=False)
         if violation is not None:

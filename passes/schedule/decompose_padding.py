@@ -260,7 +260,7 @@ class DecomposePadding(Primitive):
         if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
             self.refuse(3, "what it stores is no choice between two values", store)
         if len(choice.results) != 1 or not store.value.has_one_use():
-            self.refuse(3, "the choice is used for more than what it stores", choice)
+            self.refuse(3, "the choice has uses other than the store", choice)
         for operand in store.indices:
             for value in Index.of(operand).values():
                 if value not in block.iter_vars and block.is_ancestor(value.owner):

@@ -298,7 +298,7 @@ class Points:
     text: Callable[[Sequence[int]], str]
     """`B[0, 1]`, or `instance (i=0, j=1)`."""
     meet: str
-    """`would both lie at`, or `would both run as`."""
+    """`would both be stored at`, or `would both run as`."""
     what: str
     """`element` or `instance`."""
     whole: str

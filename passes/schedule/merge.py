@@ -114,12 +114,12 @@ class Merge(Primitive):
 
     def _require_adjacent(self, one: ForOp, other: ForOp) -> None:
         if not precedes(one, other):
-            detail = f"loop {operation_text(other)} does not come after loop {operation_text(one)}"
+            detail = f"loop {operation_text(other)} does not follow loop {operation_text(one)}"
             self.refuse(1, Violation(detail, legal="the loops in the order in which they run"), other)
         op = one.next_op
         while op is not None and op is not other:
             if not (is_pure(op) or isinstance(op, memref.AllocOp)):
-                detail = f"{_what(op)} stands between loops {operation_text(one)} and {operation_text(other)}"
+                detail = f"{_what(op)} is between loops {operation_text(one)} and {operation_text(other)}"
                 self.refuse(1, detail, op)
             op = op.next_op
 

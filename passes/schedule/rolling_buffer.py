@@ -360,7 +360,7 @@ class RollingBuffer(MovingPrimitive):
             if parent is common[0]:
                 break
             if not isinstance(parent, ForOp):
-                self.refuse(3, f"the block stands in {parent.name}", parent)
+                self.refuse(3, f"the block is in {parent.name}", parent)
         values = {loop.induction_variable for loop in common}
         for variable, kind, binding in zip(block.iter_vars, block.kinds, bindings_of(block), strict=True):
             if kind is IterKind.REDUCE and binding.depends_on(values):

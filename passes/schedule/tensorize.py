@@ -249,7 +249,7 @@ class Tensorize(MovingPrimitive):
                 or strides != tuple(type_.get_strides() or ())
                 or STORAGE_ALIGN in _attributes(box.buffer)
             ):
-                legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and asks for strides"
+                legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and queries strides"
                 detail = f"rows of {name} are not next to each other: it is {found}"
                 self.refuse(2, Violation(detail, legal=legal), block)
         elif isinstance(type_.layout, StridedLayoutAttr):

@@ -439,7 +439,7 @@ class TransformLayout(MovingPrimitive):
         points = Points(
             tuple(f"d{at}" for at in range(len(extents))),
             partial(element_text, buffer),
-            "would both lie at",
+            "would both be stored at",
             "element",
             f"{name} is {buffer.type}",
         )
@@ -447,7 +447,7 @@ class TransformLayout(MovingPrimitive):
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
         if self.pad_value is None:
-            detail = f"no element comes to lie at {place_text(missed)}"
+            detail = f"no element is mapped to {place_text(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
             self.refuse(4, missed_place(layout, missed, detail, legal))
@@ -502,7 +502,7 @@ class TransformLayout(MovingPrimitive):
         for use in buffer.uses:
             user = use.operation
             if isinstance(user, memref.DimOp) and not Index.of(user.index).is_constant:
-                self.refuse(6, f"{op_name(user)} asks for an extent that is known at run time", user)
+                self.refuse(6, f"{op_name(user)} queries an extent that is known at run time", user)
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp | memref.DimOp | AssumeShapeOp) or (
                 isinstance(user, memref.StoreOp) and use.index == 0
             ):

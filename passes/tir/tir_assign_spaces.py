@@ -90,7 +90,7 @@ def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access],
     elif required:
         raise CompileError.at(
             alloc,
-            f'%{alloc.memref.name_hint} is in memory of space "local", which each thread has of its own, but not every '
+            f'%{alloc.memref.name_hint} is in memory of space "local", which is private to each thread, but not every '
             "element that a thread reads was surely written by the same thread",
         )
     elif _threads_around(alloc) is not None:
@@ -104,7 +104,7 @@ def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None) -> None:
     if kernel is None or any(runs_over_blocks(loop) and loop.extent != 1 for loop in around):
         raise CompileError.at(
             alloc,
-            f'%{alloc.memref.name_hint} is in memory of space "shared", which a block of threads has of its own while '
-            "it runs, but not every element that is read was surely written in the same block of threads",
+            f'%{alloc.memref.name_hint} is in memory of space "shared", which is private to a block of threads, but '
+            "not every element that is read was surely written in the same block of threads",
         )
     insert_at_start(kernel.body.block, alloc)

@@ -202,7 +202,7 @@ class _Binder:
             if (buffer is None and not is_opaque(op)) or block_around(op) is not None:
                 continue
             what = opaque_text(op) if buffer is None else f"a store to %{buffer.name_hint}"
-            raise CompileError.at(op, f"{what} stands outside of blocks, in a kernel")
+            raise CompileError.at(op, f"{what} is outside of blocks, in a kernel")
 
     def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
         """The number of threads or thread blocks on an axis. Raises CompileError."""
@@ -287,7 +287,7 @@ class _Binder:
                 if axis in BLOCK_AXES:
                     raise CompileError.at(
                         block,
-                        f'block "{block.label}" stands in a kernel of several blocks of threads along {axis}, but in '
+                        f'block "{block.label}" is in a kernel of several blocks of threads along {axis}, but in '
                         "no loop over them, and blocks of threads do not wait for each other",
                     )
                 added.append((Index.of(variable), Index({}, 1)))

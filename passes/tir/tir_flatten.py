@@ -411,7 +411,7 @@ class _Flattener:
         if flat.get_shape()[0] < 0:
             extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
             raise CompileError.at(
-                op, f"{name} lies in a kernel, in {flat.memory_space} memory, and needs a static size, got {extents}"
+                op, f"{name} is in a kernel, in {flat.memory_space} memory, and needs a static size, got {extents}"
             )
         if _is_passed_on(op.memref):
             where = f"{name} lies in {flat.memory_space} memory"

@@ -126,7 +126,7 @@ class _Inserter:
             return self._if(op, divergent)
         if isinstance(op, BarrierOp):
             if divergent is not None:
-                raise CompileError.at(op, f"{op.name} stands {_where(divergent)}: not all threads come to it")
+                raise CompileError.at(op, f"{op.name} is {_where(divergent)}: not all threads reach it")
             return _Summary(passes=False)
         own = self.found.get(op, [])
         return _Summary(list(own), list(own))

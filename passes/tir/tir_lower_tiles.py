@@ -95,7 +95,7 @@ def _require_together(op: TileOp) -> None:
         value = parent.cond if isinstance(parent, scf.IfOp) else parent.extent if isinstance(parent, ForOp) else None
         if isinstance(value, SSAValue) and differs_between_threads(value, (LANES,)):
             what = "a condition" if isinstance(parent, scf.IfOp) else "a loop whose extent is"
-            raise CompileError.at(op, f"{op.name} stands under {what} that may differ between the threads of a warp")
+            raise CompileError.at(op, f"{op.name} is under {what} that may differ between the threads of a warp")
 
 
 def _fragments_of_buffers(tiles: Sequence[TileOp]) -> dict[SSAValue, FragmentAttr]:
@@ -122,7 +122,7 @@ def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
     alloc, type_ = buffer.owner, buffer_type(buffer)
     shape, tile = type_.get_shape(), fragment.tile
     if not isinstance(alloc, memref.AllocOp) or DYNAMIC_INDEX in shape or len(shape) < 2:
-        raise TypeError(f"fragments lie in temporaries of static shape, got {type_}")
+        raise TypeError(f"fragments are in temporaries of static shape, got {type_}")
     if shape[-2] % tile[0] or shape[-1] % tile[1]:
         raise CompileError.at(alloc, f"%{buffer.name_hint} of {list(shape)} is not made of whole {fragment}")
     new_shape = [*shape[:-2], shape[-2] // tile[0], shape[-1] // tile[1], fragment.elements_per_thread]
@@ -333,7 +333,7 @@ def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int
             name = inside.induction_variable.name_hint
             raise CompileError.at(
                 block,
-                f'block "{block.label}" works on tiles, which the {WARP} threads of a warp do together, but stands in '
+                f'block "{block.label}" works on tiles, which the {WARP} threads of a warp do together, but is in '
                 f"loop %{name} over them ({LANES}): bind warps to threadIdx.y or threadIdx.z",
             )
     if extent is not None and extent != WARP:
@@ -349,4 +349,4 @@ def lanes_around(op: Operation) -> ForOp:
     for parent in ancestors(op):
         if isinstance(parent, ForOp) and axis_of(parent) == LANES:
             return parent
-    raise CompileError.at(op, f"{op.name} stands in no loop over {LANES}: run tir-bind-threads before")
+    raise CompileError.at(op, f"{op.name} is in no loop over {LANES}: run tir-bind-threads before")

@@ -116,14 +116,14 @@ def _plan(loop: ForOp) -> _Pipeline:
     last = max((i for i in range(at) if buffers_written(ops[i])), default=-1)
     plan = _Pipeline(loop, stages, ops[: last + 1], [op for op in ops[last + 1 :] if not isinstance(op, BarrierOp)])
     if any(isinstance(inner, BarrierOp) for part in (*plan.fetch, *plan.use) for inner in part.walk()):
-        raise _no_pipeline(loop, "a barrier stands inside of one of its parts")
+        raise _no_pipeline(loop, "a barrier is inside of one of its parts")
     for op in [inner for part in plan.fetch for inner in part.walk()]:
         if isinstance(op, memref.StoreOp):
             if not is_shared(op.memref):
                 raise _no_pipeline(loop, f"it stores to %{op.memref.name_hint} before the barrier")
             plan.buffers.add(op.memref)
         elif not op.regions and not only_computes(op) and not isinstance(op, scf.YieldOp):
-            raise _no_pipeline(loop, f"{op.name} stands before the barrier")
+            raise _no_pipeline(loop, f"{op.name} precedes the barrier")
     if not plan.buffers:
         raise _no_pipeline(loop, "it fetches nothing into shared memory")
     _require_own_order(plan)
