@@ -73,7 +73,7 @@ class _Matcher:
 
     def actions(self, wanted: Operation, found: Operation) -> None:
         if wanted.name != found.name:
-            raise NoMatch(f"{_text(found)} is in the place of {_text(wanted)} of the description", found)
+            raise NoMatch(f"{_text(found)} is where the description has {_text(wanted)}", found)
         match wanted, found:
             case ForOp(), ForOp():
                 self.extent(wanted.extent, found.extent, f"loop {_text(found)}", found)
@@ -174,8 +174,7 @@ class _Matcher:
             raise NoMatch(f"a value of type {found.type} is defined outside", op)
         if ours.name != theirs.name or wanted.type != found.type:
             raise NoMatch(
-                f"{theirs.name} : {found.type} is in the place of {ours.name} : {wanted.type} of the description",
-                theirs,
+                f"{theirs.name} : {found.type} is where the description has {ours.name} : {wanted.type}", theirs
             )
         if isinstance(ours, memref.LoadOp) and isinstance(theirs, memref.LoadOp):
             self.load(ours, theirs)

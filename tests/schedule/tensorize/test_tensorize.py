@@ -61,8 +61,8 @@ def test_it_matches() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("%j in 8 {", "%j in 8 { tir.for %q in 1 {", 'loop %q is in the place of block "" of the description'),
-        ("arith.addf %a, %a", "arith.mulf %a, %a", "arith.mulf : f32 is in the place of arith.addf : f32 of"),
+        ("%j in 8 {", "%j in 8 { tir.for %q in 1 {", 'loop %q is where the description has block ""'),
+        ("arith.addf %a, %a", "arith.mulf %a, %a", "arith.mulf : f32 is where the description has arith.addf : f32"),
         ("(d0 * 8 + d1)", "(d0 * 8 - d1 + 7)", "index 0 of C is"),
         ("%C[%x] : memref<64xf32>\n", "%C[%x] : memref<64xf32>\nmemref.store %a, %C[%x] : memref<64xf32>\n", "memref.store is not in the description"),
         ("%v: spatial<8>) = [%j] {", "%v: spatial<8>) = [%j] where [%j] < [8] {", 'the guards of block "C" differ'),
