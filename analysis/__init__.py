@@ -1,1 +1,1 @@
-"""Facts about IR; nothing in here changes it."""
+"""Analyses of the IR, which do not change it."""

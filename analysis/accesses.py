@@ -1,10 +1,10 @@
 """Memory accesses of tir programs, as functions of the loops around them.
 
 Block iterators are replaced by their bindings, so an access is over loop variables and symbols only, whatever the
-nesting of blocks. Guards of blocks, conditions of `scf.if` and the first reduction step of a `tir.init` are its
+nesting of blocks. Guards of blocks, conditions of `scf.if` and the first reduction step of a `tir.init` become its
 conditions. A non-affine index (a loaded subscript, a product of values) stays an opaque value.
 
-Ops other than loads and stores access the whole of the buffers that `weft.dialects.effects` states. An opaque op reads
+Ops other than loads and stores access the whole of the buffers listed by `weft.dialects.effects`. An opaque op reads
 and writes every buffer that it can reach, and `WORLD`.
 """
 
@@ -34,7 +34,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
 
 WORLD = Block(arg_types=[MemRefType(i1, [])]).args[0]
-"""Stands for all memory that the program does not name as a buffer: opaque ops write it, each in program order."""
+"""Represents all memory that is not a named buffer. Opaque ops write it, each in program order."""
 WORLD.name_hint = "world"
 
 
@@ -57,8 +57,8 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """A load, a store, one half of an atomic update, or the access of another op to a whole buffer, for all instances
-    that execute it."""
+    """An access of all instances that execute it: a load, a store, one half of an atomic update, or an access to a
+    whole buffer."""
 
     op: Operation
     buffer: SSAValue
@@ -66,12 +66,12 @@ class Access:
     """One index per dimension, over loop variables and symbols; None accesses the whole buffer."""
     is_write: bool
     loops: tuple[ForOp, ...]
-    """All loops around it, outermost first."""
+    """All enclosing loops, outermost first."""
     conditions: Conditions
     blocks: tuple[BlockOp, ...]
-    """All blocks around it, outermost first."""
+    """All enclosing blocks, outermost first."""
     init_of: BlockOp | None = None
-    """The block whose init contains the access, also through nested loops and blocks."""
+    """The block whose init contains the access, possibly through nested loops and blocks."""
 
     @property
     def expressions(self) -> list[Index]:
@@ -87,16 +87,15 @@ class Access:
         return self.blocks[-1] if self.blocks else None
 
     def block_text(self) -> str:
-        """The block of the access, as the start of a message."""
         return "" if self.block is None else f'block "{self.block.label}" '
 
     @property
     def is_opaque(self) -> bool:
-        """Whether it is the access of an opaque op."""
         return self.indices is None and is_opaque(self.op)
 
     def surely_covers(self, other: Access) -> bool:
-        """Whether both touch the same element in the same iteration, this one under no more conditions than `other`."""
+        """Whether both touch the same element in the same iteration, this one under a subset of the conditions of
+        `other`."""
         return (
             self.indices == other.indices
             and self.indices is not None
@@ -120,7 +119,6 @@ class Context:
 
     @staticmethod
     def around(op: Operation) -> Context:
-        """The context in which `op` executes."""
         return Context()._down_to(op, (func.FuncOp,))
 
     @staticmethod
@@ -134,8 +132,7 @@ class Context:
         return context._down_to(op, (BlockOp, func.FuncOp))
 
     def _down_to(self, op: Operation, outside: tuple[type[Operation], ...]) -> Context:
-        """The context of `op`, starting from this one, which is that of the nearest enclosing op of a class in
-        `outside`."""
+        """The context of `op`. `self` is the context of the nearest enclosing op of a class in `outside`."""
         path = [op]
         while (parent := path[-1].parent_op()) is not None and not isinstance(parent, outside):
             path.append(parent)
@@ -176,7 +173,6 @@ class Context:
         )
 
     def resolve_map(self, block: BlockOp) -> tuple[Index, ...]:
-        """The bindings of a block over loop variables."""
         operands = [self.resolve(v) for v in block.binding_operands]
         return tuple(Index.of_expr(expr, operands) for expr in block.bindings.data.results)
 
@@ -196,19 +192,17 @@ class Context:
 
 @dataclass(frozen=True)
 class Domain:
-    """The iteration domain of a block: its loops, its bindings over their variables, the extents of its iterators, and
-    its guards."""
+    """The iteration domain of a block: its loops, bindings, iterator extents and guards."""
 
     loops: tuple[ForOp, ...]
     bindings: tuple[Index, ...]
     extents: tuple[Index, ...]
     conditions: Conditions
     free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
-    """Loops that a plan will create, or the two loops that a fused one stands for: variable and extent."""
+    """Loops that a plan will create, or the two loops that replace a fused one: variable and extent."""
 
     @cached_property
     def loop_extents(self) -> dict[SSAValue, int | SSAValue | Index]:
-        """Loop variable -> extent, free loops included."""
         return {loop.induction_variable: loop.extent for loop in self.loops} | dict(self.free_loops)
 
 
@@ -226,20 +220,19 @@ def domain_of(block: BlockOp) -> Domain:
 
 
 def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
-    """The extents of the loops with a dynamic extent."""
     return [Index.of(loop.extent) for loop in loops if not isinstance(loop.extent, int)]
 
 
 def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
     """Values in the indices and conditions of accesses that are computed in the bodies of `loops`, such as the
-    remainder of a fused loop variable by a symbol: constant within an iteration."""
+    remainder of a fused loop variable by a symbol. They are constant within an iteration."""
     used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
     values = dict.fromkeys(value for index in used for value in index.values())
     return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
 
 
 def accesses(root: Operation) -> list[Access]:
-    """All accesses in `root`, in program order; their loops include those around `root`."""
+    """All accesses in `root`, in program order, with the loops around `root`."""
     found: list[Access] = []
     _walk_op(root, Context.around(root), found, {})
     return found
@@ -258,7 +251,7 @@ def accesses_of_instance(block: BlockOp) -> list[Access]:
 
 
 _Roots: TypeAlias = dict[SSAValue, SSAValue]
-"""Buffer -> the buffer that it is a view of, as far as a walk has asked: of a global that is a search."""
+"""Memo of buffer -> the buffer that it is a view of. For a global, finding it is a search."""
 
 
 def _walk_op(op: Operation, context: Context, found: list[Access], roots: _Roots) -> None:
@@ -289,8 +282,7 @@ def _walk_block(op: Operation, block: Block, context: Context, found: list[Acces
 
 
 def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[Access]:
-    """The accesses of external code through a pointer: over loops that step through the box, which are not in the
-    module."""
+    """The accesses of external code through a pointer, over detached loops that step through the box."""
     loops = box_loops(op)
     inner = replace(context, loops=(*context.loops, *loops))
     whole = op.box_sizes is None
@@ -305,7 +297,8 @@ def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[
 
 
 def _whole_accesses(op: Operation, context: Context, roots: _Roots) -> Iterator[Access]:
-    """The accesses of an op to whole buffers. Those through a pointer belong to the op that takes the pointer."""
+    """The accesses of an op to whole buffers. Accesses through a pointer are attributed to the op that creates the
+    pointer."""
     effects = effects_of(op)
     read, written = effects.reads, effects.writes
     if effects.reads_all:
@@ -392,24 +385,21 @@ def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Condi
 
 
 def loop_with_variable(value: SSAValue | None) -> ForOp | None:
-    """The loop whose induction variable a value is."""
+    """The loop of an induction variable; None for other values."""
     loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
     return loop if isinstance(loop, ForOp) else None
 
 
 def is_loop_value(value: SSAValue) -> bool:
-    """Whether a value is the induction variable of a `tir.for`."""
     return loop_with_variable(value) is not None
 
 
 def is_iterator(value: SSAValue) -> bool:
-    """Whether a value is an iterator of a block."""
     return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), BlockOp)
 
 
 def least_value(index: Index) -> int | None:
-    """A lower bound of `index`, or None. Uses that a loop variable is less than its extent and a remainder less than
-    its divisor, also symbolic ones."""
+    """A lower bound of `index`, or None. Uses symbolic extents of loops and divisors of remainders as upper bounds."""
     low = index.range(range_of)[0]
     if low is not None:
         return low
@@ -422,7 +412,6 @@ def least_value(index: Index) -> int | None:
 
 
 def _last_value(value: SSAValue) -> Index | None:
-    """The symbolic upper bound of a value; None where there is none."""
     if isinstance(value, BlockArgument):
         loop = value.block.parent_op()
         return Index.of(loop.extent) - 1 if isinstance(loop, ForOp) and not isinstance(loop.extent, int) else None

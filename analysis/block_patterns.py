@@ -1,9 +1,9 @@
-"""Patterns of blocks: how a block updates its accumulators, and whether it is injective, a reduction, a contraction or
-a convolution.
+"""Patterns of blocks: the updates of accumulators, and whether a block is injective, a reduction, a contraction or a
+convolution.
 
-A reduction may be reassociated when its combiner is, or is declared, associative and commutative, and its function
-promises `reassoc` where that rounds differently. Patterns are derived from the accesses over the iterators of the
-block, independent of its loops. Names do not matter; a block that is not recognised is `OPAQUE`.
+A reduction may be reassociated if its combiner is, or is declared, associative and commutative, and its function has
+the assumption `reassoc` if that changes the rounding. Patterns are derived from the accesses over the iterators of the
+block, independent of its loops and of names. A block that is not recognised is `OPAQUE`.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from weft.support.errors import InternalError, Violation
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
-    """Whether an op in `block` is part of an init, also through nested loops and blocks."""
+    """Whether an op in `block` is part of an init, possibly through nested loops and blocks."""
     return any(isinstance(parent, InitOp) for parent in takewhile(lambda parent: parent is not block, ancestors(op)))
 
 
 def combines_freely(block: BlockOp) -> bool:
     """Whether the updates of a reduction may run in any order: its combiners are known to commute, and its function or
-    the ops themselves allow another order where that changes the rounding."""
+    the ops allow a change of rounding."""
     return has_known_combiners(block) and why_in_order(block) is None
 
 
 def why_in_order(block: BlockOp) -> Violation | None:
-    """The refusal to run the updates of a block in another order, where that is not promised: sums and products of
-    floats depend on it, up to rounding. None where they may, or where nothing is known of its combiners."""
+    """A violation if another order of the updates of a block would change rounding without permission, as for sums and
+    products of floats. None if they may be reordered, or if the combiners are unknown."""
     function = next((op for op in ancestors(block) if isinstance(op, FuncOp)), None)
     if function is None or PROMISES not in function.attributes or COMMUTATIVE in block.attributes:
         return None
@@ -77,7 +77,7 @@ def _may_reassociate(op: Operation) -> bool:
 
 
 def has_known_combiners(block: BlockOp) -> bool:
-    """Whether the updates of a reduction commute, up to rounding: each accumulator becomes `accumulator op term` with a
+    """Whether the updates of a reduction commute, up to rounding. Each accumulator becomes `accumulator op term` with a
     known combiner, the same one for all of its stores, and a term that depends on no accumulator; or the block is
     declared commutative."""
     if COMMUTATIVE in block.attributes:
@@ -95,7 +95,6 @@ def has_known_combiners(block: BlockOp) -> bool:
 
 
 def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
-    """Whether `value` is the previous value of the stored element."""
     load = value.owner
     return (
         isinstance(load, memref.LoadOp)
@@ -106,7 +105,6 @@ def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
 
 
 def _depends_on(value: SSAValue, buffers: set[SSAValue]) -> bool:
-    """Whether `value` depends on a load from one of `buffers`."""
     op = value.owner
     if not isinstance(op, Operation):
         return False
@@ -121,21 +119,21 @@ class Update:
 
     store: memref.StoreOp
     term: SSAValue | None
-    """The value combined into the element; None when the combining op computes it itself (`fma`)."""
+    """The value combined into the element; None if the combining op computes it itself (`fma`)."""
     operation: type[Operation] | None
-    """The op that combines old value and term; None when the stored value is a choice between the two (`select`)."""
+    """The op that combines old value and term; None if the stored value is a choice between the two (`select`)."""
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether combining a value with itself is the identity, so that start values may be combined in repeatedly."""
+        """Whether combining a value with itself is the identity, so that start values may be combined repeatedly."""
         return self.operation is None or COMBINATIONS[self.operation].is_idempotent
 
 
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
-    """How a reduction updates each of its accumulators, or None where that is not recognised.
+    """The updates of the accumulators of a reduction; None if one is not recognised.
 
-    Recognised are the known combiners and, where the block is declared commutative, an `arith.select` between the old
-    value and a new one: argmax, argmin and the like, over several accumulators at once.
+    Known combiners are recognised, and in a block declared commutative an `arith.select` between the old value and a
+    new one: argmax, argmin and the like, over several accumulators at once.
     """
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
@@ -158,7 +156,7 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
 
 
 def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update | None:
-    """A store of the old value combined with a term that depends on no accumulator, by one of the known combiners."""
+    """Match a store of the old value combined, by a known combiner, with a term that depends on no accumulator."""
     update = store.value.owner
     if isinstance(update, math.FmaOp):
         old, terms, found = update.c, [update.a, update.b], Update(store, None, arith.AddfOp)
@@ -175,7 +173,7 @@ def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update 
 
 
 def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) -> Update | None:
-    """A store of `select(condition, term, old)` or the other way round, in a block declared commutative."""
+    """Match a store of `select(condition, term, old)`, or with swapped operands, in a block declared commutative."""
     select = store.value.owner
     if COMMUTATIVE not in block.attributes or not isinstance(select, arith.SelectOp):
         return None
@@ -196,13 +194,13 @@ def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool
 
 
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
-    """The neutral element of a combining op for a type; None for ops without one. Integers are signed."""
+    """The neutral element of a combiner for a type; None if there is none. Integers are signed."""
     combination = None if operation is None else COMBINATIONS.get(operation)
     return None if combination is None else combination.neutral(type_)
 
 
 def is_pure_scalar(op: Operation) -> bool:
-    """Whether an op computes scalars from its operands without effects."""
+    """Whether an op computes scalars without effects."""
     return op.name.startswith(("arith.", "math."))
 
 
@@ -220,19 +218,18 @@ _CASTS = (
 
 
 class PatternKind(Enum):
-    """What a block computes."""
+    """The kinds of computations of blocks."""
 
     INJECTIVE = auto()
-    """Each instance computes elements of its own: elementwise, broadcast, transpose, gather."""
+    """Each instance computes distinct elements: elementwise, broadcast, transpose, gather."""
     REDUCTION = auto()
     """Terms are combined, in any order, into elements that only spatial iterators index."""
     CONTRACTION = auto()
-    """A reduction whose combiner is a sum, and whose term is the product of two elements; each index is a single
-    iterator, a constant, or of symbols alone."""
+    """A sum of products of two elements; each index is a single iterator, a constant, or over symbols only."""
     CONVOLUTION = auto()
-    """A sum of products of two elements, one of them at a place that adds a spatial and a reduce iterator."""
+    """A sum of products of two elements, one of them indexed by the sum of a spatial and a reduce iterator."""
     WINDOW = auto()
-    """Another reduction with an index that adds a spatial and a reduce iterator: pooling. One window is a plain
+    """Another reduction indexed by the sum of a spatial and a reduce iterator: pooling. A single window is a plain
     reduction."""
     OPAQUE = auto()
     """Anything else: nested loops or blocks, calls, several writers, unknown combiners."""
@@ -258,7 +255,6 @@ class Operand:
         return type_
 
     def dimensions_of(self, iterator: SSAValue) -> tuple[int, ...]:
-        """The dimensions whose index depends on an iterator."""
         return tuple(at for at, index in enumerate(self.indices) if index.depends_on([iterator]))
 
     @property
@@ -277,15 +273,14 @@ class Operand:
         )
 
     def stride_of(self, iterator: SSAValue) -> int | None:
-        """The stride of an iterator, in elements; 0 where it is not used, None where the stride is not constant or
-        unknown."""
+        """The stride of an iterator, in elements; 0 if it is unused, None if the stride is not constant or unknown."""
         place = Index({})
         for index, stride in zip(self.indices, self._strides, strict=True):
             if index.depends_on([iterator]):
                 if stride is None:
                     return None
                 place += index * stride
-        # Recombines a quotient with its remainder.
+        # Recombine a quotient with its remainder.
         place = place.substitute({})
         factor = place.coefficient(iterator)
         return None if (place - Index({iterator: factor})).depends_on([iterator]) else factor
@@ -304,13 +299,12 @@ class Operand:
 
     @property
     def is_gather(self) -> bool:
-        """Whether an index depends on a loaded value."""
         return any(isinstance(value.owner, memref.LoadOp) for index in self.indices for value in index.sources())
 
 
 @dataclass(frozen=True)
 class BlockPattern:
-    """A block and what it computes."""
+    """A block and its classification."""
 
     block: BlockOp
     kind: PatternKind
@@ -319,9 +313,9 @@ class BlockPattern:
     writes: tuple[Operand, ...]
     """Stores outside of the init."""
     updates: tuple[Update, ...] | None
-    """How a reduction updates each accumulator, where that is recognised."""
+    """The updates of a reduction, if they are recognised."""
     factors: tuple[Operand, Operand] | None = None
-    """The loaded factors of a contraction or convolution; casts may be in between."""
+    """The loaded factors of a contraction or convolution, without casts."""
 
     @property
     def spatial(self) -> tuple[BlockArgument, ...]:
@@ -335,12 +329,12 @@ class BlockPattern:
         return tuple(v for v, kind in zip(self.block.iter_vars, self.block.kinds, strict=True) if kind is wanted)
 
     def extent_of(self, iterator: BlockArgument) -> int | None:
-        """The extent of an iterator of the block; None when it is known at run time only."""
+        """The extent of an iterator of the block; None if it is only known at run time."""
         extent = self.block.extents[iterator.index]
         return extent if isinstance(extent, int) else None
 
     def most_of(self, iterator: BlockArgument) -> int | None:
-        """The upper bound of the extent of an iterator; None if there is none."""
+        """The upper bound of the extent of an iterator, or None."""
         extent = self.block.extents[iterator.index]
         return extent if isinstance(extent, int) else Index.of(extent).range(range_of)[1]
 
@@ -350,7 +344,7 @@ class BlockPattern:
 
     @cached_property
     def instances(self) -> int | None:
-        """The number of instances; None when it is known at run time only."""
+        """The number of instances; None if it is only known at run time."""
         total = 1
         for extent in self.block.extents:
             if not isinstance(extent, int):
@@ -372,7 +366,6 @@ class BlockPattern:
 
 
 def pattern_of(block: BlockOp) -> BlockPattern:
-    """What a block computes."""
     if any(isinstance(op, BlockOp | ForOp | AccessPtrOp | func.CallOp) for op in operations_in(block.body)):
         return BlockPattern(block, PatternKind.OPAQUE, (), (), None)
     own = [op for op in operations_in(block.body) if not is_in_init(op, block)]
@@ -419,7 +412,7 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
 
 
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:
-    """The two loads whose product is accumulated, where a reduction is of that form."""
+    """The two loads whose product a reduction accumulates; None for other reductions."""
     if updates is None or len(updates) != 1:
         return None
     (update,) = updates
@@ -441,7 +434,6 @@ def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | No
 
 
 def without_casts(value: SSAValue) -> SSAValue:
-    """The operand of a chain of casts."""
     while isinstance(value.owner, _CASTS):
         value = value.owner.operands[0]
     return value

@@ -1,11 +1,12 @@
 """Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided.
 
-An access leaves its buffer in a dimension where an index is negative, or at least the extent. The sizes for which some
-instance does are the *bad* ones. Integer sets project the instances onto the symbols: the projection is the bad sizes.
-If it is empty, the access is proved; if it holds every size of 1 and more, it is refuted; otherwise each conjunction of
-the projection gives a condition: one of its constraints is violated. Products and quotients of symbols are numbers
-that a call computes. For products with loop variables the greatest index is found by interval arithmetic on
-polynomials, if it is attained. Subscripts, guards and extents that data decide give no condition.
+An access leaves its buffer in a dimension if an index is negative, or at least the extent. The sizes for which some
+instance leaves it are the *bad* ones. They are computed with integer sets, by projecting the instances onto the
+symbols. If the projection is empty, the access is proved; if it contains every size of 1 and more, it is refuted;
+otherwise each conjunction of the projection gives a condition: one of its constraints is violated. Products and
+quotients of symbols are numbers that a call computes. For products with loop variables, the greatest index is computed
+by interval arithmetic on polynomials, if it is attained. Data-dependent subscripts, guards and extents give no
+condition.
 """
 
 from __future__ import annotations
@@ -67,18 +68,18 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """The answer about an access that holds under no condition."""
+    """The result for an access that holds under no condition."""
 
     PROVED = "proved"
     DATA = "data"
-    """It depends on values that are loaded, or on guards that are not comparisons of indices."""
+    """It depends on loaded values, or on guards that are not comparisons of indices."""
     UNKNOWN = "unknown"
-    """It depends on the sizes alone, but there is no closed form of the condition."""
+    """It depends only on the sizes, and the condition has no closed form."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """The sizes for which an access stays in its buffer: those at which one of `alternatives` is negative."""
+    """The sizes for which an access stays in its buffer: one of `alternatives` is negative."""
 
     access: Access
     dimension: int
@@ -87,7 +88,7 @@ class Condition:
     alternatives: tuple[KnownExtent, ...]
 
     def is_assumed(self) -> bool:
-        """Whether the assumptions that the function states by now prove the access."""
+        """Whether the current assumptions of the function prove the access."""
         try:
             return _instances(self.access, self.beyond).is_empty()
         except NotProved:
@@ -102,7 +103,7 @@ class Condition:
 
 @dataclass
 class _Used:
-    """The loop variables that an index depends on, and the bindings of iterators that it is computed from."""
+    """The loop variables that an index depends on, and the bindings of iterators in it."""
 
     iterators: Mapping[SSAValue, Index]
     variables: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -114,14 +115,14 @@ class _Used:
 
 
 _MOST_PARTS: Final = 8
-"""The number of conjunctions of bad sizes that become conditions."""
+"""The most conjunctions of bad sizes that become conditions."""
 _MOST_ALTERNATIVES: Final = 8
-"""The number of constraints of one conjunction."""
+"""The most constraints of one conjunction."""
 
 
 @dataclass
 class Bounds:
-    """Answers about the accesses of one function. `names` holds the values that conditions are made of."""
+    """Decides about the accesses of one function. `names` has the values in conditions."""
 
     function: FuncOp
     extents: Extents = field(init=False)
@@ -141,7 +142,7 @@ class Bounds:
                         self.names.know(use.operation.result, self.names.extent(first))
 
     def accesses(self) -> Iterator[Access]:
-        """The accesses at known indices; those through views as accesses to the view."""
+        """The accesses at known indices; an access through a view is one to the view."""
         for access in accesses(self.function):
             if access.indices is not None:
                 yield access
@@ -153,7 +154,7 @@ class Bounds:
                     yield replace(access, buffer=buffer, indices=indices)
 
     def extent(self, buffer: SSAValue, dimension: int) -> Index | None:
-        """The extent of a buffer, None if no value holds it."""
+        """The extent of a buffer; None if no value has it."""
         type_ = buffer.type
         if not isinstance(type_, MemRefType):
             return None
@@ -167,8 +168,8 @@ class Bounds:
         return None if sizes is None else Index.of(mixed_extents(shape, sizes)[dimension])
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
-        """Dimensions of an access and indices that are not negative where it leaves the buffer, or where a divisor in
-        its subscripts is not positive, unless ranges show that they are negative."""
+        """Dimensions of an access, each with an index that is non-negative if it leaves the buffer or a divisor in its
+        subscripts is not positive. Omits those that ranges prove negative."""
         for dimension, index in enumerate(access.indices or ()):
             for divisor in dict.fromkeys(_divisors(index.values())):
                 if not self._is_positive(divisor, access):
@@ -177,7 +178,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """Whether a divisor is at least 1 when an access runs: by its range, or as a factor of a loop's extent."""
+        """Whether a divisor is at least 1 if an access runs: by its range, or as a factor of a loop's extent."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -186,8 +187,8 @@ class Bounds:
         return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
 
     def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
-        """Whether `beyond` is negative in every instance of an access. Raises `CompileError` if it is not for all sizes
-        of 1 and more."""
+        """Decide whether `beyond` is negative in every instance of an access. Raises `CompileError` if that is refuted
+        for all sizes of 1 and more."""
         key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
         if key not in self._answers:
             self._answers[key] = self._decided(access, dimension, beyond)
@@ -221,7 +222,7 @@ class Bounds:
         not_negative = self.names.not_negative()
         for alternatives in found:
             if any(isinstance(extent, int) and extent < 0 for extent in alternatives):
-                continue  # for all sizes
+                continue  # holds for all sizes
             varying = tuple(extent for extent in alternatives if not is_extent_not_negative(extent, not_negative))
             if not varying:
                 return Answer.UNKNOWN
@@ -231,7 +232,7 @@ class Bounds:
     # Integer sets
 
     def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives of each condition; None if the question has products with loop variables."""
+        """The alternatives of each condition; None if there are products with loop variables."""
         numbers = _numbers_of_calls([*access.expressions, beyond])
         question = _instances(access, beyond, opaque=numbers)
         if not question.is_exact:
@@ -244,7 +245,7 @@ class Bounds:
         return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
 
     def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The sizes for which some iteration leaves the buffer whatever is loaded: for clamped subscripts, and buffers
+        """The sizes for which some iteration leaves the buffer for all data, from clamped subscripts and buffers
         without elements."""
         index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
         if extent is None or extent.is_constant:
@@ -275,7 +276,7 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives that exclude bad sizes, the values `keep`; none of more than a few parts. Raises
+        """The alternatives that exclude bad sizes of the values `keep`; none if there are too many parts. Raises
         `CompileError` if all sizes of 1 and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
@@ -288,7 +289,7 @@ class Bounds:
             if is_not_negative(Index({value: 1})):
                 positive = positive.lower_bound_val(_set_dims(), at, 1)
         extent = self.extent(access.buffer, dimension)
-        # No access to an array of extent 0 runs where loops have the extents that fit it, which may be 0.
+        # If loops have the extents of an array, which may be 0, no access to an array of extent 0 runs.
         is_refutable = extent != Index({}, 0) or not dynamic_extents(access.loops)
         if is_refutable and not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
             _report_refuted(access, dimension, beyond, [v for v in keep if is_not_negative(Index({v: 1}))])
@@ -299,14 +300,14 @@ class Bounds:
         return found if all(0 < len(alternatives) <= _MOST_ALTERNATIVES for alternatives in found) else None
 
     def _alternatives(self, part: isl.BasicSet, keep: Sequence[SSAValue]) -> tuple[KnownExtent, ...]:
-        """The constraints of a conjunction as extents that are not negative at its points."""
+        """The constraints of a conjunction, as extents that are non-negative at its points."""
         found: list[KnownExtent] = []
         for constraint in part.get_constraints():
             extent = self.names.of_index(index_of_aff(constraint.get_aff(), keep))
             found.append(extent)
             if constraint.is_equality():
                 found.append(multiply(extent, -1))
-        # The constraint on the extent before those that exclude empty loops.
+        # The constraint on the extent precedes those that exclude empty loops.
         return tuple(sorted(found, key=lambda extent: (-len(names_in(extent)), str(extent))))
 
     # Intervals of polynomials
@@ -315,7 +316,7 @@ class Bounds:
         self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
     ) -> list[tuple[KnownExtent, ...]] | None:
         """The condition that the greatest value of `beyond` is negative or a loop is empty; None unless that value is
-        known to be attained."""
+        provably attained."""
         if access.conditions.indices:
             return None
         used = _Used(iterators)
@@ -373,14 +374,14 @@ class Bounds:
         return 0, add(self.names.of_index(extent), -1)
 
     def _ends_of_computed(self, value: SSAValue, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """Of monotone functions of one varying side."""
+        """The least and the greatest value of a monotone function of one varying operand."""
         meaning = meaning_of(value)
         if isinstance(meaning, Division):
             if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
                 return None
             ends, divisor = self._ends_of(meaning.numerator, used), self.names.of_index(meaning.divisor)
             if not is_extent_not_negative(divisor, self.names.not_negative()):
-                divisor = choose("max", divisor, 1)  # the division runs for positive divisors only
+                divisor = choose("max", divisor, 1)  # the division runs only for positive divisors
             return None if ends is None else _quotients(ends, divisor)
         if not isinstance(meaning, Product | Choice):
             return None
@@ -413,7 +414,7 @@ def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] =
 
 
 def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
-    """The block iterators that products, quotients and choices in indices are computed from, and their bindings."""
+    """The block iterators in products, quotients and choices of indices, and their bindings."""
     found: dict[SSAValue, Index] = {}
     for value in (v for index in (*access.expressions, *indices) for v in index.values()):
         if meaning_of(value) is not None:
@@ -425,14 +426,14 @@ def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
 
 
 def _is_decided_by_data(access: Access, beyond: Index) -> bool:
-    """Whether subscripts, guards or extents of loops around an access are computed from loaded values, from results of
-    calls, or from scalars that are no indices."""
+    """Whether subscripts, guards or loop extents around an access depend on loaded values, results of calls, or
+    non-index scalars."""
     values = [value for index in (*access.expressions, beyond) for value in index.values()]
     values += [parent.cond for parent in ancestors(access.op) if isinstance(parent, scf.IfOp)]
     for value in sources_in(values):
         op = value.owner
         if isinstance(op, Block):
-            # Buffers are operands of `memref.dim`; what is loaded from them is found at the load.
+            # Buffers are operands of `memref.dim`; loaded values are found at their loads.
             if not isinstance(value.type, IndexType | MemRefType):
                 return True
         elif any(touches_memory(inner) or isinstance(inner, CallOp) for inner in operations_in(op)):
@@ -441,14 +442,14 @@ def _is_decided_by_data(access: Access, beyond: Index) -> bool:
 
 
 def check_bounds(bounds: Bounds, access: Access) -> None:
-    """No access leaves its buffer for all sizes of 1 and more. Raises `CompileError` with a counterexample."""
+    """Raise `CompileError` with a counterexample if an access leaves its buffer for all sizes of 1 and more."""
     for dimension, beyond in bounds.outside(access):
         bounds.decide(access, dimension, beyond)
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """Whether an instance of an access may be out of bounds in a dimension, whose extent may be unknown: True unless
-    proved otherwise. Loaded values may be anything."""
+    """Whether an instance of an access may be out of bounds in a dimension, whose extent may be unknown. True unless
+    proved otherwise; loaded values are unconstrained."""
     if access.indices is None or extent is None:
         return True
     try:
@@ -458,8 +459,7 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
 
 
 def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
-    """Indices that are not negative where `index` is, and where it is at least the extent; those that ranges refute are
-    omitted."""
+    """Indices that are non-negative if `index` is negative, or at least the extent. Omits those that ranges refute."""
     low, high = index.range(range_of)
     if low is None or low < 0:
         yield index * -1 - 1
@@ -473,7 +473,7 @@ def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
 
 
 def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
-    """The divisors, none of which is constant, in what computes `values`."""
+    """The non-constant divisors in the computation of `values`."""
     for value in values:
         meaning = meaning_of(value)
         if isinstance(meaning, Division):
@@ -485,18 +485,17 @@ def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
 
 
 def _is_last_at_most(index: Index, extent: Index) -> bool:
-    """Whether an index is a loop variable whose loop has the extent, as most subscripts are."""
+    """Whether an index is a loop variable whose loop has this extent, the most common case."""
     loop = loop_with_variable(index.single_value)
     return loop is not None and not isinstance(loop.extent, int) and Index.of(loop.extent) == extent
 
 
 def _is_of_loops(value: SSAValue) -> bool:
-    """Whether a value may differ from iteration to iteration."""
     return not is_fixed(value) and not all(is_symbol(leaf) for leaf in leaves(value))
 
 
 def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
-    """The products and quotients in indices that are made of symbols alone, and that integer sets cannot express."""
+    """The products and quotients over symbols in indices, which integer sets cannot express."""
     found: dict[SSAValue, None] = {}
     pending = [value for index in indices for value in index.values()]
     while pending:

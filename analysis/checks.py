@@ -1,7 +1,7 @@
 """Checks of tir programs: coverage of domains, bounds of accesses, outputs, and independence of parallel iterations.
 
-They run at level boundaries and after parsing. An error is raised for what is provably wrong, unless validation of the
-counterexample contradicts the proof. What is undecided within the budget passes; the interpreter checks it at run time.
+They run at level boundaries and after parsing. Provable errors are reported, unless validation of the counterexample
+contradicts the proof. A check that is undecided within the budget passes; the interpreter checks it at run time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check_program(root: Operation) -> None:
 
 
 def check_function(function: FuncOp) -> None:
-    """Check every block and access of a tir function. Raises `CompileError` at the first that is provably wrong."""
+    """Check every block and access of a tir function. Raises `CompileError` at the first provable error."""
     found = accesses(function)
     bounds = Bounds(function)
     for access in found:
@@ -86,10 +86,10 @@ def check_function(function: FuncOp) -> None:
 
 
 def check_independence(loop: ForOp) -> None:
-    """Iterations of a loop that may run concurrently are independent.
+    """Raise `CompileError` if iterations of a loop that may run concurrently are dependent.
 
-    Lanes of a vectorized loop may accumulate into one element: they become a vector reduction, or run in order. So may
-    the threads of a block: each reduces on its own, then their results are combined.
+    Lanes of a vectorized loop may accumulate into one element: they become a vector reduction, or run in order. The
+    threads of a block may do so, too: each computes a partial result, and these are combined.
     """
     threads = axis_of(loop) in THREAD_AXES
     try:
@@ -102,7 +102,7 @@ def check_independence(loop: ForOp) -> None:
 
 
 def check_blocks(kernel: ForOp) -> None:
-    """No data passes between blocks of threads from one loop over them to another in the same kernel."""
+    """Raise `CompileError` if data passes between blocks of threads from one loop over them to another in a kernel."""
     try:
         conflict = block_conflict(kernel)
     except NotProved:
@@ -112,7 +112,7 @@ def check_blocks(kernel: ForOp) -> None:
 
 
 def check_thread_axis(loop: ForOp) -> None:
-    """No two nested loops are bound to the same thread axis."""
+    """Raise `CompileError` if two nested loops are bound to the same thread axis."""
     if loop.thread_axis is None:
         return
     axis = loop.thread_axis.data
@@ -126,7 +126,7 @@ def check_thread_axis(loop: ForOp) -> None:
 
 
 def check_outputs(block: BlockOp) -> None:
-    """A reduce iterator may not index an output: its instances combine into one element."""
+    """Refuse a reduce iterator that indexes an output, because its instances combine into one element."""
     for op, dimension, variable in reduced_store_indices(block):
         raise CompileError.at(
             op,
@@ -136,8 +136,8 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
-    """The declared regions of a buffer contain each access of the block to it, besides the loads of its init. Accesses
-    that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
+    """Require that the declared regions of a buffer contain each access of the block to it, except the loads of its
+    init. Accesses that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
     regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
     if not regions:
         return
@@ -166,11 +166,11 @@ Box: TypeAlias = tuple[Sequence[Index], Sequence[int]]
 """The corner of a region of a buffer, and its sizes."""
 
 _MOST_SIDES: Final = 64
-"""The maximum number of sides of the declared regions of a buffer, in combination, that are tried."""
+"""The most combinations of sides of the declared regions of a buffer that are tried."""
 
 
 def _outside_of_boxes(access: Access, boxes: Sequence[Box]) -> Counterexample | None:
-    """An instance of an access that lies outside of every box, in some dimension of each."""
+    """An instance of an access outside of every box, in some dimension of each."""
     sides: list[list[Index]] = []
     for corner, sizes in boxes:
         beside: list[Index] = []
@@ -212,8 +212,8 @@ def _report_uncovered(
 
 
 def check_coverage(block: BlockOp) -> None:
-    """The loops run every instance of the block, and an instance that is not idempotent once. Blocks that are parts of
-    one block do so together."""
+    """Require that the loops run every instance of the block, and an instance that is not idempotent once. Blocks that
+    are parts of one block are checked together."""
     domain = domain_of(block)
     parts = parts_of(block)
     others = [domain_of(part) for part in parts if part is not block]
@@ -245,8 +245,8 @@ def check_coverage(block: BlockOp) -> None:
 
 
 def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
-    """Whether guards over iterators of enclosing blocks select the instances: each instance of those blocks then leaves
-    out others, and their own coverage and guards determine what runs."""
+    """Whether guards over iterators of enclosing blocks select the instances. Then each instance of those blocks
+    excludes others, and their own coverage and guards determine which instances run."""
     for part in parts:
         around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
         if any(side.depends_on(around) for guard in guards_of(part) for side in guard):
@@ -256,7 +256,7 @@ def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
 
 def _check_same_domain(parts: Sequence[BlockOp]) -> None:
     def domain(block: BlockOp) -> tuple[Index, ...]:
-        # Each part may compute an extent for itself.
+        # Each part may compute an extent separately.
         return tuple(Index.of(extent).simplified(range_of) for extent in block.extents)
 
     first = parts[0]
@@ -279,7 +279,7 @@ def _needed_iterators(block: BlockOp) -> list[int] | None:
 
 
 def _is_idempotent(block: BlockOp) -> bool:
-    """Whether an instance is idempotent: it reads nothing that it writes, except values it wrote earlier itself."""
+    """Whether an instance is idempotent: it reads no element that it writes, except values it wrote earlier itself."""
     both = set(buffers_written(block)) & set(buffers_loaded(block))
     if not both or block.init is not None:
         return not both
@@ -293,7 +293,7 @@ def _is_idempotent(block: BlockOp) -> bool:
 
 
 def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
-    """The loops whose every iteration restarts the accumulation, so that repetition across them is harmless.
+    """The loops in which every iteration restarts the accumulation, so that repetition across them is harmless.
 
     For a block with init, the loops outside of the first one that a reduce iterator is bound to; with a separate init
     block, the loops around both.
@@ -344,7 +344,7 @@ def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
 
 
 def check_reads(found: Sequence[Access]) -> None:
-    """Every element of a temporary that is read is written by some access."""
+    """Require that every element of a temporary that is read is written by some access."""
     for access in found:
         if access.is_write or not is_temporary(access.buffer):
             continue

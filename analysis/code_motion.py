@@ -1,4 +1,4 @@
-"""Code motion of blocks within their scope: the ops that a moved block passes, and dependences on them."""
+"""Code motion of blocks within their scope: the ops that a block moves past, and dependences on them."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def actions_of(root: Operation) -> list[Operation]:
 
 
 def actions_in(op: Operation) -> list[Operation]:
-    """The op itself where it is a block or has effects, else its `actions_of`."""
+    """The op itself if it is a block or has effects, else its `actions_of`."""
     if isinstance(op, BlockOp) or touches_memory(op):
         return [op]
     return actions_of(op) if op.regions else []
 
 
 def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
-    """The other actions whose order with some instance of `block` changes when the block moves under `loop`.
+    """The other actions whose order with some instance of `block` changes if the block moves under `loop`.
 
-    These are between the block and the loop, or under the outermost loop around one of them: there, instances of other
-    iterations end up on the other side. In an iteration of the `kept` loops, which are around both, outermost first,
-    the block runs the same instances as before: only actions in the innermost of them are passed.
+    These are between the block and the loop, or under the outermost loop around one of them, where instances of other
+    iterations are reordered. In an iteration of the `kept` loops, which are around both, outermost first, the block
+    runs the same instances as before: only actions in the innermost of them are passed.
     """
     scope = scope_of(block)
     body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
@@ -61,8 +61,8 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
 
 
 def disturbed_unnamed(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
-    """An op in `ops` that may access a buffer, or write it with `writes`, without naming it: an opaque op, or an access
-    to a buffer that may overlap it. A copy of the buffer is then no substitute."""
+    """Find an op that may access a buffer (with `writes`, write it) without naming it: an opaque op, or an access to a
+    buffer that may overlap it. A copy of the buffer would not have the same value."""
     for op in ops:
         for access in accesses(op):
             if access.buffer is not buffer:
@@ -90,17 +90,19 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """The loops around both, outermost first. Code that moves between the two stays in the same iteration of these."""
+    """The loops around both ops, outermost first. Code that moves between the two stays in the same iteration of
+    these."""
     return [op for op in ancestors(first) if isinstance(op, ForOp) and op.is_ancestor(second)][::-1]
 
 
 def passing_conflict(
     block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool = False
 ) -> Violation | None:
-    """Why `block` cannot be reordered with `others`: they touch an element that one of them writes.
+    """Explain why `block` cannot be reordered with `others`: they touch an element that one of them writes.
 
-    In iterations of the `shared` loops the block stays. With `flow_to` the others may read what the block writes (its
-    consumers, which the caller checks); without, they may write what the block reads (its producers).
+    The block stays in the same iteration of the `shared` loops. With `flow_to` the others may read elements that the
+    block writes (its consumers, which the caller checks); without, they may write elements that the block reads (its
+    producers).
     """
     own = accesses(block)
     for other in others:
@@ -118,16 +120,17 @@ def passing_conflict(
 
 @or_undecided
 def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
-    """Why two accesses cannot be reordered: they touch one element in the same iteration of the `shared` loops."""
+    """Explain why two accesses cannot be reordered: they touch one element in the same iteration of the `shared`
+    loops."""
     conflict = conflict_between(mine, theirs, shared)
     return None if conflict is None else conflict.violation("and would change places")
 
 
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
-    """Why the init of a reduction block cannot run before `loop`, for all elements that are initialized in it.
+    """Explain why the init of a reduction block cannot run before `loop`, for all elements that it initializes there.
 
-    Where the loop runs several instances, none may update or initialize what another one initializes; and the init must
-    read the same values as in the loop.
+    If the loop runs several instances, none may update or initialize an element of another one; and the init must read
+    the same values as in the loop.
     """
     spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
@@ -140,7 +143,7 @@ def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
             if write.init_of is block or not may_conflict(write, read):
                 continue
             if block in write.blocks and (not several or _same_element(write, read)):
-                continue  # an update, which comes after the init of its element
+                continue  # an update, which follows the init of its element
             violation = conflict_of(write, read, outside)
             if violation is not None:
                 return violation
@@ -152,10 +155,10 @@ def _same_element(first: Access, second: Access) -> bool:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Two instances with different spatial iterators that store to one element, by the same or by two stores, so that
-    their order matters.
+    """Find two instances with different spatial iterators that store to one element, by the same or by two stores, so
+    that their order matters.
 
-    A moved block runs its instances in another order. None when there provably are none.
+    None if there provably are none. (A moved block runs its instances in another order.)
     """
     spatial: dict[SSAValue, int | SSAValue] = {
         variable: extent
@@ -184,7 +187,7 @@ def shared_element(block: BlockOp) -> Violation | None:
 
 
 def _always_runs(store: Access) -> bool:
-    """Whether a store is under no condition in an instance, except that of an init."""
+    """Whether a store is unconditional in an instance, except for the condition of an init."""
     conditions = store.conditions
     return conditions.exact and not conditions.positives and (store.in_init or not conditions.zeros)
 

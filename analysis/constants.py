@@ -1,4 +1,4 @@
-"""Values that are known when a program is built, of which what reads them can be computed ahead."""
+"""Values that are known when a program is built, so that computations on them can be folded."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from weft.dialects.traversal import ancestors, captured_values, operations_in
 
 def is_constant(value: SSAValue) -> bool:
     """Whether a value is the same in all calls: a number, a parameter marked `tir.constant`, or a temporary that nests
-    of its function compute from such values alone. Dequantized weights are not, see `is_dequantized`."""
+    of its function compute only from such values. Dequantized weights do not count, see `is_dequantized`."""
     return _is_constant(value, frozenset())
 
 
 def is_dequantized(value: SSAValue) -> bool:
     """Whether a value is a temporary of floats that is computed from a smaller `tir.constant` parameter of integers.
 
-    It is computed in each call, piece by piece, because weights stay in memory as they are stored.
+    It is recomputed in each call, piece by piece, because weights stay in memory in their stored form.
     """
     if not isinstance(value.owner, AllocOp):
         return False
@@ -50,12 +50,12 @@ def _expands_integers(temporary: SSAValue, writers: Sequence[Operation]) -> bool
 
 
 def is_constant_nest(nest: Operation) -> bool:
-    """Whether an op at the top of a function, such as a loop, computes constants from constants."""
+    """Whether an op at the top level of a function, such as a loop, computes constants from constants."""
     return _computes_constants(nest, frozenset())
 
 
 def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
-    """Whether a value is constant where the temporaries `inside` are, of which some nest is looked at."""
+    """Whether a value is constant, assuming that the temporaries `inside`, whose nests are being checked, are."""
     if value in inside:
         return True
     if isinstance(value, BlockArgument):
@@ -85,7 +85,6 @@ def _writes(nest: Operation, buffer: SSAValue) -> bool:
 
 
 def _nests_using(op: AllocOp) -> list[Operation]:
-    """The ops at the top of the function that use a temporary."""
     function = function_of(op)
     found: dict[Operation, None] = {}
     for use in op.memref.uses:
@@ -95,8 +94,8 @@ def _nests_using(op: AllocOp) -> list[Operation]:
 
 
 def verify_constants(function: FuncOp) -> None:
-    """A parameter marked `tir.constant` is a buffer of known shape that the function does not write. Raises
-    `VerifyException`."""
+    """Require that a parameter marked `tir.constant` is a buffer of static shape that the function does not write.
+    Raises `VerifyException`."""
     for argument in function.args:
         if not has_argument_attribute(function, argument.index, CONSTANT):
             continue

@@ -1,11 +1,11 @@
 """Coverage of iteration domains by loops, and of reads by earlier writes.
 
 The bindings of a block map loop points to iterator points. An iterator point without a loop point is *missed*; two loop
-points with the same iterator point *repeat* it. Bindings that are mixed-radix numbers of all loops, as split and fuse
-make them, are decided without integer sets.
+points with the same iterator point *repeat* it. Bindings that are mixed-radix numbers of all loops, as after split and
+fuse, are decided without integer sets.
 
-A read is *covered* in an iteration of a loop when writes earlier in that iteration touch all elements that it touches.
-Writes that fill a box around the read, as copies do, are decided without integer sets.
+A read is *covered* in an iteration of a loop if earlier writes in that iteration touch all of its elements. Writes that
+fill a box around the read, as copies do, are decided without integer sets.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def are_digits(domain: Domain) -> bool:
-    """Whether each iterator is a mixed-radix number of loops of its own: then every iterator point runs exactly once.
+    """Whether each iterator is a mixed-radix number of separate loops, so that every iterator point runs exactly once.
 
     The only guards allowed are those that keep an iterator inside its domain (`iterator < extent`).
     """
@@ -67,7 +67,7 @@ def are_digits(domain: Domain) -> bool:
         if end < extent.constant or (end > extent.constant and inside not in domain.conditions.positives):
             return False
     if any(not isinstance(loop.extent, int) or loop.extent < 1 for loop in domain.loops):
-        return False  # a loop of extent 0 runs nothing
+        return False  # a loop of extent 0 has no iterations
     keeps_inside = {extent - index - 1 for index, extent in zip(domain.bindings, domain.extents, strict=True)}
     return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
 
@@ -79,12 +79,12 @@ def missed_instance(
     along: Sequence[int] | None = None,
     given: Sequence[Index] = (),
 ) -> Missed | None:
-    """An iterator point that no loop point reaches; None when all are reached.
+    """An iterator point that no loop point reaches; None if all are reached.
 
     `others` are further domains that run instances of the same block. With `loops_run`, loops of symbolic extent are
     assumed to run at least once. With `along`, only the iterators at these positions must take all of their values, for
     those values of the other iterators that are reached. Points at which an index in `given` is negative are not
-    missed: the enclosing context does not execute there. Raises `NotProved`.
+    missed, because the enclosing context does not execute there. Raises `NotProved`.
     """
     given_parts = (domain, *others)
     parts = tuple(unfused(part) for part in given_parts)
@@ -125,7 +125,7 @@ def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -
 
 
 def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
-    """The points in none of `others`, or None when there are none. `others` is evaluated lazily."""
+    """The points in none of `others`, which is evaluated lazily; None if there are none."""
     if within_budget(points.is_empty):
         return None
     for other in others:
@@ -138,7 +138,7 @@ def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
     """The symbols of a domain: values that are constant within an iteration of the `fixed` loops.
 
-    Raises `NotProved` when it contains another value that is no loop variable.
+    Raises `NotProved` if it contains another value that is not a loop variable.
     """
     seen: dict[SSAValue, None] = {}
     own = domain.loop_extents.keys()
@@ -153,8 +153,8 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
 
 
 def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
-    """The leaves of a value: a product of symbols itself and its factors; for quotients and products of loop variables,
-    the factors alone."""
+    """The leaves of a value: for a product of symbols, the product and its factors; for quotients and products of loop
+    variables, only the factors."""
     if is_fixed(value):
         yield value
     if value not in own:
@@ -162,18 +162,18 @@ def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
 
 
 def _require_free(symbols: Sequence[SSAValue]) -> None:
-    """Raises `NotProved` when a symbol is computed, such as a product of extents: a point may then be infeasible."""
+    """Raise `NotProved` if a symbol is computed, such as a product of extents: a point may then be infeasible."""
     for value in symbols:
         if not is_symbol(value):
             raise NotProved(f"it depends on what {value_text(value)} is")
 
 
 def unfused(domain: Domain) -> Domain:
-    """The domain with quotients and remainders by symbols as loops of their own, in place of the fused loop.
+    """Replace fused loops by separate loops for their quotients and remainders by symbols.
 
     For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other for all n and m; so do the
-    loops that f was split into, under a guard that keeps their sum below n*m. A domain that uses f in another way is
-    returned unchanged.
+    loops that f was split into, under a guard that keeps their sum below n*m. A domain with other uses of f is returned
+    unchanged.
     """
     while (step := _unfuse_one(domain)) is not None:
         domain = step
@@ -199,7 +199,6 @@ def _unfuse_one(domain: Domain) -> Domain | None:
 
 
 def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
-    """The quotients and remainders by symbols in a value: itself, and those in its numerator."""
     meaning = meaning_of(value)
     if isinstance(meaning, Division):
         yield value
@@ -258,7 +257,7 @@ def _end_of(
 
 
 def _divided(product: Index, divisor: Index) -> Index | None:
-    """The other factor of a product of `divisor`; None when it is no such product."""
+    """The other factor of a product with `divisor`; None if there is none."""
     value = product.single_value
     meaning = None if value is None else meaning_of(value)
     if isinstance(meaning, Product):
@@ -296,18 +295,17 @@ def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) 
 
 
 def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops, that run the same instance; None when there are none. Raises
-    `NotProved`."""
+    """Two loop points, equal in the `fixed` loops, that run the same instance, or None. Raises `NotProved`."""
     if are_digits(domain) and _uses_all_loops(domain, fixed):
         return None
     return _ordered_pair(domain, fixed, range(len(domain.bindings)), ())
 
 
 def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
-    """A reduction that starts after one of its steps: two loop points, equal in the `fixed` loops and in all iterators
-    but those at the positions `steps`, the later of which has 0 in all of these.
+    """Find a reduction that starts after one of its steps: two loop points, equal in the `fixed` loops and in all
+    iterators except those at the positions `steps`, which are 0 in the later point.
 
-    None when there are none. Raises `NotProved`.
+    Returns None if there are none. Raises `NotProved`.
     """
     if are_digits(domain):
         return None
@@ -350,8 +348,8 @@ def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
 
 
 def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
-    """A loop point of each domain, in one iteration of their common loops, that run the same instance; None when there
-    are none. Raises `NotProved`."""
+    """A loop point of each domain, in one iteration of their common loops, that run the same instance, or None. Raises
+    `NotProved`."""
     shared = [loop for loop in first.loops if loop in second.loops]
     symbols = [*_symbols(first, shared), *_symbols(second, shared)]
     found = _same_instance(first, second, shared, range(len(first.bindings))).counterexample()
@@ -377,11 +375,11 @@ def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
 
 
 def fills_box_around(write: Access, read: Access) -> bool:
-    """Whether the loops around `write` alone write a dense box that contains all elements that `read` touches, in each
-    iteration of the loops around both. A sufficient condition, read off the indices.
+    """Whether the loops around only `write` fill a dense box that contains all elements that `read` touches, in each
+    iteration of the common loops. A sufficient condition on the indices.
 
     In each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops that no other dimension uses; `read -
-    base` must lie in 0 .. size-1.
+    base` must be in 0 .. size-1.
     """
     if write.indices is None or read.indices is None or write.conditions.positives or write.conditions.zeros:
         return False
@@ -404,8 +402,8 @@ def fills_box_around(write: Access, read: Access) -> bool:
 def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -> bool:
     """Whether every element that `read` touches was certainly written before, in the same iteration of `loop`.
 
-    A write counts when it precedes the read in program order, in the same iteration of the loops around both, or when
-    it runs in an earlier iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a
+    A write is considered if it precedes the read in program order, in the same iteration of the loops around both, or
+    if it runs in an earlier iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a
     dimension with a data-dependent index, the whole extent must have been written. `found` is in program order. Raises
     `NotProved`.
     """
@@ -429,7 +427,6 @@ def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, I
 
 
 def _extents(buffer: SSAValue) -> list[Index]:
-    """The extents of a buffer; empty where one is not known in the function."""
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         return []
@@ -458,7 +455,7 @@ def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
     """The accesses that run before `read` in the same iteration of the loops around both.
 
-    The init of the read's own block counts without its condition where the first reduction step is in the same
+    The init of the read's own block is included without its condition if the first reduction step is in the same
     iteration of `loop`: in a legal program that step runs first.
     """
     result: list[Access] = []
@@ -487,9 +484,9 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
     """An element that `read` touches in some iteration and none of `writes` ever touches.
 
-    The order of execution is ignored. Loops around the writes with a symbolic extent are assumed to run at least once:
-    an empty reduction that leaves its result unwritten does not make a program wrong. None when there is no such
-    element, or when an access is not exact. Raises `NotProved`.
+    The order of execution is ignored. Loops around the writes with a symbolic extent are assumed to run at least once,
+    since an empty reduction that leaves its result unwritten is not an error. None if there is no such element, or if
+    an access is not exact. Raises `NotProved`.
     """
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
@@ -545,7 +542,6 @@ def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
 
 
 def _fixed_values(found: Sequence[Access]) -> list[Variable]:
-    """The values defined outside of all loops that the accesses and their loops depend on."""
     values = (value for access in found for index in access.expressions for value in index.values())
     return list(dict.fromkeys(value for value in values if is_fixed(value) or is_symbol(value)))
 
@@ -560,12 +556,12 @@ def _touched(
     before: ForOp | None = None,
     free: Mapping[int, Index] | None = None,
 ) -> isl.Set:
-    """The elements that `access` touches, as a set over symbols, `common` values and element indices, where no index in
-    `assumed` is negative.
+    """The elements that `access` touches, as a set over symbols, `common` values and element indices, for which no
+    index in `assumed` is negative.
 
-    With `before`, in earlier iterations of that loop than its value in the set. Values in `opaque` are unconstrained.
+    With `before`, only earlier iterations of that loop than its value in the set. Values in `opaque` are unconstrained.
     The definitions of values in `settled` are constraints; the set may then be an over-approximation. Along the `free`
-    dimensions, given with their extents, all elements count.
+    dimensions, given with their extents, all elements are included.
     """
     question = Question(common, opaque=opaque)
     naming = question.naming("own")

@@ -1,9 +1,9 @@
-"""Dependence analysis: do instances of two accesses touch the same element?
+"""Dependence analysis: whether instances of two accesses touch the same element.
 
-An instance of an access is a point in the loops around it. Two accesses *conflict* when at least one writes and some
-pair of their instances touches the same element. A loop that both instances share is one variable of the system, other
-loops are two. A conflict that involves opaque values (loaded subscripts, non-affine conditions) is possible, not
-proved. So is one between two parameters that may overlap (`dialects/aliasing.py`), any elements of which may be one.
+An instance of an access is a point in the loops around it. Two accesses *conflict* if at least one writes and some pair
+of their instances touches the same element. A loop that both instances share is one variable of the system, other loops
+are two. A conflict that involves opaque values (loaded subscripts, non-affine conditions) is possible, not proved, as
+is one between two parameters that may overlap (`dialects/aliasing.py`), any elements of which may be the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Conflict:
     point: Point
     """Values of `("first", value)`, `("second", value)`, and of values shared by both instances."""
     exact: bool
-    """False when opaque values are involved: the conflict is possible only."""
+    """False if opaque values are involved, so that the conflict is only possible."""
     question: Question = field(compare=False)
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """The concrete values of symbols at which it was found."""
@@ -81,11 +81,11 @@ class Conflict:
         return f"{iteration} {verb} {buffer_name(access.buffer)}[{at}]"
 
     def happens(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms the conflict; `otherwise` where a value cannot be evaluated."""
+        """Whether evaluating the program confirms the conflict; `otherwise` if a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
-        """The refusal that this conflict justifies."""
+        """The violation that this conflict causes."""
         told = self.describe()
         opaque = next((access.op for access in (self.first, self.second) if access.is_opaque), None)
         if opaque is not None:
@@ -108,7 +108,7 @@ class Conflict:
 
 
 def unknown_elements(first: Access, second: Access) -> Violation:
-    """The refusal when one of two accesses is to a whole buffer, or they are to two buffers that may overlap."""
+    """The violation if one of two accesses is to a whole buffer, or they are to two buffers that may overlap."""
     if first.buffer is not second.buffer:
         return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):
@@ -119,7 +119,6 @@ def unknown_elements(first: Access, second: Access) -> Violation:
 
 
 def undecided(error: NotProved) -> Violation:
-    """The refusal when a question could not be decided."""
     return Violation(str(error), "not proved")
 
 
@@ -128,7 +127,7 @@ R = TypeVar("R")
 
 
 def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
-    """A decorator: where `question` raises `NotProved`, the result is the refusal that it could not be decided."""
+    """A decorator: if `question` raises `NotProved`, the result is the violation of `undecided`."""
 
     @wraps(question)
     def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
@@ -167,10 +166,10 @@ def conflict_between(
     earlier: Sequence[ForOp] = (),
     later: Sequence[ForOp] = (),
 ) -> Conflict | None:
-    """A pair of instances that touch one element, in one iteration of the `shared` loops, the first in an `earlier`
-    or `later` iteration of other loops than the second, as `ordered` constrains them besides. Raises `NotProved`.
+    """A pair of instances that touch one element, in one iteration of the `shared` loops, the first in an `earlier` or
+    `later` iteration of other loops than the second, and with the constraints that `ordered` adds. Raises `NotProved`.
 
-    Where symbols multiply or divide, a conflict is exact when it exists for some small values of them.
+    With products or quotients of symbols, a conflict is exact if it exists for some small values of them.
     """
 
     def pair(values: Mapping[SSAValue, int] | None = None) -> PairQuestion:
@@ -202,8 +201,8 @@ def conflict_between(
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
-    """The loops in whose same iteration two instances on one element always are, by a cheap sufficient test: loops of
-    extent 1, and those that a common subscript determines as mixed-radix digits."""
+    """The loops in which two instances on one element are always in the same iteration, by a cheap sufficient test:
+    loops of extent 1, and those that a common subscript determines as mixed-radix digits."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices or first.buffer is not second.buffer:
         return frozenset(single)
@@ -236,8 +235,8 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer, at least one a write, also through two parameters that may overlap; a
-    write is also paired with itself."""
+    """Unordered pairs of accesses to one buffer, at least one a write, or to two parameters that may overlap; a write
+    is also paired with itself."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -253,7 +252,6 @@ def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]
 
 
 def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterator[tuple[Access, Access]]:
-    """Pairs of accesses to two buffers that may overlap, at least one a write."""
     if not any(map(is_exposed, by_buffer)):
         return
     for first, second in combinations(by_buffer, 2):
@@ -264,7 +262,8 @@ def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterat
 
 
 def may_conflict(first: Access, second: Access) -> bool:
-    """Whether two accesses may be to the same memory, and one of them writes: whether to ask `conflict_between`."""
+    """Whether two accesses may touch the same memory, and one of them writes; otherwise `conflict_between` is not
+    needed."""
     if not (first.is_write or second.is_write):
         return False
     return first.buffer is second.buffer or may_overlap(first.buffer, second.buffer)
@@ -293,7 +292,6 @@ def is_reduction_step(first: Access, second: Access) -> bool:
 
 
 def _combine_freely(first: Access, second: Access) -> bool:
-    """Whether both touch one element in one block whose updates may run in any order."""
     same = first.block is second.block and first.indices is not None and first.indices == second.indices
     return same and first.buffer is second.buffer and first.block is not None and combines_freely(first.block)
 
@@ -325,5 +323,4 @@ def loop_name(loop: ForOp) -> str:
 
 
 def is_temporary(buffer: SSAValue) -> bool:
-    """Whether a buffer is allocated by the function itself."""
     return isinstance(buffer, OpResult) and isinstance(buffer.op, memref.AllocOp)

@@ -14,16 +14,15 @@ from weft.support.names import free_name
 
 
 class ExtentNames:
-    """Index values as extents: sums, products, quotients, minima and maxima of values that are known, and of values
-    that are not, each of which gets a new name."""
+    """Converts index values to extents: sums, products, quotients, minima and maxima of known values, and of unknown
+    values, each of which gets a new name."""
 
     def __init__(self, known: Mapping[SSAValue, KnownExtent] | None = None) -> None:
         self.values: dict[str, SSAValue] = {}
-        """The values that were named."""
+        """The named values."""
         self._extents = dict(known or {})
 
     def extent(self, value: SSAValue) -> KnownExtent:
-        """The extent that an index value is."""
         if value not in self._extents:
             self._extents[value] = self._computed(value)
         return self._extents[value]
@@ -34,7 +33,7 @@ class ExtentNames:
             return multiply(self.extent(op.lhs), self.extent(op.rhs))
         if isinstance(op, FloorDivSIOp):
             return divide("floordiv", self.extent(op.lhs), self.extent(op.rhs))
-        # By truncation, as by rounding down then.
+        # Truncation equals flooring in this case.
         if isinstance(op, RemSIOp) and is_not_negative(numerator := self.extent(op.lhs)):
             return divide("mod", numerator, self.extent(op.rhs))
         if isinstance(op, MinSIOp | MaxSIOp):
@@ -48,17 +47,15 @@ class ExtentNames:
         return self.of_index(index)
 
     def know(self, value: SSAValue, extent: KnownExtent) -> None:
-        """Let a value be an extent."""
         self._extents[value] = extent
 
     def not_negative(self, ranges: RangeOf | None = None) -> set[str]:
-        """The names of values that are not negative, by `ranges`. Equal values may have the same name."""
+        """The names of non-negative values, by `ranges`. Equal values may have the same name."""
         ranges = ranges or Ranges()
         named = ((lone_name(extent), ranges(value)[0]) for value, extent in self._extents.items())
         return {name for name, low in named if name is not None and low is not None and low >= 0}
 
     def of_index(self, index: Index) -> KnownExtent:
-        """The extent that an index expression is."""
         total: KnownExtent = index.constant
         for atom, factor in index.terms.items():
             total = add(total, multiply(self._atom(atom), factor))

@@ -1,8 +1,8 @@
 """Footprints: the bounding box of the elements that one iteration of a loop accesses.
 
 Per dimension, an index is an outer part (values that are fixed in the iteration: enclosing loop variables, symbols)
-plus an inner part with a known range. Several accesses have one box when their outer parts differ by a constant.
-Otherwise the dimension is unknown, and callers use its whole extent: a box is always an over-approximation.
+plus an inner part with a known range. Several accesses have one box if their outer parts differ by constants. Otherwise
+the dimension is unknown, and callers use its whole extent: a box is always an over-approximation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ IsFixed: TypeAlias = Callable[[SSAValue], bool]
 
 @dataclass(frozen=True)
 class Span:
-    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is attained;
+    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` if every value is attained;
     values are multiples of `step` apart."""
 
     lower: Index
@@ -35,17 +35,16 @@ class Span:
     tight: bool
     step: int = 1
     runs: Runs | None = None
-    """Set where the values lie in runs with gaps between them, as those of windows that are farther apart than long."""
+    """Set if the values form runs with gaps between them, as for windows whose distance exceeds their length."""
 
     @property
     def count(self) -> int:
-        """The number of values."""
         if self.runs is not None:
             return ((self.extent - self.runs.length) // self.runs.period + 1) * self.runs.count(self.step)
         return (self.extent - 1) // self.step + 1
 
     def in_runs(self, period: int, length: int) -> Span:
-        """The span restricted to runs, up to the end of the last run, where that has fewer values."""
+        """The span restricted to runs, up to the end of the last run, if that has fewer values."""
         last = (self.extent - 1) // period * period
         span = replace(self, extent=last + length, tight=False, runs=Runs(period, length))
         return span if length <= period and span.count < self.count else self
@@ -59,13 +58,12 @@ class Runs:
     length: int
 
     def count(self, step: int) -> int:
-        """The number of values of a run."""
         return (self.length - 1) // step + 1
 
 
 def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf = range_of) -> Span | None:
-    """The span of an index with some values held fixed: those that `fixed` says, or those in it, those of the function
-    and the iterators of the enclosing block; None when unbounded."""
+    """The span of an index with some values held fixed, or None if it is unbounded. `fixed` is a predicate, or a set of
+    values to which those of the function and the iterators of the enclosing block are added."""
     if not callable(fixed):
         return span_of(index, lambda v: v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)), ranges)
     outer: dict[Atom, int] = {}
@@ -96,8 +94,8 @@ def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf
 
 
 def _runs_of(inner: dict[Atom, int], ranges: RangeOf) -> list[tuple[int, int]]:
-    """Candidate runs (period, length) of the values of a sum: the terms that are no multiple of the period make the
-    length."""
+    """Candidate runs (period, length) of the values of a sum. The terms that are not multiples of the period determine
+    the length."""
     reach: dict[int, int] = {}
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(ranges)
@@ -107,7 +105,7 @@ def _runs_of(inner: dict[Atom, int], ranges: RangeOf) -> list[tuple[int, int]]:
 
 
 def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
-    """The span of a quotient or remainder; None for other atoms, and where only the divisor bounds it."""
+    """The span of a quotient or remainder; None for other atoms, and if only the divisor bounds it."""
     if isinstance(atom, SSAValue):
         return None
     inner, divisor = span_of(atom.numerator, fixed, ranges), atom.divisor
@@ -126,7 +124,7 @@ def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
 
 
 def source_of(atom: Atom) -> SSAValue | None:
-    """The value of which an atom is a (nested) quotient or remainder; None where its numerator is no single value."""
+    """The value of which an atom is a (nested) quotient or remainder; None if its numerator is not a single value."""
     while not isinstance(atom, SSAValue):
         ((inner, factor), *others) = atom.numerator.terms.items() or ((None, 0),)
         if inner is None or others or factor != 1:
@@ -136,7 +134,7 @@ def source_of(atom: Atom) -> SSAValue | None:
 
 
 def preimage(atom: Atom, span: Span) -> Span | None:
-    """The values of `source_of(atom)` for which the atom lies in a span; None where they are no span."""
+    """The values of `source_of(atom)` for which the atom is in a span; None if they do not form a span."""
     while not isinstance(atom, SSAValue):
         if span.step != 1 or (span.runs is not None and isinstance(atom, Remainder)):
             return None
@@ -176,7 +174,7 @@ def _takes_every_value(inner: dict[Atom, int], ranges: RangeOf) -> bool:
 
 
 def hull(spans: Sequence[Span | None]) -> Span | None:
-    """The smallest span that contains all; None when one is unknown or their lower bounds are incomparable."""
+    """The smallest span that contains all; None if one is unknown or their lower bounds are incomparable."""
     first = spans[0] if spans else None
     if first is None:
         return None
@@ -188,7 +186,7 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
         distance = span.lower - first.lower
         if not distance.is_constant:
             return None
-        # Touching or overlapping spans without holes stay without holes.
+        # Adjacent or overlapping spans without gaps form a span without gaps.
         distances.append(distance.constant)
         touching = distance.constant <= high and distance.constant + span.extent >= low
         tight = tight and span.tight and touching
@@ -223,7 +221,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
     if len(indices) < len(found):
         type_ = found[0].buffer.type
         return (None,) * (type_.get_num_dims() if isinstance(type_, MemRefType) else 0)
-    # Values computed at the start of an iteration are available to all that follows.
+    # Values computed at the start of an iteration are available in the rest of it.
     fixed += [value for value in values_of_iteration(found, around) if _stands_first(value)]
     return tuple(
         hull([span_of(index.simplified(range_of), fixed) for index in dimension])
@@ -232,7 +230,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
 
 
 def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
-    """The spans of a box, narrowed by the conditions of the accesses where these give constant bounds."""
+    """The spans of a box, narrowed by the conditions of the accesses if these give constant bounds."""
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
         bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]
@@ -245,7 +243,7 @@ def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Spa
 
 
 def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
-    """The minimum and maximum index of an access in a dimension; None where they are not constant."""
+    """The minimum and maximum index of an access in a dimension; None if they are not constant."""
     if access.indices is None or not access.conditions.exact:
         return None
     question = instances_where(access)

@@ -1,4 +1,4 @@
-"""Patterns of graphs: which operators compute a value, of which operands.
+"""Patterns of graphs: the operators and operands that compute a value.
 
     from weft.analysis import graph_patterns as P
 
@@ -7,9 +7,8 @@
     found = linear.match(value)  # None, or found["x"], found["w"], and found.get("b")
 
 Every operator of the graph dialect is a function here (`P.matmul`, `P.relu`, ...), and patterns can be added,
-subtracted, multiplied, divided and negated; numbers stand for constants all of whose elements are that number. A
-pattern that is used twice, or two variables of one name, stand for one value. Operands of commutative operators match
-in both orders.
+subtracted, multiplied, divided and negated. A number matches a constant whose elements all equal it. A pattern that is
+used twice, or two variables of one name, match one value. Operands of commutative operators match in both orders.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ class HoldsValue(Protocol):
 
 @dataclass(frozen=True)
 class Match:
-    """What a pattern found: a value for each name, and the operators that compute the value that was matched."""
+    """The result of a match: a value for each name, and the operators that compute the matched value."""
 
     values: Mapping[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     """By name, and by pattern."""
     ops: tuple[Operation, ...] = ()
-    """The operators that the pattern names; constants are none."""
+    """The matched operators, without constants."""
     owned: tuple[Operation, ...] = ()
-    """Those of `ops` whose results only `ops` may use."""
+    """The elements of `ops` whose results only `ops` may use."""
 
     def __getitem__(self, key: object) -> SSAValue:
         return self.values[key]
@@ -66,19 +65,17 @@ class Match:
         return self.values.get(key)
 
     def binding(self, key: object, value: SSAValue) -> Match | None:
-        """The match in which `key` is `value` too; None when it is another value."""
+        """The match extended by `key` bound to `value`; None if it is bound to another value."""
         known = self.values.get(key)
         if known is None:
             return replace(self, values={**self.values, key: value})
         return self if known is value else None
 
     def with_ops(self, ops: Sequence[Operation]) -> Match:
-        """The match of these operators too."""
         return replace(self, ops=(*self.ops, *(op for op in ops if op not in self.ops))) if ops else self
 
     @property
     def captures(self) -> dict[str, SSAValue]:
-        """The values by name."""
         return {key: value for key, value in self.values.items() if isinstance(key, str)}
 
     def owns(self, op: Operation) -> bool:
@@ -87,33 +84,33 @@ class Match:
 
 
 class Pattern(ABC):
-    """A description of a value. `|` gives alternatives, of which the first that matches counts."""
+    """A description of a value. `|` gives alternatives, of which the first that matches is used."""
 
     @abstractmethod
     def matches(self, value: SSAValue, found: Match) -> Iterator[Match]:
-        """Each way in which the pattern matches `value`, after what was `found` already."""
+        """Each way in which the pattern matches `value`, given the bindings in `found`."""
 
     @property
     @abstractmethod
     def heads(self) -> frozenset[str] | None:
-        """The names of the operators that may compute the value, None for any value."""
+        """The names of the operators that may compute the value; None for any value."""
 
     def match(self, value: SSAValue | HoldsValue) -> Match | None:
-        """The first match of a value, None where there is none."""
+        """The first match of a value, or None."""
         ssa = value if isinstance(value, SSAValue) else value.ssa
         found = self.matches(ssa, Match())
         return next((match for match in found if all(map(match.owns, match.owned))), None)
 
     def named(self, name: str) -> Pattern:
-        """The pattern; the match holds its value under `name`."""
+        """The pattern, with its value bound to `name` in the match."""
         return ConditionPattern(self, name=name)
 
     def where(self, condition: Callable[[SSAValue], bool]) -> Pattern:
-        """The pattern, for values for which the condition holds."""
+        """The pattern, restricted to values that satisfy the condition."""
         return ConditionPattern(self, condition=condition)
 
     def used_once(self) -> Pattern:
-        """The pattern, for values that only operators of the match use."""
+        """The pattern, restricted to values that only operators of the match use."""
         return ConditionPattern(self, is_owned=True)
 
     def __or__(self, other: Pattern) -> Pattern:
@@ -171,7 +168,7 @@ class Variable(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Pattern):
-    """A constant, all of whose elements are `number` up to rounding, or for whose array the `condition` holds."""
+    """A constant whose elements all equal `number` up to rounding, or whose array satisfies the `condition`."""
 
     number: Number | None = None
     condition: Callable[[Array], bool] | None = None
@@ -193,14 +190,13 @@ class Constant(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class OperatorPattern(Pattern):
-    """An operator of patterns: one for each of its operands, those of a variadic one in a list, None for one that is
-    left out."""
+    """An operator with a pattern for each of its operands; a list for a variadic operand, None for an absent one."""
 
     name: str
     operands: tuple[Any, ...]
     attributes: Mapping[str, object]
     result: int = 0
-    """Which of its results the value is."""
+    """The result of the operator that the value is."""
 
     @property
     def heads(self) -> frozenset[str]:
@@ -243,7 +239,7 @@ class OperatorPattern(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Alternatives(Pattern):
-    """A value that one of several patterns matches, in their order."""
+    """A value matched by one of several patterns, tried in order."""
 
     patterns: tuple[Pattern, ...]
 
@@ -264,7 +260,7 @@ class Alternatives(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class ConditionPattern(Pattern):
-    """A pattern whose value has a name, meets a condition, or has no users outside of the match."""
+    """A pattern whose value has a name, satisfies a condition, or has no users outside of the match."""
 
     pattern: Pattern
     name: str | None = None
@@ -289,7 +285,7 @@ class ConditionPattern(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """An operand that may be left out."""
+    """An optional operand."""
 
     pattern: Pattern
 
@@ -300,7 +296,7 @@ class Chain(Pattern):
 
     parts: tuple[Pattern, ...]
     number: float
-    """What all numbers give together: 1, or 0, for none."""
+    """The combination of all numbers: 1, or 0, if there are none."""
     is_product: bool
 
     @property
@@ -321,7 +317,7 @@ class Chain(Pattern):
                 yield from self._assigned(self.parts, leaves, start)
 
     def _may_match(self, value: SSAValue, depth: int) -> bool:
-        """Whether each part has an operator to match: most candidates fail here, before they are expanded."""
+        """Whether each part has an operator to match. Most candidates fail here, before they are expanded."""
         names: set[str] = set()
         within = _PRODUCTS if self.is_product else _SUMS
         level = [value]
@@ -334,11 +330,9 @@ class Chain(Pattern):
 
     @cached_property
     def _needed(self) -> list[set[str]]:
-        """For each part that is no variable, the names of the ops that compute its value."""
         return [{f"{DIALECT}.{name}" for name in part.heads} for part in self.parts if part.heads is not None]
 
     def _assigned(self, parts: Sequence[Pattern], leaves: Sequence[SSAValue], found: Match) -> Iterator[Match]:
-        """Each way to give every part a leaf of its own."""
         if not parts:
             yield found
             return
@@ -349,7 +343,7 @@ class Chain(Pattern):
     def _expansions(
         self, value: SSAValue, limit: int, depth: int
     ) -> Iterator[tuple[tuple[SSAValue, ...], float, tuple[Operation, ...]]]:
-        """A value as leaves and a number, with at most `limit` leaves; and the operators between."""
+        """Expand a value into at most `limit` leaves and a number, with the operators in between."""
         neutral = 1.0 if self.is_product else 0.0
         owner = value.owner
         if isinstance(owner, ConstantOp):
@@ -375,8 +369,8 @@ class Chain(Pattern):
 
 
 def _match_all(patterns: Sequence[Any], values: Sequence[Any], found: Match) -> Iterator[Match]:
-    """Each way in which every pattern matches its value; None stands for an operand that is left out, a list for the
-    operands of a variadic role."""
+    """Each way in which every pattern matches its value. None is an absent operand, a list the operands of a variadic
+    role."""
     if not patterns:
         yield found
         return
@@ -400,27 +394,28 @@ def _comparable(value: object) -> object:
     return tuple(map(_comparable, cast("Sequence[object]", value))) if isinstance(value, list | tuple) else value
 
 
-# What patterns are made of
+# Constructors of patterns
 
 
 def var(name: str | None = None) -> Pattern:
-    """Any value. Variables of one name stand for one value."""
+    """Any value. Variables of one name match one value."""
     return Variable(name)
 
 
 def const(value: Number | Callable[[Array], bool] | None = None, name: str | None = None) -> Pattern:
-    """A constant: any, one all of whose elements are a number up to the rounding of its type, or one for whose array a
-    condition holds."""
+    """A constant: any, one whose elements all equal a number up to the rounding of its type, or one whose array
+    satisfies a condition."""
     found = Constant(None, value) if callable(value) else Constant(value)
     return found if name is None else found.named(name)
 
 
 def op(name: str, *operands: object, result: int = 0, **attributes: object) -> Pattern:
-    """The `result` of the operator of that name: of patterns or numbers, a list of them where an operand takes several.
+    """The `result` of the operator with that name. Operands are patterns or numbers, or a list of them for a variadic
+    operand.
 
-    Operands that are not given are left out in the graph too, unless `optional` says that they may be there.
-    `attributes` are values, those that an op leaves out have their defaults, or conditions on them. Raises
-    `CompileError` for an unknown operator or too many operands.
+    Operands that are not given must be absent in the graph, too, unless they are `optional`. `attributes` are values
+    (omitted attributes of an op have their defaults) or predicates. Raises `CompileError` for an unknown operator or
+    too many operands.
     """
     if name not in _NAMES:
         raise CompileError(f"there is no operator '{name}'{did_you_mean(name, _NAMES)}")
@@ -454,18 +449,19 @@ def _pattern(value: object, what: str) -> Pattern:
 
 
 def optional(pattern: Pattern, step: Callable[[Pattern], Pattern] | None = None) -> Any:
-    """`step` of the pattern, or the pattern alone: `optional(product, lambda y: y + bias)`. Without a step, an operand
-    that may be left out: `dense(x, w, optional(b))`."""
+    """`step` applied to the pattern, or the pattern alone: `optional(product, lambda y: y + bias)`. Without a step, an
+    optional operand: `dense(x, w, optional(b))`."""
     return Maybe(pattern) if step is None else step(pattern) | pattern
 
 
 def factors(*parts: PatternLike) -> Pattern:
-    """The product of these, in any order and grouping; numbers are multiplied, quotients by numbers are products."""
+    """The product of the parts, in any order and grouping; numbers are multiplied, quotients by numbers are
+    products."""
     return _chain(parts, is_product=True)
 
 
 def terms(*parts: PatternLike) -> Pattern:
-    """The sum of these, in any order and grouping; numbers are added."""
+    """The sum of the parts, in any order and grouping; numbers are added."""
     return _chain(parts, is_product=False)
 
 
@@ -477,7 +473,7 @@ def _chain(parts: Sequence[PatternLike], *, is_product: bool) -> Pattern:
             patterns.append(part)
         else:
             number = number * part if is_product else number + part
-    # Variables last: what other parts bind decides them.
+    # Variables last, because the bindings of other parts determine them.
     patterns.sort(key=lambda pattern: pattern.heads is None)
     return Chain(tuple(patterns), number, is_product)
 
@@ -492,11 +488,11 @@ def __getattr__(name: str) -> Callable[..., Pattern]:
     return of
 
 
-# What patterns read of a graph
+# Queries of graphs
 
 
 def arguments_of(owner: Operation) -> Mapping[str, object]:
-    """The attributes of an op as Python values, with the defaults of those that an operator leaves out."""
+    """The attributes of an op as Python values, with the defaults of omitted ones."""
     if not isinstance(owner, Operator):
         return {name: value_of(attribute) for name, attribute in owner.properties.items()}
     defaults = {
@@ -516,12 +512,12 @@ def array_of_constant(constant: ConstantOp) -> Array:
 
 
 def number_of(value: SSAValue) -> Number | None:
-    """The number that all elements of a constant are; None for other values."""
+    """The number that all elements of a constant equal; None for other values."""
     return splat_value(value.owner) if isinstance(value.owner, ConstantOp) else None
 
 
 def is_near(found: Number, expected: Number, value: SSAValue, roundings: int = 1) -> bool:
-    """Whether two numbers are the same up to `roundings` of the element type of `value`; integers are equal."""
+    """Whether two numbers are equal up to `roundings` of the element type of `value`; integers must be equal."""
     type_ = cast("TensorType[Attribute]", value.type)
     epsilon = _EPSILON.get(str(element_name(type_.element_type)), 0.0) * max(roundings, 1)
     return found == expected or isclose(found, expected, rel_tol=epsilon, abs_tol=0.0)

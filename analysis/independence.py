@@ -30,7 +30,7 @@ from weft.support.errors import Violation
 
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
-    """Whether each iteration of `loop` can provably have its own `buffer`, see `has_own`."""
+    """Whether each iteration of `loop` can provably have a private copy of `buffer`, see `has_own`."""
     return _has_own(loop, buffer, accesses(loop) if found is None else found) is True
 
 
@@ -57,8 +57,8 @@ def carried_conflict(
     """Two different iterations of `loop` that touch one element, at least one of them writing.
 
     Buffers that can be privatized are exempt. Without `reductions`, updates of one accumulator are exempt; without
-    `inits`, also its init in the same block. `found` may hold the accesses to the buffers of interest in the loop;
-    other buffers are then ignored. Raises `NotProved`, also where iterations touch one element of a buffer of which
+    `inits`, also its init in the same block. `found` may contain the accesses to the buffers of interest in the loop;
+    other buffers are then ignored. Raises `NotProved`, also if iterations touch one element of a buffer whose
     privatization is undecided.
     """
     found = accesses(loop) if found is None else found
@@ -69,7 +69,7 @@ def carried_conflict(
             continue
         if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
-        # Decided first, once per buffer: one question instead of one per pair of accesses.
+        # Decided first, once per buffer instead of once per pair of accesses.
         if first.buffer not in private:
             private[first.buffer] = _has_own(loop, first.buffer, found)
         own = private[first.buffer]
@@ -84,8 +84,8 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element the init of the block starts, and no other spatial instance
-    of it."""
+    """Whether both are steps of one reduction whose element is started by the init of the block, in only one spatial
+    instance."""
     block = first.block
     if block is None or not is_reduction_step(first, second):
         return False
@@ -114,17 +114,17 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Why the iterations of `loop` are not independent, or None when they provably are. Without `reductions`, they may
-    combine into one accumulator, in any order; without `inits`, also in the block that initializes it. `found` as in
-    `carried_conflict`."""
+    """Explain why the iterations of `loop` are dependent, or None if they provably are not. Without `reductions`, they
+    may combine into one accumulator, in any order; without `inits`, also in the block that initializes it. `found` as
+    in `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Why loops over the blocks of threads of a kernel may not run as one, or None when no data provably passes between
-    them. `bound` is assumed to be bound to `axis`."""
+    """Explain why loops over the blocks of threads of a kernel may not run as one, or None if provably no data passes
+    between them. `bound` is assumed to be bound to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
@@ -171,7 +171,7 @@ def _inverted(
     new: Sequence[ForOp],
     same: Collection[ForOp],
 ) -> Conflict | None:
-    """A pair of which `earlier` runs first in the old order and last in the new one.
+    """A pair of instances of which `earlier` runs first in the old order and last in the new one.
 
     The old order is decided at level p (all loops outside p equal), the new one at level q: then q is inside p in the
     old order and outside p in the new one. Neither p nor q is in `same`.

@@ -33,7 +33,7 @@ from weft.support.errors import CompileError, InternalError
 
 _Digit = TypeVar("_Digit")
 RangeOf: TypeAlias = Callable[[SSAValue], Interval]
-"""The range of a value; `range_of_index` knows loop variables and block iterators."""
+"""The range of a value; `range_of_index` supports loop variables and block iterators."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,18 @@ class Remainder:
 
 
 _TRACED: Final = frozenset((affine.ApplyOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp))
-"""Ops that are looked through."""
+"""Ops that `Index.of` looks through."""
 
 Atom: TypeAlias = "SSAValue | Quotient | Remainder"
 
 
 class Index:
-    """`constant + sum(coefficient * atom)`, immutable. Equal when terms and constant are equal, in any order."""
+    """`constant + sum(coefficient * atom)`, immutable. Equal if terms and constant are equal, in any order."""
 
     __slots__ = ("_hash", "constant", "terms")
 
     def __init__(self, terms: Mapping[Atom, int], constant: int = 0) -> None:
-        # Filtered only where needed: hashing the atoms again dominates the cost.
+        # Filtered only if needed: hashing the atoms again dominates the cost.
         some_zero = 0 in terms.values()
         self.terms: Mapping[Atom, int] = {a: f for a, f in terms.items() if f} if some_zero else dict(terms)
         self.constant = constant
@@ -75,7 +75,7 @@ class Index:
         """The normal form of an index value, traced through the ops that compute it.
 
         Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an atom.
-        `known` has the forms of values that are traced already, so that each value of a chain of ops is traced once.
+        `known` memoizes the forms of traced values, so that each value of a chain of ops is traced once.
         """
         if isinstance(value, int):
             return Index({}, value)
@@ -94,7 +94,7 @@ class Index:
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
-        """The normal form of an affine expression without symbols, whose dimension d stands for `dims[d]`."""
+        """The normal form of an affine expression without symbols, with `dims[d]` for its dimension d."""
         if type(expr) is AffineDimExpr:
             return dims[expr.position]
         terms: dict[Atom, int] = {}
@@ -160,7 +160,7 @@ class Index:
 
     @property
     def single_value(self) -> SSAValue | None:
-        """The value this index is, when it is just one value with coefficient 1."""
+        """The value that the index equals, if it is a single value with coefficient 1."""
         if self.constant == 0 and len(self.terms) == 1:
             ((atom, factor),) = self.terms.items()
             if factor == 1 and isinstance(atom, SSAValue):
@@ -171,7 +171,7 @@ class Index:
         return self.terms.get(atom, 0)
 
     def values(self) -> Iterator[SSAValue]:
-        """Every SSA value the index depends on (repeated when it occurs in several atoms)."""
+        """Every SSA value in the index, repeated if it occurs in several atoms."""
         for atom in self.terms:
             if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()
@@ -179,7 +179,7 @@ class Index:
                 yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
-        """All SSA values that the index depends on, directly or through the ops that compute them."""
+        """All SSA values that the index depends on, including those of the ops that compute its atoms."""
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
@@ -187,12 +187,12 @@ class Index:
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
-        """Whether one of `values` is an atom of it, or of a quotient or remainder in it."""
+        """Whether one of `values` is an atom of it, or in a quotient or remainder of it."""
         wanted = set(values)
         return any(value in wanted for value in self.values())
 
     def range(self, range_of: RangeOf = range_of_index) -> Interval:
-        """An interval that holds every value of the index."""
+        """An interval that contains every value of the index."""
         low: int | None = self.constant
         high: int | None = self.constant
         for atom, factor in self.terms.items():
@@ -204,7 +204,6 @@ class Index:
         return low, high
 
     def evaluate(self, value_at: Callable[[SSAValue], int]) -> int:
-        """The concrete value of the index, by those of its SSA values."""
         total = self.constant
         for atom, factor in self.terms.items():
             if type(atom) is Quotient:
@@ -216,10 +215,10 @@ class Index:
         return total
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
-        """Replace values by indices; quotients and remainders are simplified again, with ranges when given."""
+        """Replace values by indices, and simplify quotients and remainders again, with ranges if given."""
         if not self.terms:
             return self
-        if len(self.terms) == 1 and not self.constant:  # a value alone, as most subscripts are
+        if len(self.terms) == 1 and not self.constant:  # a single value, as most subscripts are
             ((atom, factor),) = self.terms.items()
             if factor == 1 and type(atom) is not Quotient and type(atom) is not Remainder:
                 known = mapping.get(cast("SSAValue", atom), self)
@@ -261,9 +260,9 @@ class Index:
         return _owning(terms, self.constant)
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
-        """The same function on the given ranges, with fewer quotients and remainders where possible.
+        """An equal function on the given ranges, with fewer quotients and remainders if possible.
 
-        A value whose range is one number, such as the variable of a loop of extent 1, becomes that constant.
+        A value whose range is a single number, such as the variable of a loop of extent 1, becomes that constant.
         """
         once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
@@ -276,7 +275,7 @@ class Index:
         return self.substitute(zero, once)
 
     def to_expr(self) -> tuple[AffineExpr, tuple[SSAValue, ...]]:
-        """An affine expression and the operands its dimensions stand for."""
+        """An affine expression, and the operands of its dimensions."""
         order: dict[SSAValue, int] = {}
         expr = self._expr(order)
         return expr, tuple(order)
@@ -298,7 +297,7 @@ class Index:
 
 
 def _asked_once(range_of: RangeOf) -> RangeOf:
-    """`range_of`, memoized, for queries between which no loop or symbol changes."""
+    """A memoized `range_of`, valid as long as no loop or symbol changes."""
     if isinstance(getattr(range_of, "__self__", None), _Answers):
         return range_of
     return _Answers(range_of).__getitem__
@@ -337,7 +336,7 @@ def _traced(value: OpResult, known: dict[SSAValue, Index]) -> Index:
 
 
 def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
-    """An index that takes over `terms`, none of which is zero."""
+    """An index that owns `terms`, none of which is zero."""
     index = Index.__new__(Index)
     index.terms = terms
     index.constant = constant
@@ -346,7 +345,6 @@ def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
 
 
 def _without_zeros(terms: dict[Atom, int], constant: int) -> Index:
-    """An index that takes over `terms`, without those that are zero."""
     if 0 in terms.values():
         terms = {atom: factor for atom, factor in terms.items() if factor}
     return _owning(terms, constant)
@@ -402,10 +400,10 @@ def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue
 
 def mixed_radix(digits: Iterable[tuple[int, _Digit, int | None]]) -> Iterator[tuple[int, _Digit, int | None]]:
     """The digits `(weight, digit, maximum)` of a sum, smallest weight first, as `(weight, digit, reach)`: `reach` is
-    the maximum of the weighted sum of the digits before, None where that is unbounded. A digit has values from 0.
+    the maximum of the weighted sum of the preceding digits, None if that is unbounded. Digits are non-negative.
 
-    The sum determines a digit where its weight and all larger ones exceed the reach; it takes every value up to its
-    maximum where no weight exceeds the reach plus one. Where each weight equals the reach plus one, it does both.
+    The sum determines a digit if its weight and all larger ones exceed the reach. It takes every value up to its
+    maximum if no weight exceeds the reach plus one. If each weight equals the reach plus one, both hold.
     """
     reach: int | None = 0
     for weight, digit, maximum in sorted(digits, key=itemgetter(0)):
@@ -430,7 +428,7 @@ def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
 
 
 def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Index] | None:
-    """`index = factor * multiple + rest` with rest in 0 .. factor-1, or None when ranges do not tell."""
+    """Split `index = factor * multiple + rest` with rest in 0 .. factor-1; None if ranges do not allow it."""
     multiple: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
     low = high = index.constant % factor
@@ -494,8 +492,8 @@ def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 
 def _merge_pairs(index: Index) -> Index:
-    """Replaces `c * (x floordiv c) + x mod c` by x, also where x is a quotient itself."""
-    # Ends, because each round replaces a remainder by its numerator, whose remainders are less deep.
+    """Replace `c * (x floordiv c) + x mod c` by x, even if x is itself a quotient."""
+    # Terminates, because each round replaces a remainder by its numerator, whose remainders are less deep.
     changed = True
     while changed:
         changed = False

@@ -1,5 +1,5 @@
 """Integer ranges of index values; assumptions about symbols (`tir.assume`, extents related by `tir.assume_shape`);
-quotients, products, minima and maxima that values are computed by.
+quotients, products, minima and maxima that compute values.
 
 Affine maps divide by constants. A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic
 extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
@@ -29,7 +29,7 @@ from weft.dialects.tir_kinds import ELEMENT
 
 @dataclass(frozen=True)
 class Division:
-    """`numerator floordiv divisor` or `numerator mod divisor`; where it executes, the divisor is at least 1."""
+    """`numerator floordiv divisor` or `numerator mod divisor`; if it executes, the divisor is at least 1."""
 
     numerator: Index
     divisor: Index
@@ -61,8 +61,8 @@ _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
     """The non-affine expression that computes a value, if it is a `Division`, `Product` or `Choice`; else None.
 
-    A division counts when its divisor is provably not negative (division by 0 does not execute in a correct program)
-    and truncation equals flooring: the numerator is not negative, or the divisor is added to a negative remainder.
+    A division is included if its divisor is provably non-negative (division by 0 does not execute in a correct program)
+    and truncation equals flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -80,8 +80,8 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
 
 
 def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
-    """The division of `select(wrong, x + divisor, x)` with x the remainder of a truncating division, which is wrong if
-    it is negative, or if it is not 0 and has another sign than the divisor, which is not negative."""
+    """Match `select(wrong, x + divisor, x)` with x the remainder of a truncating division. The condition is that x is
+    negative, or non-zero with another sign than the divisor, which is non-negative."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
     if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
         return None
@@ -133,7 +133,7 @@ def is_fixed(value: SSAValue) -> bool:
 
 
 def without_clamp(index: Index) -> Index:
-    """`n` for `max(n, 0)`: equal wherever it is at least 1."""
+    """`n` for `max(n, 0)`: equal if it is at least 1."""
     value = index.single_value
     if isinstance(value, OpResult) and isinstance(value.op, arith.MaxSIOp):
         for side, other in ((value.op.lhs, value.op.rhs), (value.op.rhs, value.op.lhs)):
@@ -143,7 +143,7 @@ def without_clamp(index: Index) -> Index:
 
 
 def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
-    """Whether ranges prove that an index is 0 or more."""
+    """Whether ranges prove that an index is non-negative."""
     low = index.range(ranges or range_of)[0]
     return low is not None and low >= 0
 
@@ -166,7 +166,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
-    """Some dozens of small concrete values for all symbols in products, divisions and choices of `indices`, the
+    """Several dozen combinations of small values for all symbols in products, divisions and choices of `indices`,
     smallest first."""
     symbols: dict[SSAValue, None] = {}
     for index in indices:
@@ -184,8 +184,8 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 
 
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The range of an index value. Loop variables and iterators lie within their extents, extents of buffers are not
-    negative; ops on these are followed, by `ranges` for their operands if given."""
+    """The range of an index value. Loop variables and iterators are within their extents, extents of buffers are
+    non-negative. Arithmetic on these is followed, with `ranges` for the operands if given."""
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
@@ -205,8 +205,8 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 def _is_extent(parameter: BlockArgument) -> bool:
-    """Whether `tir.assume_shape` states that a parameter is an extent of a buffer. An element of an array, which may be
-    negative, does not become one by this."""
+    """Whether `tir.assume_shape` states that a parameter is an extent of a buffer. This does not apply to an element of
+    an array, which may be negative."""
     function = parameter.block.parent_op()
     if isinstance(function, FuncOp) and has_argument_attribute(function, parameter.index, ELEMENT):
         return False
@@ -227,7 +227,7 @@ class Assumption:
 
 
 def operands_of_minimum(index: Index) -> list[Index]:
-    """The operands of nested minima; the index itself if it is none."""
+    """The operands of nested minima; the index itself if it is not a minimum."""
     value = index.single_value
     meaning = None if value is None else meaning_of(value)
     if isinstance(meaning, Choice) and not meaning.larger:
@@ -242,7 +242,7 @@ def assumptions_about(symbol: SSAValue) -> list[Assumption]:
 
 
 def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The interval of `symbol` by the assumptions that mention no other value, which `ranges` may have in memory."""
+    """The interval of `symbol` by the assumptions that mention no other value, memoized by `ranges`."""
     entry = _entry_of(symbol)
     if entry is None:
         return UNBOUNDED
@@ -264,7 +264,7 @@ def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
 class Ranges:
     """`range_of`, `meaning_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
 
-    A value of nested minima and maxima is an operand of several others: without a memory, its range is computed once
+    A value in nested minima and maxima is an operand of several others: without memoization, its range is computed once
     for each path to it.
     """
 
@@ -282,20 +282,17 @@ class Ranges:
         return known
 
     def meaning_of(self, value: SSAValue) -> Computed | None:
-        """See `meaning_of`."""
         if value not in self._meanings:
             self._meanings[value] = meaning_of(value, self)
         return self._meanings[value]
 
     def assumptions_of(self, entry: Block) -> list[Assumption]:
-        """The assumptions of a function."""
         known = self._assumptions.get(entry)
         if known is None:
             known = self._assumptions[entry] = list(_assumptions_of(entry))
         return known
 
     def assumptions_about(self, symbol: SSAValue) -> list[Assumption]:
-        """See `assumptions_about`."""
         entry = _entry_of(symbol)
         if entry is None:
             return []
@@ -307,7 +304,6 @@ class Ranges:
 
 
 def _entry_of(symbol: SSAValue) -> Block | None:
-    """The block of a function that defines a symbol at its top level."""
     owner = symbol.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     return entry if entry is not None and isinstance(entry.parent_op(), FuncOp) else None
@@ -321,7 +317,7 @@ def assumption_of(op: AssumeOp) -> Assumption:
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """The assumptions at the top of a function, before its loops; two reads of one extent are equal."""
+    """The assumptions at the start of a function, before its loops; two reads of one extent are equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):
@@ -330,14 +326,14 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
         for buffer, dimension, value in _extents_given_by(op):
             first = extents.setdefault((buffer, dimension), value)
             if first is value:
-                continue  # most extents are read once: no index is made for them
+                continue  # most extents are read once and need no index
             difference = Index.of(value) - Index.of(first)
             if difference.terms or difference.constant:
                 yield Assumption(difference, True)
 
 
 def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]:
-    """(buffer, dimension) -> extent, for dynamic extents that values at the top of a function hold."""
+    """(buffer, dimension) -> extent, for dynamic extents with a value at the start of a function."""
     given = (found for op in _top_of(function.body.block) for found in _extents_given_by(op))
     return {(buffer, dimension): value for buffer, dimension, value in given}
 
@@ -371,5 +367,4 @@ def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]
 
 
 def is_parameter(value: SSAValue) -> bool:
-    """Whether a value is a parameter of a function."""
     return type(value) is BlockArgument and type(value.block.parent_op()) is FuncOp

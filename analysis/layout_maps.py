@@ -4,9 +4,9 @@
 ci >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. The answers are exact, by integer sets; extents may be
 symbols.
 
-An inverse is derived from digits where possible, since the expressions that isl finds are harder to read: a new index
-is a sum of weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number.
-Pieces of one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may be a sum itself.
+An inverse is derived from digits if possible, since the expressions that isl finds are harder to read: a new index is a
+sum of weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number.
+Pieces of one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may itself be a sum.
 
 The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` touches
 element `e` at `(e floordiv 16, e mod 16)`. The indices may contain values that are invariant in an instance of the
@@ -46,7 +46,7 @@ def inverse_by_digits(
     range_of_input: RangeOf,
     range_of_output: RangeOf,
 ) -> tuple[Index, ...] | None:
-    """The inputs as functions of the outputs, each of which is a result over the inputs; None where digits do not
+    """The inputs as functions of the outputs, given each output as a result over the inputs; None if digits do not
     determine them."""
     solver = _Solver(set(inputs), range_of_input, range_of_output)
     for result, output in zip(results, outputs, strict=True):
@@ -69,14 +69,14 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """Stand-ins for results: values of no function, the same at each call."""
+    """Placeholders for results, which are values of no function and the same in each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
 
 
 class _Solver:
-    """Known values of numerators over the inputs, and of pieces of them."""
+    """The known values of numerators over the inputs, and of pieces of them."""
 
     def __init__(self, inputs: set[SSAValue], range_of_input: RangeOf, range_of_output: RangeOf) -> None:
         self.known: dict[Index, Index] = {}
@@ -97,7 +97,7 @@ class _Solver:
             low, high = Index({atom: 1}).range(self.range_of_input)
             if low is None or low < 0 or (factor < 0 and high is None):
                 return
-            if factor < 0 and high is not None:  # -c * a is c * (high - a), less a constant
+            if factor < 0 and high is not None:  # -c * a is c * (high - a) minus a constant
                 rest = rest + -factor * high
             digits.append((abs(factor), (atom, high, factor < 0), high))
         ordered = list(mixed_radix(digits))
@@ -135,7 +135,7 @@ class _Solver:
             self.read(numerator, whole)
 
     def _joined(self, numerator: Index, pieces: dict[int, tuple[int | None, Index]]) -> Index | None:
-        """A numerator, reconstructed from its pieces when none is missing."""
+        """Reconstruct a numerator from its pieces, if none is missing."""
         low, high = numerator.range(self.range_of_input)
         if low is None or low < 0:
             return None
@@ -152,17 +152,17 @@ class _Solver:
 
 
 MAX_PIECES = 16
-"""The maximum number of parts of a missed set; each part becomes a loop nest."""
+"""The most parts of a missed set; each part becomes a loop nest."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """New indices that satisfy `positives >= 0` and `zeros == 0`, and lie in the box of `spans`."""
+    """New indices that satisfy `positives >= 0` and `zeros == 0`, in the box of `spans`."""
 
     positives: tuple[Index, ...]
     zeros: tuple[Index, ...]
     spans: tuple[tuple[int, int] | None, ...]
-    """First and last value in each dimension; None where they depend on symbols."""
+    """First and last value in each dimension; None if they depend on symbols."""
 
 
 class LayoutMap:
@@ -172,14 +172,14 @@ class LayoutMap:
         self.map = map_
         self.old_extents = tuple(extents)
         self.inputs: tuple[SSAValue, ...] = tuple(Block(arg_types=[IndexType()] * len(extents)).args)
-        """Stand-ins for the old indices: values of no function."""
+        """Placeholders for the old indices."""
         self.outputs: tuple[SSAValue, ...] = tuple(Block(arg_types=[IndexType()] * len(map_.results)).args)
-        """Stand-ins for the new indices."""
+        """Placeholders for the new indices."""
         self.symbols = list(dict.fromkeys(value for extent in extents for value in extent.values()))
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> LayoutMap:
-        """The same map, with the same stand-ins, over other symbols."""
+        """This map over other symbols, with the same placeholders."""
         if not self.symbols:
             return self
         renamed = LayoutMap(self.map, [extent.renamed(names) for extent in self.old_extents])
@@ -198,7 +198,7 @@ class LayoutMap:
         return list(self.map.eval(index, ()))
 
     def really_missed(self, index: Sequence[int]) -> bool:
-        """Whether no old index maps to a new one, checked by the inverse where there is one. For static extents."""
+        """Whether no old index maps to a new one, checked by the inverse if it exists. For static extents."""
         back = self.inverse()
         if back is None or self.symbols:
             return True
@@ -214,7 +214,6 @@ class LayoutMap:
         return range_of(value)
 
     def _question(self, values: Sequence[SSAValue], extents: Sequence[Index]) -> Question:
-        """A question in which each value lies in 0 .. extent-1."""
         question = Question(own=())
         question.share(self.symbols)
         for value, extent in zip(values, extents, strict=True):
@@ -222,14 +221,13 @@ class LayoutMap:
         return question
 
     def _mapped(self) -> Question:
-        """The graph of the map: old and new indices."""
         question = self._question(self.inputs, self.old_extents)
         for output, index in zip(self.outputs, self.results, strict=True):
             question.equate((Index.of(output), ""), (index, ""))
         return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
-        """Two old indices with the same image; None when the map is injective."""
+        """Two old indices with the same image; None if the map is injective."""
         if are_determined(self.inputs, self.results, self._range):
             return None
         extents = dict(zip(self.inputs, self.old_extents, strict=True))
@@ -247,7 +245,7 @@ class LayoutMap:
                 raise NotProved(f"it depends on what %{value.name_hint or '?'} is")
 
     def negative(self) -> tuple[list[int], int] | None:
-        """An old index with a negative image, and the dimension; None when there is none."""
+        """An old index with a negative image, and the dimension, or None."""
         for dimension, index in enumerate(self.results):
             low = index.range(self._range)[0]
             if low is not None and low >= 0:
@@ -262,7 +260,6 @@ class LayoutMap:
 
     @cached_property
     def _limits(self) -> list[tuple[int | None, int | None]]:
-        """Minimum and maximum of each new dimension."""
         known = [index.range(self._range) if _is_exact(index) else (None, None) for index in self.results]
         if all(low is not None and high is not None for low, high in known):
             return known
@@ -272,7 +269,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The extent of each new dimension; None when one is no expression over the old extents."""
+        """The extent of each new dimension; None if one has no expression over the old extents."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -282,7 +279,7 @@ class LayoutMap:
         return tuple(result)
 
     def _top(self, index: Index) -> Index | None:
-        """The maximum of an index over symbolic extents, where it is monotonic in each of its values."""
+        """The maximum of an index over symbolic extents, if it is monotonic in each of its values."""
         result = Index({}, index.constant)
         for atom, factor in index.terms.items():
             low, high = Index({atom: 1}).range(self._range)
@@ -324,7 +321,6 @@ class LayoutMap:
         return () if within_budget(rest.is_empty) else self._pieces(rest)
 
     def missed_index(self) -> list[int] | None:
-        """One of the missed indices, or None."""
         if self.count() == 0:
             return None
         rest = self._missed_set()
@@ -340,7 +336,7 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """The image; None when it is no conjunction of conditions."""
+        """The image; None if it is not a conjunction of conditions."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 
@@ -372,8 +368,8 @@ class LayoutMap:
         return Piece(tuple(positives), tuple(zeros), tuple(spans))
 
     def inverse(self) -> tuple[Index, ...] | None:
-        """The old indices over `outputs`, valid on the image of an injective map; None when they are no single
-        expression."""
+        """The old indices over `outputs`, valid on the image of an injective map; None if they are not single
+        expressions."""
         told = None
         if self.new_extents is not None:
             told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
@@ -420,7 +416,6 @@ class LayoutMap:
 
 
 def substituted(indices: Sequence[Index], mapping: Mapping[SSAValue, Index]) -> list[Index]:
-    """Indices after substitution, simplified by their ranges."""
     return [index.substitute(mapping, range_of).simplified(range_of) for index in indices]
 
 
@@ -433,7 +428,6 @@ def _is_exact(index: Index) -> bool:
 
 
 def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | None]:
-    """Minimum and maximum of `count` dimensions after the first `skip`; None where unbounded."""
     if within_budget(points.is_empty):
         return [None] * count
     return [dimension_limits(points, at) for at in range(skip, skip + count)]
@@ -441,7 +435,7 @@ def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | Non
 
 @dataclass(frozen=True)
 class AccessInverse:
-    """The instance that touches an element: `back` holds each variable as a function of the element minus `shifts`."""
+    """The instance that touches an element: `back` maps the element minus `shifts` to each variable."""
 
     variables: tuple[SSAValue, ...]
     extents: tuple[Index, ...]
@@ -457,7 +451,7 @@ class AccessInverse:
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """The conditions under which an instance touches `element`: its variables lie in their domains, and its indices
+        """The conditions under which an instance touches `element`: its variables are in their domains, and its indices
         equal the element."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
@@ -469,7 +463,7 @@ class AccessInverse:
 
 
 def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:
-    """The inverse of an access with these indices in the body of `block`, or why none exists."""
+    """The inverse of an access with these indices in the body of `block`, or a violation if none exists."""
     extents: dict[SSAValue, Index] = {
         v: Index.of(extent) for v, extent in zip(block.iter_vars, block.extents, strict=True)
     }
@@ -477,8 +471,8 @@ def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInve
 
 
 def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
-    """The inverse of an access with the `given` indices over variables (variable -> extent), or why it is not unique. A
-    refuting violation names two instances that touch one element."""
+    """The inverse of an access with the `given` indices over variables (variable -> extent), or a violation if it is
+    not unique. A refuting violation names two instances that touch one element."""
     variables = tuple(domain)
     indices = tuple(index.simplified(range_of) for index in given)
 

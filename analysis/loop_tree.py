@@ -44,12 +44,10 @@ CONDITION: Final = "condition"
 
 
 def loop_trees(module: ModuleOp) -> list[Tree]:
-    """The trees of the functions of a module that have a body."""
     return [loop_tree(function) for function in functions(module)]
 
 
 def loop_tree(function: FuncOp) -> Tree:
-    """The tree of a function."""
     arguments = ", ".join(
         f"{value_text(argument)}: {type_text(argument.type)}" for argument in function.body.blocks[0].args
     )
@@ -59,7 +57,6 @@ def loop_tree(function: FuncOp) -> Tree:
 
 
 def _below(op: Operation) -> Iterator[Tree]:
-    """The trees of what the regions of an op hold."""
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:
@@ -160,7 +157,7 @@ _NODES: Final[Mapping[type[Operation], Callable[..., Tree]]] = {
     ReduceOp: _tensor_expression,
     ExternOp: _tensor_expression,
 }
-"""Ops with a node of their own."""
+"""Ops with a separate node."""
 
 
 def _operator_text(op: Operation) -> str:
@@ -172,7 +169,7 @@ def _operator_text(op: Operation) -> str:
 
 
 def value_text(value: SSAValue) -> str:
-    """The name of a value; `_` where it has none."""
+    """The name of a value; `_` if it has none."""
     return value.name_hint or "_"
 
 

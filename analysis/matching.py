@@ -1,7 +1,7 @@
 """Structural matching of a block body against a description, op by op, up to the regions of buffers.
 
 A description is a function over small buffers. It matches the body of a block with the same loops, blocks and
-expressions, where each buffer of the description corresponds to a box of a buffer of the program: an index in the
+expressions, in which each buffer of the description corresponds to a box of a buffer of the program: an index in the
 program is the index of the description plus a corner that is invariant in the block.
 """
 
@@ -43,7 +43,8 @@ class Box:
 
 
 def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
-    """The box that corresponds to each buffer of a description. Raises `NoMatch` at the first difference."""
+    """Match a body against a description, and return the box of each of its buffers. Raises `NoMatch` at the first
+    difference."""
     matcher = _Matcher()
     matcher.bodies(description, body)
     return matcher.boxes
@@ -66,13 +67,13 @@ class _Matcher:
         if len(expected) > len(found):
             holder = body.parent_op()
             missing = expected[len(found)]
-            raise NoMatch(f"the description goes on with {_text(missing)}", holder or missing)
+            raise NoMatch(f"the description continues with {_text(missing)}", holder or missing)
         for op in _loads_behind_stores(body):
-            raise NoMatch("a load stands behind a store", op)
+            raise NoMatch("a load follows a store", op)
 
     def actions(self, wanted: Operation, found: Operation) -> None:
         if wanted.name != found.name:
-            raise NoMatch(f"{_text(found)} stands where the description has {_text(wanted)}", found)
+            raise NoMatch(f"{_text(found)} is where the description has {_text(wanted)}", found)
         match wanted, found:
             case ForOp(), ForOp():
                 self.extent(wanted.extent, found.extent, f"loop {_text(found)}", found)
@@ -126,7 +127,6 @@ class _Matcher:
         self.bodies(wanted.body.block, found.body.block)
 
     def mapped(self, index: Index) -> Index:
-        """An index of the description over values of the program."""
         return index.substitute({ours: Index.of(theirs) for ours, theirs in self.values.items()})
 
     def access(
@@ -134,7 +134,7 @@ class _Matcher:
     ) -> None:
         """Require an access to the same element of the box."""
         rank = len(indices)
-        # Where a layout splits a dimension, this removes quotients and remainders of values inside the block.
+        # If a layout splits a dimension, this removes quotients and remainders of values inside the block.
         theirs = [Index.of(place).simplified(range_of) for place in places]
         ours = [self.mapped(Index.of(index)) for index in indices]
         if len(theirs) < rank:
@@ -171,10 +171,10 @@ class _Matcher:
             return
         ours, theirs = wanted.owner, found.owner
         if not isinstance(ours, Operation) or not isinstance(theirs, Operation):
-            raise NoMatch(f"a value of type {found.type} comes from outside", op)
+            raise NoMatch(f"a value of type {found.type} is defined outside", op)
         if ours.name != theirs.name or wanted.type != found.type:
             raise NoMatch(
-                f"{theirs.name} : {found.type} stands where the description has {ours.name} : {wanted.type}", theirs
+                f"{theirs.name} : {found.type} is where the description has {ours.name} : {wanted.type}", theirs
             )
         if isinstance(ours, memref.LoadOp) and isinstance(theirs, memref.LoadOp):
             self.load(ours, theirs)
@@ -185,7 +185,7 @@ class _Matcher:
 
     def load(self, wanted: memref.LoadOp, found: memref.LoadOp) -> None:
         if wanted.parent is None or self.blocks.get(wanted.parent) is not found.parent:
-            raise NoMatch("the load stands in another loop or block than in the description", found)
+            raise NoMatch("the load is in another loop or block than in the description", found)
         self.access(wanted.memref, list(wanted.indices), found.memref, list(found.indices), found)
 
     def conditional(self, wanted: Operation, found: Operation) -> None:
@@ -245,7 +245,6 @@ def _loads_behind_stores(block: Block) -> list[Operation]:
 
 
 def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
-    """Require the element type and the memory space of the description."""
     ours, theirs = wanted.type, found.type
     if not isinstance(wanted, BlockArgument) or not isinstance(ours, MemRefType) or not isinstance(theirs, MemRefType):
         raise NoMatch(f"{buffer_name(wanted)} of the description is no parameter", op)

@@ -1,7 +1,8 @@
-"""Patterns of operators: what a function of tensor expressions computes as a whole, and how it reads each operand.
+"""Patterns of operators: the computation of a whole function of tensor expressions, and its accesses to each operand.
 
-Read from the element regions, whatever the operator is called. Operators of several stages (softmax, convolutions with
-padding, attention) have one pattern; `block_patterns` has those of single blocks after lowering.
+They are derived from the element regions, independent of the name of the operator. Operators of several stages
+(softmax, convolutions with padding, attention) have one pattern; `block_patterns` has those of single blocks after
+lowering.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ from weft.dialects.te_extern import ExternOp
 
 
 class Access(IntEnum):
-    """How elements of a tensor are read, over all stages between it and the results. Later ones read more."""
+    """Accesses to elements of a tensor, over all stages between it and the results, in increasing order."""
 
     ELEMENTWISE = auto()
     """At the index of the result."""
     BROADCAST = auto()
     """At some of the indices of the result, in order."""
     INJECTIVE = auto()
-    """Anywhere else, a few times for a result: permuted, shifted, strided, gathered."""
+    """Other accesses to a few elements per result: permuted, shifted, strided, gathered."""
     REDUCED = auto()
     """Over the axes of a reduction, each element for one result."""
     WINDOW = auto()
-    """Over the axes of a reduction, at places that move with the result: windows that overlap."""
+    """Over the axes of a reduction, with windows that move with the result and overlap."""
     SHARED = auto()
     """Over the axes of a reduction, each element for many results: the factors of products of matrices."""
 
 
 class OperatorKind(IntEnum):
-    """What an operator computes. Up to `INJECTIVE`, an element of the result takes a few elements of the operands."""
+    """The kind of computation. Up to `INJECTIVE`, an element of the result depends on few elements of the operands."""
 
     ELEMENTWISE = auto()
     """Each result from elements at the same index."""
     BROADCAST = auto()
-    """The same, with operands that are repeated along axes."""
+    """Elementwise, with operands broadcast along axes."""
     INJECTIVE = auto()
-    """From elements at any place: transposed, reshaped, padded, concatenated, gathered."""
+    """From elements at any index: transposed, reshaped, padded, concatenated, gathered."""
     REDUCTION = auto()
     """Over rows, in one stage or several: sums, softmax, normalisations, pooling."""
     CONTRACTION = auto()
-    """Sums of products whose results may be elements of an epilogue at the same index: products of matrices,
-    convolutions, also with padding before and a bias behind, or with stages that combine several of the sums."""
+    """Sums of products, optionally with an epilogue at the same index: products of matrices and convolutions, including
+    padding before and a bias after, or with stages that combine several of the sums."""
     OPAQUE = auto()
-    """Anything else: several contractions, statements, functions that are no tensor expressions."""
+    """Anything else: several contractions, statements, functions that are not tensor expressions."""
 
 
 @dataclass(frozen=True)
@@ -65,37 +66,36 @@ class ChannelAxes:
     """The output channels of a product that share no weights."""
 
     weight: tuple[int, ...]
-    """The axes of the weights, the second operand, that make them up."""
+    """The corresponding axes of the weights, the second operand."""
     result: int
     """The axis of the result."""
 
 
 @dataclass(frozen=True)
 class OperatorPattern:
-    """The kind of an operator, and how it reads each tensor that it takes."""
+    """The kind of an operator, and its access to each tensor operand."""
 
     kind: OperatorKind
     accesses: tuple[Access, ...]
     channels: ChannelAxes | None = None
-    """Of an operator that sums products of its first two operands, and adds at most a bias for each channel."""
+    """Set for an operator that sums products of its first two operands, and adds at most a bias for each channel."""
     moves: bool = False
-    """Each result is an element of an operand, or the greatest of several."""
+    """Whether each result is an element of an operand, or the maximum of several."""
     rounds_once: bool = False
-    """Results of 16 bits are computed in wider floats, and rounded at the end."""
+    """Whether results of 16 bits are computed in wider floats, and rounded at the end."""
     is_cheap: bool = True
-    """No elementary function (exp, tanh) is evaluated: an element costs a few instructions."""
+    """Whether no elementary function (exp, tanh) is evaluated, so that an element costs few instructions."""
 
 
 def operator_pattern(function: FuncOp) -> OperatorPattern:
-    """The pattern of a function of tensor expressions."""
-    # Other parameters are extents, which operands of an operator do not show.
+    # Other parameters are extents, which are not operands of the operator.
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     opaque = OperatorPattern(OperatorKind.OPAQUE, (Access.SHARED,) * len(tensors))
     returned = function.get_return_op()
     if returned is None or any(isinstance(op, ExternOp) for op in function.body.block.ops):
         return opaque
     on_the_way = {value: Access.ELEMENTWISE for value in returned.arguments}
-    """How the results read each tensor."""
+    """The access of the results to each tensor."""
     combined: set[SSAValue] = set()
     """Tensors of which a stage combines several elements."""
     kind, contractions, reductions = OperatorKind.ELEMENTWISE, 0, 0
@@ -181,12 +181,11 @@ def _is_product(reduce: ReduceOp) -> bool:
 
 
 def _elements(stage: ComputeOp | ReduceOp) -> Sequence[SSAValue]:
-    """The values that the element region of a stage, or of a reduction, yields."""
     return cast("YieldOp", stage.body.block.last_op).values
 
 
 def _is_moved(value: SSAValue) -> bool:
-    """Whether a value is an element of a tensor, chosen by indices alone, or the greatest of several and the least
+    """Whether a value is an element of a tensor, selected by indices only, or the maximum of several and the least
     number of the type."""
     match value.owner:
         case ExtractOp():
@@ -207,7 +206,6 @@ def _is_moved(value: SSAValue) -> bool:
 
 
 def _is_of_indices(value: SSAValue) -> bool:
-    """Whether a value is computed from indices and constants, without elements of tensors."""
     op = value.owner
     if isinstance(op, Block):
         return True
@@ -241,7 +239,7 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
     own = [index.sources().intersection(axes) for index in indices]
     if any(mine and index.sources() & reduced for mine, index in zip(own, indices, strict=True)):
         return None
-    # Of the axes that the data has too, as those of batches, the last one.
+    # Prefer axes that the data does not have, unlike those of batches; of these, the last.
     outer = {source for places in reads.values() for index in places for source in Index.of(index).sources()}
     candidates = set[SSAValue]().union(*own)
     channel = max(candidates - outer or candidates, key=axes.index, default=None)
@@ -257,8 +255,8 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
 
 
 def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | None:
-    """The only reduction and its stage, if it sums products of two elements, and the last stage gives these sums, or
-    adds an element of another tensor to them."""
+    """The only reduction and its stage, if it sums products of two elements, and the last stage returns these sums,
+    optionally plus an element of another tensor."""
     reduces = [(stage, op) for stage in stages for op in stage.walk() if isinstance(op, ReduceOp)]
     if len(reduces) != 1 or not _is_product(reduces[0][1]):
         return None
@@ -279,7 +277,7 @@ _INSTRUCTIONS: Final = (
     *(math.AbsFOp, math.AbsIOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.FmaOp, math.RoundEvenOp),
     *(math.RoundOp, math.SqrtOp, math.TruncOp),
 )
-"""Operations of dialect math that are an instruction or a few."""
+"""Operations of dialect math that take few instructions."""
 
 
 def _is_elementary(op: Operation) -> bool:

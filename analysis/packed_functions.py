@@ -1,7 +1,8 @@
-"""Functions of tensor expressions on packed tensors: which axes of the operands are packed with an axis of the result.
+"""Functions of tensor expressions on packed tensors: the axes of the operands that are packed with an axis of the
+result.
 
 An axis of the result can be packed if each stage reads whole tiles of it: its index, or its index shifted by a multiple
-of the tile, is an index of all reads that depend on it, and otherwise only compared with multiples of the tile.
+of the tile, is an index of all reads that depend on it, and is otherwise only compared with multiples of the tile.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from weft.dialects.te_extern import ExternOp
 
 
 def packed_axes(function: FuncOp, axis: int, tile: int) -> tuple[int | None, ...] | None:
-    """The axis of each tensor that `function` takes that is packed if `axis` of its only result is packed with a tile;
-    None for tensors of which all tiles read the same. None if the axis cannot be packed."""
+    """The axis of each tensor operand of `function` to pack if `axis` of its only result is packed with a tile; None
+    for tensors whose accesses are the same in all tiles. None if the axis cannot be packed."""
     axes = _axes_of_tensors(function, axis, tile)
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     return None if axes is None else tuple(axes.get(tensor) for tensor in tensors)
 
 
 def pack_axis(function: FuncOp, axis: int, tile: int) -> None:
-    """Pack an axis of the result, which `packed_axes` allows, and those axes of the operands, in place: tiles become
-    the last dimension."""
+    """Pack an axis of the result, which `packed_axes` allows, and the corresponding axes of the operands, in place:
+    tiles become the last dimension."""
     axes = _axes_of_tensors(function, axis, tile) or {}
     for stage in _stages(function):
         at = axes.get(stage.results[0])
@@ -97,8 +98,8 @@ def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, i
 
 
 def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
-    """An index and its shifts by whole tiles, if these only choose elements and are compared with whole tiles; else
-    None."""
+    """An index and its shifts by whole tiles, if these are only used as indices and compared with multiples of the
+    tile; else None."""
     found: set[SSAValue] = set()
     pending = [index]
     while pending:
@@ -120,7 +121,7 @@ def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
 
 
 _BOUNDS: Final = (2, 5)
-"""Predicates that hold for whole tiles if the bound is a multiple of the tile: less (2), greater or equal (5)."""
+"""Predicates that are uniform in a tile if the bound is a multiple of the tile: less (2), greater or equal (5)."""
 
 
 def _is_multiple(value: SSAValue, tile: int) -> bool:
@@ -129,13 +130,14 @@ def _is_multiple(value: SSAValue, tile: int) -> bool:
 
 
 def _shift(op: ApplyOp, value: SSAValue) -> float:
-    """The number that an op adds to an index; NaN, which is no multiple, for other ops."""
+    """The constant that an op adds to an index; NaN, which is not a multiple, for other ops."""
     difference = Index.of(op.result) - Index.of(value)
     return difference.constant if difference.is_constant else float("nan")
 
 
 def _count_tiles(value: SSAValue, tile: int) -> None:
-    """Let an index, or a shift of one, count tiles: divide the constants that are added to it and compared with it."""
+    """Convert an index, or a shift of one, to a tile number: divide the constants that are added to it or compared with
+    it."""
     if isinstance(value.owner, ApplyOp):
         (operand,) = value.owner.operands
         shift = int(_shift(value.owner, operand)) // tile

@@ -1,6 +1,6 @@
-"""Questions about instances of the program, such as: do two of them touch one element, in this order?
+"""Questions about instances of the program, such as whether two of them touch one element, in this order.
 
-A `Question` is stated once, over index expressions. isl reads it as linear constraints; validation evaluates it at the
+A `Question` is stated once, over index expressions. isl solves it as linear constraints; validation evaluates it at the
 point that isl finds, so that the question confirms its own counterexample. Validation executes the index operations of
 the IR at concrete iterations (`Instance`), without integer sets and without the index algebra. A value that cannot be
 evaluated refutes nothing.
@@ -28,11 +28,11 @@ from weft.dialects.tir_kinds import IterKind
 
 
 class NotEvaluated(Exception):
-    """A value that a point does not determine: a loaded one, or the result of an op that is not evaluated."""
+    """A value is not determined by a point: a loaded one, or the result of an unsupported op."""
 
 
 def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
-    """The result of a predicate over instances; `otherwise` where a value cannot be evaluated."""
+    """The result of a predicate over instances; `otherwise` if a value cannot be evaluated."""
     try:
         return question()
     except NotEvaluated:
@@ -41,7 +41,7 @@ def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """A point of the program: concrete values of loop variables, symbols and, where needed, block iterators."""
+    """A point of the program: concrete values of loop variables, symbols and, if needed, block iterators."""
 
     given: Mapping[SSAValue, int]
 
@@ -63,7 +63,7 @@ class Instance:
         return index if isinstance(index, int) else self.value(index)
 
     def _argument(self, value: BlockArgument) -> int:
-        """An iterator has the value of its binding. An unconstrained parameter of the function is taken as 1."""
+        """The value of an iterator is that of its binding. An unconstrained parameter of the function is taken as 1."""
         owner = value.block.parent_op()
         if isinstance(owner, BlockOp):
             operands = [self.value(operand) for operand in owner.binding_operands]
@@ -95,7 +95,8 @@ class Instance:
             raise NotEvaluated from None
 
     def _dimension(self, op: memref.DimOp) -> int:
-        """The extent of a parameter is taken as 1 where the point lacks it: it is unconstrained then."""
+        """The extent of a dimension. If the point has no value for a parameter's extent, it is unconstrained, and taken
+        as 1."""
         at, type_ = self.value(op.index), op.source.type
         if not isinstance(type_, MemRefType):
             raise NotEvaluated
@@ -108,7 +109,7 @@ class Instance:
         return 1
 
     def runs(self, op: Operation) -> bool:
-        """Whether `op` is executed at this point: in the enclosing block whose iterators are given, or in the function.
+        """Whether `op` is executed at this point, in the enclosing block whose iterators are given or in the function.
         Raises `NotEvaluated`."""
         child, parent = op, op.parent_op()
         while parent is not None and not isinstance(parent, func.FuncOp):
@@ -169,7 +170,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Missed:
-    """A place that no instance of some domains reaches: the iterators of a block, or an element of a buffer."""
+    """A point that no instance of some domains reaches: iterators of a block, or indices of an element."""
 
     place: tuple[int, ...]
     symbols: Mapping[SSAValue, int]
@@ -187,7 +188,7 @@ class Missed:
 
 
 _TRIES = 4000
-"""The number of partial loop points that one search evaluates."""
+"""The most partial loop points that one search evaluates."""
 
 
 @dataclass
@@ -204,11 +205,11 @@ class _PointSearch:
     left: int = field(default=_TRIES)
 
     def finds(self, symbols: Mapping[SSAValue, int]) -> bool:
-        """Whether there is one. Raises `NotEvaluated` past the limit of points."""
+        """Whether a point exists. Raises `NotEvaluated` past the limit of points."""
         return self._below(0, dict(symbols))
 
     def _below(self, at: int, given: dict[SSAValue, int]) -> bool:
-        """Whether there is one with these values of the first `at` loops."""
+        """Whether a point exists with these values of the first `at` loops."""
         self.left -= 1
         if self.left < 0:
             raise NotEvaluated
@@ -221,7 +222,6 @@ class _PointSearch:
         return any(self._below(at + 1, {**given, value: number}) for number in range(instance.number(extent)))
 
     def _may_be(self, at: int, instance: Instance) -> bool:
-        """Whether ranges admit such a point."""
         extents = dict(self.loops[at:])
 
         def range_of(value: SSAValue) -> Interval:
@@ -264,7 +264,7 @@ class Question(System):
 
     A value is one variable per role. Values that are fixed in the function, and those in `shared`, are the same in all
     roles; with `own`, so are all values that are not in it. `values` are concrete values of symbols; values in `opaque`
-    are unconstrained, whatever computes them.
+    are unconstrained, even if they are computed.
     """
 
     def __init__(
@@ -299,18 +299,18 @@ class Question(System):
         return self.row(term[0], self.naming(term[1]))
 
     def add(self, role: str, place: Access | Context | Domain) -> None:
-        """Adds an instance of a place: its loops are within their extents, and its conditions hold."""
+        """Add an instance of a place: its loops are within their extents, and its conditions hold."""
         self._places.append((role, place))
         add_domain(self, place.loops, place.conditions, self.naming(role))
 
     def share(self, values: Iterable[SSAValue], *roles: str) -> None:
-        """The values are the same in the given roles."""
+        """Make the values equal in the given roles."""
         for value in values:
             self.declare(value, *self.ranges(value))
             self._named.update({(role, value): value for role in roles})
 
     def add_value(self, role: str, value: SSAValue, extent: int | SSAValue | Index) -> None:
-        """Adds a value in 0 .. extent-1 that is no loop variable of a place."""
+        """Add a value in 0 .. extent-1 that is not a loop variable of a place."""
         end = extent if isinstance(extent, Index) else Index.of(extent)
         self.declare(self._name(role, value), 0, None)
         if end.is_constant:
@@ -321,7 +321,7 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """Equates the variables of `places` with indices; in `free` dimensions, given with their extents, they are
+        """Equate the variables of `places` with indices. In `free` dimensions, given with their extents, they are
         unconstrained."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
@@ -331,53 +331,53 @@ class Question(System):
                 self.equal(Row({("place", at): 1}, 0), self._row((index, role)))
 
     def bound_place(self, role: str, at: int, extent: Index) -> None:
-        """A dimension of a place lies in 0 .. extent-1."""
+        """Constrain a dimension of a place to 0 .. extent-1."""
         self.declare(("place", at), 0, extent.constant - 1 if extent.is_constant else None)
         if not extent.is_constant:
             self.less(Row({("place", at): 1}, 0), self._row((extent, role)))
 
     def equate(self, left: Term, right: Term) -> None:
-        """left == right."""
+        """Add `left == right`."""
         self._relations.append(_Relation(left, right))
         self.equal(self._row(left), self._row(right))
 
     def order(self, left: Term, right: Term, by: int = 1) -> None:
-        """left + by <= right."""
+        """Add `left + by <= right`."""
         self._relations.append(_Relation(left, right, by))
         self.less(self._row(left), self._row(right), by)
 
     def not_negative(self, term: Term) -> None:
-        """term >= 0."""
+        """Add `term >= 0`."""
         self.order((Index({}), term[1]), term, 0)
 
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """The instances of two roles touch one element; a missing index list stands for any element."""
+        """Require that the instances of two roles touch one element; a missing index list means any element."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Both instances of a pair are in the same iteration of `loop`, the second of `other` if that is given."""
+        """Put both instances of a pair in the same iteration of `loop`, the second of `other` if that is given."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in an earlier iteration of `loop` than the second is, of it or of `other`."""
+        """Put the first instance in an earlier iteration of `loop` than the second, in `loop` or `other`."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in a later iteration of `loop` than the second is, of it or of `other`."""
+        """Put the first instance in a later iteration of `loop` than the second, in `loop` or `other`."""
         first, second = _iterations(loop, other)
         self.order(second, first)
 
     def counterexample(self) -> Counterexample | None:
-        """Instances that satisfy all constraints, or None when there are none. Raises `NotProved`."""
+        """Instances that satisfy all constraints, or None if there are none. Raises `NotProved`."""
         point = self.find_point()
         return None if point is None else Counterexample(self, point)
 
     def instance(self, role: str, point: Point) -> Instance:
-        """The instance of a role at a point. Loops that the point lacks are in iteration 0."""
+        """The instance of a role at a point. Loops without a value at the point are in iteration 0."""
         given = symbols_in(point)
         for (of, value), variable in self._named.items():
             if of == role and isinstance(value, BlockArgument) and not is_symbol(value):
@@ -385,7 +385,7 @@ class Question(System):
         return Instance(given)
 
     def value(self, role: str, point: Point, value: SSAValue) -> int:
-        """The concrete value of a value in a role at a point; 0 where it is unknown."""
+        """The concrete value of a value in a role at a point; 0 if it is unknown."""
         number = point.get(self._named.get((role, value), value))
         if number is not None:
             return number
@@ -395,7 +395,7 @@ class Question(System):
             return 0
 
     def holds(self, point: Point, otherwise: bool = False) -> bool:
-        """Whether evaluation confirms all constraints at a point; `otherwise` where a value cannot be evaluated."""
+        """Whether evaluation confirms all constraints at a point; `otherwise` if a value cannot be evaluated."""
 
         def confirmed() -> bool:
             roles = dict.fromkeys([role for role, _ in self._named] + [role for role, _ in self._places])
@@ -415,19 +415,16 @@ class Counterexample:
     point: Point
 
     def value(self, role: str, value: SSAValue) -> int:
-        """The concrete value of a value in a role."""
         return self.question.value(role, self.point, value)
 
     def named(self, role: str, values: Iterable[SSAValue]) -> list[tuple[str, int]]:
-        """The names and concrete values of values in a role."""
         return [(value.name_hint or "?", self.value(role, value)) for value in values]
 
     def iteration(self, role: str, loops: Iterable[ForOp]) -> list[tuple[str, int]]:
-        """The iteration of loops that a role is in."""
         return self.named(role, [loop.induction_variable for loop in loops])
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms it; `otherwise` where a value cannot be evaluated."""
+        """Whether evaluating the program confirms it; `otherwise` if a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
 
@@ -441,12 +438,12 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """The concrete values of symbols at a point. Computed values are left out: they are evaluated again."""
+    """The concrete values of symbols at a point, without computed values, which are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 
 def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
-    """Loop variables lie within their extents, and the conditions hold."""
+    """Constrain loop variables to their extents, and add the conditions."""
     for loop in loops:
         variable = naming(loop.induction_variable)
         if isinstance(loop.extent, int):
@@ -472,7 +469,7 @@ def points_that_agree(
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
     """Two different points of a box (value -> extent), in roles "first" and "second", at which all `indices` are equal,
-    or those of the first to the `others` of the second; None when there are none. Raises `NotProved`."""
+    or those of the first equal the `others` of the second, or None. Raises `NotProved`."""
     orders = (("first", "second"),) if others is None else (("first", "second"), ("second", "first"))
     known: list[Index] = []
     for value in values:
@@ -491,9 +488,8 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """The instances of an access, or of a place of the program, at which no index of `positives` is negative.
-
-    Their role is ""; each value is its own variable.
+    """The instances of an access, or of a place of the program, at which no index of `positives` is negative. Their
+    role is "", and each value is a separate variable.
     """
     question = Question(own=())
     question.add("", at)

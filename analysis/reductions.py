@@ -1,8 +1,8 @@
 """Reductions: blocks whose init starts each element that their updates combine into.
 
-A `tir.init` and the updates of its block are separate code, which may access separate elements. Only when each update
-reads what the init of the same instance has stored to, a reduction is one value for each element: the init may run
-earlier, for several instances at once, or in copies of the accumulator.
+A `tir.init` and the updates of its block are separate code, which may access separate elements. Only if each update
+reads an element that the init of the same instance stores to, a reduction is one value for each element: the init may
+run earlier, for several instances at once, or in copies of the accumulator.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """Why `block` is not a *reduction* block, or None when it is: it has an init, combines into elements that depend on
-    spatial iterators only and that its init starts, reads no other elements of these buffers or of what may overlap
-    them, and no op in it is opaque."""
+    """Explain why `block` is not a *reduction* block, or None if it is: it has an init, combines into elements that
+    depend on spatial iterators only and that its init starts, reads no other elements of these buffers or of buffers
+    that may overlap them, and no op in it is opaque."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -67,7 +67,8 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
 
 
 def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | None:
-    """Why a block may read earlier contents of a buffer that it writes; None when it reads what it stored itself."""
+    """Explain why a block may read earlier contents of a buffer that it writes; None if it only reads what it stored
+    itself."""
     elsewhere = None if block.init is None else load_elsewhere(block)
     if (block.init is None and buffer in buffers_loaded(block)) or (elsewhere and elsewhere.memref is buffer):
         return f"it reads {buffer_name(buffer)} as it was before"
@@ -75,8 +76,9 @@ def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | Non
 
 
 def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
-    """Why the updates of an instance may read an element, in a buffer that the block writes (or in `buffer` alone), to
-    which the init of the instance does not store. None when they provably do not, and for a block without init.
+    """Explain why the updates of an instance may read an element, in a buffer that the block writes (or only in
+    `buffer`), to which the init of the instance does not store. None if they provably do not, and for a block without
+    init.
 
     Init and updates are compared as functions of the iterators, with the conditions and inner loops around them. An
     element that the updates of the instance store to before they read it needs no start.
@@ -103,8 +105,8 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
 
 
 def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
-    """Whether the init stores, under no condition, at the indices of each load from a buffer that the block stores to.
-    A cheap sufficient test, which most reductions pass."""
+    """Whether the init unconditionally stores at the indices of each load from a buffer that the block stores to. A
+    cheap sufficient test, which most reductions pass."""
     started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
     stored: set[SSAValue] = set()
     loads: list[memref.LoadOp] = []
@@ -124,7 +126,7 @@ def _place(op: memref.LoadOp | memref.StoreOp) -> tuple[object, ...]:
 
 
 def _in_any_step(access: Access, block: BlockOp) -> Access:
-    """An access of an init, as if it ran in every step of the reduction: with 0 for the reduce iterators."""
+    """An access of an init, as if it ran in every step of the reduction, with 0 for the reduce iterators."""
     kinds = zip(block.iter_vars, block.kinds, strict=True)
     first: dict[SSAValue, Index] = {variable: Index({}) for variable, kind in kinds if kind is IterKind.REDUCE}
     indices = None if access.indices is None else tuple(index.substitute(first) for index in access.indices)
@@ -143,7 +145,7 @@ class _Start:
     starts: Sequence[Access]
 
     def missing(self) -> Violation | None:
-        """The refusal by an element that is read and not started, or that might be; None when there is none."""
+        """The violation for an element that is, or may be, read without being started, or None."""
         block, buffer = self.block, buffer_name(self.read.buffer)
         unknown = f'block "{block.label}" reads {buffer}, perhaps where its init does not store to'
         if self.read.indices is None:
@@ -175,7 +177,7 @@ class _Start:
 
     @cached_property
     def _outer(self) -> list[SSAValue]:
-        """The values defined outside of the block that the accessed elements depend on."""
+        """The values defined outside of the block that determine the accessed elements."""
         indices = [index for access in (self.read, *self.starts) for index in access.expressions]
         indices += map(Index.of, self.block.extents)
         used = (value for index in indices for value in index.values())
@@ -183,7 +185,6 @@ class _Start:
 
     @cached_property
     def _fixed(self) -> list[SSAValue]:
-        """The values that are the same in all of an instance."""
         return [*self._outer, *self.block.iter_vars]
 
     def _missing_point(self) -> Point | None:
@@ -194,7 +195,6 @@ class _Start:
         return None if within_budget(missing.is_empty) else smallest_point(missing, [*self._fixed, *self._places])
 
     def _is_determined(self, access: Access) -> bool:
-        """Whether the iterators, the loops in the block and values defined outside determine what is accessed."""
         if access.indices is None or not access.conditions.exact:
             return False
         own = {*self.block.iter_vars, *(loop.induction_variable for loop in access.loops)}
@@ -202,13 +202,11 @@ class _Start:
         return all(value in own or not self.block.is_ancestor(value.owner) for value in values)
 
     def _elements(self, access: Access) -> isl.Set:
-        """The elements that an access touches, as a set over instances and places."""
         question = self._question(access)
         question.add_place("", access.indices or ())
         return question.projection([*self._fixed, *self._places])
 
     def _question(self, place: Access | Domain) -> Question:
-        """The instances of an access or a domain."""
         question = Question(own=())
         for value in self._outer:
             question.row(Index.of(value), question.naming(""))  # with the assumptions about it
@@ -218,13 +216,12 @@ class _Start:
         return question
 
     def _at(self, question: Question, point: Point) -> Question:
-        """The question, with the values of an instance."""
         for value in self._fixed:
             question.equate((Index.of(value), ""), (Index({}, point[value]), ""))
         return question
 
     def _is_run(self, point: Point) -> bool:
-        """Whether an instance is one of the program: its guards hold for some iteration of the loops."""
+        """Whether an instance is part of the program: its guards hold for some iteration of the loops."""
         if not all(is_symbol(value) or is_iterator(value) for value in self._outer):
             return False
         if not self.block.guards:
@@ -239,7 +236,7 @@ class _Start:
             return False
 
     def _happens(self, point: Point) -> bool:
-        """Whether evaluation confirms it: the instance reads the element, and its init does not store there."""
+        """Whether evaluation confirms that the instance reads the element, and its init does not store to it."""
         question = self._at(self._question(self.read), point)
         element = tuple(point[place] for place in self._places)
         for index, at in zip(self.read.indices or (), element, strict=True):

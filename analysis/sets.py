@@ -1,19 +1,19 @@
-"""Integer sets: does a point satisfy a conjunction of constraints on index expressions?
+"""Integer sets: whether a point satisfies a conjunction of constraints on index expressions.
 
 This module owns isl's context, budget and errors. A `System` is a conjunction of linear constraints over *variables*
 (any hashable key: a loop variable, that of the second instance, a symbol). Quotients and remainders by constants become
-bounded variables of their own, shared between equal expressions. Emptiness is decided exactly within a budget of isl
+separate bounded variables, shared between equal expressions. Emptiness is decided exactly within a budget of isl
 operations (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010).
 
 Products and quotients by a symbol are not linear: `whole == divisor * quotient + rest`. Two such *parts* with the same
-divisor, which is at least 1, compare linearly in each of three cases; of their wholes it is known that
+divisor, which is at least 1, compare linearly in each of three cases; their wholes satisfy
 
-- equal quotients: `whole - whole' == rest - rest'`
-- a smaller quotient (of the one or the other): `whole' - whole >= divisor + rest' - rest`
+- for equal quotients: `whole - whole' == rest - rest'`
+- for a smaller quotient (of either part): `whole' - whole >= divisor + rest' - rest`
 
-Maxima and minima are cases too: one of two sides that they bound. The system is empty when it is empty in every
-combination of cases. Bounds such as `f < n * m` are pairs too, of a
-quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest is 0.
+Maxima and minima are cases, too: one of two sides that they bound. The system is empty if it is empty in every
+combination of cases. Bounds such as `f < n * m` are also pairs, of a quotient and of the product `n * m`, whose
+quotient by `m` is `n` and whose rest is 0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Variable: TypeAlias = Hashable
 
 @dataclass
 class Row:
-    """`constant + sum(coefficient * variable)`, constrained to be zero or not negative."""
+    """`constant + sum(coefficient * variable)`, constrained to be zero or non-negative."""
 
     terms: dict[Variable, int]
     constant: int
@@ -59,7 +59,6 @@ class Row:
         return Row(dict(self.terms), self.constant)
 
     def add(self, other: Row, factor: int = 1) -> None:
-        """Add a multiple of another row to this one."""
         self.constant += other.constant * factor
         terms = self.terms
         for variable, f in other.terms.items():
@@ -92,12 +91,12 @@ class Part:
     quotient: Row
     rest: Row
     fixed: bool
-    """Whether it is a product of symbols or a multiple of the divisor: pairs of fixed parts add no constraint."""
+    """Whether it is a product of symbols or a multiple of the divisor. Pairs of fixed parts add no constraint."""
 
     def distance(self, other: Part) -> tuple[Row, Row]:
-        """The quotient minus that of another part, and the multiple of the divisor minus that of the other.
+        """The difference of the quotients, and of the multiples of the divisor, of this part and another.
 
-        Both are zero when the quotients are equal, and not negative when this quotient is not the smaller one.
+        Both are zero if the quotients are equal, and non-negative if this quotient is not the smaller one.
         """
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
@@ -105,7 +104,7 @@ class Part:
         return self.quotient.minus(other.quotient), apart
 
     def below(self, other: Part, divisor: Row) -> tuple[Row, Row]:
-        """Two rows that are not negative when this part has the smaller quotient."""
+        """Two rows that are non-negative if this part has the smaller quotient."""
         quotients, apart = other.distance(self)
         quotients.constant -= 1
         apart.add(divisor, -1)
@@ -180,16 +179,16 @@ BUDGET = 60_000
 """isl operations allowed for one question: about 50 ms. Beyond it the answer is "not proved"."""
 
 CASES = 200
-"""The number of cases of quotients by symbols that one question tries."""
+"""The most cases of quotients by symbols that one question tries."""
 WORK = 1_000_000
-"""Coefficients of all cases that one question tries: about 0.1 s."""
+"""The most coefficients of all cases that one question tries: about 0.1 s."""
 
 _T = TypeVar("_T")
 Naming: TypeAlias = Callable[[SSAValue], Variable]
-"""Maps a value to its variable; two instances of one loop have two variables, or one where they are equal."""
+"""Maps a value to its variable; two instances of one loop have two variables, or one if they are equal."""
 Point: TypeAlias = Mapping[Variable, int]
 _Alternatives: TypeAlias = tuple[tuple[Sequence[Row], Sequence[Row]], ...]
-"""Cases of which one holds: rows that are zero, and rows that are not negative."""
+"""Cases of which one holds: rows that are zero, and rows that are non-negative."""
 
 
 class NotProved(Exception):
@@ -204,26 +203,26 @@ class System:
     zeros: list[Row] = field(default_factory=list[Row])
     positives: list[Row] = field(default_factory=list[Row])
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """Concrete values of symbols: what they multiply and divide is then linear."""
+    """Concrete values of symbols, which make their products and quotients linear."""
     opaque: Collection[SSAValue] = ()
-    """Values that are unconstrained variables, whatever computes them."""
+    """Values that are unconstrained variables, even if they are computed."""
     ranges: Ranges = field(default_factory=Ranges)
-    """Ranges of values. The IR does not change while the system is in use."""
+    """Ranges of values. The IR must not change while the system is in use."""
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
     _choices: dict[Variable, tuple[Row, Row]] = field(default_factory=dict[Variable, "tuple[Row, Row]"])
-    """A maximum or minimum -> rows of which one is zero: it is the one side or the other."""
+    """A maximum or minimum -> rows of which one is zero, since it equals one of its sides."""
     _assumed: list[list[Row]] = field(default_factory=list[list[Row]])
-    """Disjunctions that the function assumes: one of the rows is not negative."""
+    """Disjunctions that the function assumes: one of the rows is non-negative."""
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    """Values that the constraints describe in part only: loaded values, results of other ops."""
+    """Values that the constraints describe only partially: loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
     _described: dict[tuple[Naming, SSAValue], Row] = field(default_factory=dict[tuple[Naming, SSAValue], Row])
-    """Rows of quotients, products and choices, which are not changed."""
+    """Memo of rows of quotients, products and choices, which are not mutated."""
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
-        """`low <= variable <= high`."""
+        """Add `low <= variable <= high`."""
         old = self.bounds.get(variable)
         self.bounds[variable] = (
             (low, high) if old is None else (_tighter(old[0], low, max), _tighter(old[1], high, min))
@@ -251,7 +250,7 @@ class System:
             return Row({}, number)
         meaning = None if value in self.opaque else self.ranges.meaning_of(value)
         if meaning is not None:
-            # An operand of several others would be described once for each path to it.
+            # Memoized: an operand of several others would be described once for each path to it.
             if (naming, value) not in self._described:
                 self._described[naming, value] = self._description(value, meaning, naming)
             return self._described[naming, value]
@@ -325,7 +324,7 @@ class System:
         return q if division.is_quotient else r
 
     def _product(self, value: SSAValue, product: Product, naming: Naming) -> Row:
-        """A product: a variable whose quotient by one factor is the other; linear where a factor is constant."""
+        """A product: a variable whose quotient by one factor is the other; linear if a factor is constant."""
         left, right = self.row(product.left, naming), self.row(product.right, naming)
         for one, other in ((left, right), (right, left)):
             if not one.terms:
@@ -346,7 +345,7 @@ class System:
         return result
 
     def _choice(self, value: SSAValue, choice: Choice, naming: Naming) -> Row:
-        """A maximum or minimum: a variable that bounds both sides; one of them where their difference is constant."""
+        """A maximum or minimum: a variable that bounds both sides; one of them if their difference is constant."""
         sides = [self.row(choice.left, naming), self.row(choice.right, naming)]
         distance = sides[0].minus(sides[1])
         if not distance.terms:
@@ -371,20 +370,20 @@ class System:
         return low, high
 
     def equal(self, left: Row, right: Row) -> None:
-        """left == right."""
+        """Add `left == right`."""
         self.zeros.append(left.minus(right))
 
     def less(self, left: Row, right: Row, by: int = 1) -> None:
-        """left + by <= right."""
+        """Add `left + by <= right`."""
         difference = right.minus(left)
         difference.constant -= by
         self.positives.append(difference)
 
     def find_point(self) -> Point | None:
-        """A point that satisfies every constraint and is feasible in the program, or None when there is none.
+        """A point that satisfies every constraint and is feasible in the program, or None.
 
-        Raises `NotProved` past the budget, and when a point exists but the constraints are inexact: it may then be
-        infeasible, and refutes nothing.
+        Raises `NotProved` past the budget, and if the constraints are inexact and have a point, which may then be
+        infeasible and refutes nothing.
         """
         point = self.find_candidate()
         if point is None or self.is_exact:
@@ -394,9 +393,9 @@ class System:
         raise NotProved("it depends on products or quotients of values that are known at run time only")
 
     def find_candidate(self) -> Point | None:
-        """A point that satisfies every constraint, or None when there is none; small values are preferred.
+        """A point that satisfies every constraint, or None; small values are preferred.
 
-        It may be infeasible in the program where the constraints are inexact. Raises `NotProved` past the budget.
+        It may be infeasible in the program if the constraints are inexact. Raises `NotProved` past the budget.
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
@@ -419,7 +418,6 @@ class System:
         return bounded._obviously_empty() or bounded._case([*self._alternatives(), *self._quotient_cases()]) is None
 
     def _alternatives(self) -> list[_Alternatives]:
-        """The cases of maxima, minima and assumed disjunctions."""
         sides = (((one,), (other,)) for one, other in self._choices.values())
         choices = [tuple((zeros, ()) for zeros in either) for either in sides]
         return [*choices, *(tuple(((), (row,)) for row in rows) for rows in self._assumed)]
@@ -430,7 +428,6 @@ class System:
         return len(self._choices) + len(self._assumed)
 
     def _quotient_cases(self) -> Iterator[_Alternatives]:
-        """The cases of each pair of quotients by one symbol."""
         for divisor, one, other in self._divisions.pairs():
             below, above = one.below(other, divisor), other.below(one, divisor)
             yield (one.distance(other), ()), ((), below), ((), above)
@@ -452,15 +449,13 @@ class System:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables that occur in constraints."""
         return self._variables()
 
     def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
-        """The rows and bounds of this system, and further rows."""
         return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
 
     def _with_bounds(self) -> System:
-        """The system with the bounds that products of symbols give quotients: `f < n * m` bounds `f floordiv m`."""
+        """The system with bounds on quotients by products of symbols: `f < n * m` bounds `f floordiv m`."""
         bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
         variables = self._variables(self._divisions.rows())
         points = self._basic_set(variables)
@@ -473,7 +468,7 @@ class System:
                 key: Variable = (divisor.key, part.whole.key, bound.whole.key, bound.quotient.key)
                 if key in done:
                     continue
-                if not questions:  # fewer bounds are known than there are: less is proved
+                if not questions:  # fewer bounds are known than exist, so less is proved
                     return bounded
                 questions -= 1
                 if bounded._is_contradiction(points, variables, (), part.distance(bound)):
@@ -487,7 +482,6 @@ class System:
     def _is_contradiction(
         self, points: isl.BasicSet, variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]
     ) -> bool:
-        """Whether no point of this system, given as `points` of `variables`, satisfies further rows."""
         if self._with(zeros, positives)._obviously_empty():
             return True
         return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
@@ -500,7 +494,7 @@ class System:
     def _case_of(
         self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
-        """`_case`, given the points of the system over `variables`. The work that is left for cases is `left[0]`."""
+        """`_case`, given the points of the system over `variables`. The remaining work for cases is `left[0]`."""
         left[0] -= max(WORK // CASES, len(variables) * (len(self.zeros) + len(self.positives)))
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases, or fewer of large systems")
@@ -519,7 +513,7 @@ class System:
         return None
 
     def _choice_cases(self) -> Iterator[System]:
-        """The system for each combination of the sides that maxima and minima are."""
+        """The system for each combination of the sides of maxima and minima."""
         if not self._choices:
             yield self
             return
@@ -529,8 +523,8 @@ class System:
             yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
-        """The minimum and maximum of a variable over all points; None where there is none. Raises `NotProved` past the
-        budget, and where quotients by symbols would make the set an over-approximation."""
+        """The minimum and maximum of a variable over all points, or None. Raises `NotProved` past the budget, and if
+        quotients by symbols would make the set an over-approximation."""
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None
@@ -553,8 +547,8 @@ class System:
     def _forced_equalities_contradict(self) -> bool:
         """Whether a row is violated once variables that equations force to be equal are merged.
 
-        The common case of two instances on one element: equal indices force equal digits, which contradicts a strict
-        order of the loops.
+        This is the common case of two instances on one element: equal indices force equal digits, which contradicts a
+        strict order of the loops.
         """
         merged: dict[Variable, Variable] = {}
         for row in self.zeros:
@@ -596,7 +590,6 @@ class System:
         return [pair for _, pair, _ in found] if unique else []
 
     def _variables(self, further: Iterable[Row] = ()) -> list[Variable]:
-        """The variables of the constraints and of further rows."""
         seen: dict[Variable, None] = {}
         for row in (*self.zeros, *self.positives, *further):
             for variable in row.terms:
@@ -617,7 +610,7 @@ class System:
         """The projection of the points onto the variables `keep`, in that order of dimensions.
 
         With `may_grow`, quotients by symbols may make it an over-approximation. Raises `NotProved` past the budget, and
-        where it would be one without `may_grow`.
+        if it would be one without `may_grow`.
         """
         import islpy as isl
 
@@ -632,7 +625,6 @@ class System:
 
 
 def value_text(value: SSAValue) -> str:
-    """The name of a value in messages."""
     if value.name_hint:
         return f"%{value.name_hint}"
     return "an unnamed value" if isinstance(value.owner, Block) else f"the result of {value.owner.name}"
@@ -645,7 +637,7 @@ def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) 
 
 
 def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]) -> isl.BasicSet:
-    """The points of `variables` for which rows are zero and not negative."""
+    """The points of `variables` for which `zeros` are zero and `positives` non-negative."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -657,7 +649,7 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
             common = _common_factor(row, are_zero)
             values = tuple((position[variable], factor // common) for variable, factor in row.terms.items())
             parts.append(_row_matrix(dims, values, row.constant // common))
-        while len(parts) > 1:  # each of these copies both sides: pairs, then pairs of pairs
+        while len(parts) > 1:  # Concatenate in a tree, because each operation copies both sides.
             parts = [
                 parts[at].concat(parts[at + 1]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)
             ]
@@ -672,8 +664,8 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
 
 @lru_cache(maxsize=4096)
 def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -> isl.Mat:
-    """A row of coefficients, by their places, and the constant. Cached: rows repeat, and islpy never frees the 32 bytes
-    in which it passes an argument that isl takes, two for each element that is set."""
+    """A row of coefficients, by their places, and the constant. Cached, because rows repeat, and islpy leaks 32 bytes
+    for each argument that isl takes ownership of, two for each element that is set."""
     import islpy as isl
 
     result = isl.Mat.alloc(isl.DEFAULT_CONTEXT, 0, dims + 1).add_zero_rows(1)
@@ -691,17 +683,17 @@ def _number(value: int) -> isl.Val:
 
 
 def _common_factor(row: Row, is_zero: bool) -> int:
-    """The common factor of the coefficients of a row, by which the constant is divided and rounded down; 1 when that
+    """The common factor of the coefficients of a row, by which the constant is divided and rounded down; 1 if that
     would change an equation.
 
-    isl expects rows without common factors: otherwise its `lexmin` may report that a set is empty that is not.
+    isl expects rows without common factors; otherwise its `lexmin` may report a non-empty set as empty.
     """
     common = gcd(*row.terms.values())
     return 1 if common == 0 or (is_zero and row.constant % common) else common
 
 
 def within_budget(question: Callable[[], _T]) -> _T:
-    """Evaluate `question` with the budget of isl operations; raises `NotProved` past it."""
+    """Evaluate `question` with the budget of isl operations. Raises `NotProved` past it."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -718,13 +710,13 @@ def within_budget(question: Callable[[], _T]) -> _T:
 
 
 def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
-    """The minimum and maximum of a dimension of a set that is not empty; None where it is unbounded."""
+    """The minimum and maximum of a dimension of a non-empty set; None if it is unbounded."""
     low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
 def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> Index:
-    """`scale * aff` as an index over the values of its dimensions. The scale makes all coefficients whole."""
+    """`scale * aff` as an index over the values of its dimensions. The scale makes all coefficients integers."""
     import islpy as isl
 
     kind = isl.dim_type
@@ -749,7 +741,7 @@ def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> In
 
 
 def _with_remainders(index: Index) -> Index:
-    """Replaces `x - c * (x floordiv c)` by `x mod c`."""
+    """Replace `x - c * (x floordiv c)` by `x mod c`."""
     for atom, factor in index.terms.items():
         if not isinstance(atom, Quotient) or factor % atom.divisor:
             continue
@@ -761,18 +753,18 @@ def _with_remainders(index: Index) -> Index:
 
 
 def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """The lexicographic minimum of a set that is not empty, or any point where there is no minimum."""
+    """The lexicographic minimum of a non-empty set, or any point if there is no minimum."""
     import islpy as isl
 
     try:
         least = within_budget(lambda: points.lexmin().sample_point())
-    except (NotProved, isl.Error):  # the budget is spent, or the set is unbounded below
+    except (NotProved, isl.Error):  # past the budget, or the set is unbounded below
         return sample_point(points, variables)
     return sample_point(points, variables) if least.is_void() else _numbers(least, variables)
 
 
 def sample_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """A point of a set that is not empty, by variable."""
+    """A point of a non-empty set, by variable."""
     return _numbers(within_budget(points.sample_point), variables)
 
 

@@ -18,7 +18,7 @@ from weft.support.locations import render_operation
 
 
 class Difference(Exception):
-    """The first place where two programs differ: a message, and the op on each side where there is one."""
+    """The first difference of two programs: a message, and the op on each side if there is one."""
 
     def __init__(self, message: str, left: Operation | None, right: Operation | None) -> None:
         super().__init__(message)
@@ -42,14 +42,14 @@ def structural_equal(left: Operation, right: Operation) -> bool:
 
 @checked
 def assert_structural_equal(left: Operation, right: Operation) -> None:
-    """Raise `AssertionError` with the first difference and its place when two programs are not equal."""
+    """Raise `AssertionError` with the first difference and its place if two programs are not equal."""
     difference = first_difference(left, right)
     if difference is not None:
         raise AssertionError(f"the programs differ: {difference}")
 
 
 def first_difference(left: Operation, right: Operation) -> Difference | None:
-    """The first difference in program order, or None when the programs are equal."""
+    """The first difference in program order, or None if the programs are equal."""
     try:
         compare_ops(left, right, {})
     except Difference as difference:
@@ -58,7 +58,7 @@ def first_difference(left: Operation, right: Operation) -> Difference | None:
 
 
 def scalar_constant(value: SSAValue) -> Attribute | None:
-    """The number or bool that a value is, if it is a scalar constant."""
+    """The value of a scalar constant, number or bool; None for other values."""
     owner = value.owner
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
         return owner.value
@@ -67,7 +67,7 @@ def scalar_constant(value: SSAValue) -> Attribute | None:
 
 def _same_operand(left: SSAValue, right: SSAValue, values: Mapping[SSAValue, SSAValue]) -> bool:
     a, b = scalar_constant(left), scalar_constant(right)
-    if isinstance(a, FloatAttr) and isinstance(b, FloatAttr):  # in Python -0.0 equals 0.0, and NaN not itself
+    if isinstance(a, FloatAttr) and isinstance(b, FloatAttr):  # in Python -0.0 equals 0.0, and NaN differs from itself
         x, y = a.value.data, b.value.data
         same = math.copysign(1.0, x) == math.copysign(1.0, y) and (x == y or (math.isnan(x) and math.isnan(y)))
         return a.type == b.type and same
@@ -77,8 +77,8 @@ def _same_operand(left: SSAValue, right: SSAValue, values: Mapping[SSAValue, SSA
 
 
 def compare_headers(left: Operation, right: Operation, values: MutableMapping[SSAValue, SSAValue]) -> None:
-    """Raise the `Difference` of two ops, regions aside. `values` maps left values to right ones; the results of the ops
-    are added."""
+    """Raise the `Difference` of two ops, without regions. `values` maps left values to right ones; the results of the
+    ops are added."""
     if left.name != right.name:
         raise Difference(f"{left.name} against {right.name}", left, right)
     stated = (("property", left.properties, right.properties), ("attribute", left.attributes, right.attributes))
@@ -107,7 +107,7 @@ def _shown(value: SSAValue) -> str:
 
 
 def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAValue, SSAValue]) -> None:
-    """As `compare_headers`, with regions."""
+    """Raise the `Difference` of two ops, with regions."""
     compare_headers(left, right, values)
     if len(left.regions) != len(right.regions):
         raise Difference(f"{len(left.regions)} regions against {len(right.regions)}", left, right)

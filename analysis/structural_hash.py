@@ -1,4 +1,4 @@
-"""Structural hashes of programs: equal where `structural_equality` finds no difference, up to bits of NaN."""
+"""Structural hashes of programs, which are equal if `structural_equality` finds no difference, up to bits of NaN."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from weft.analysis.structural_equality import compared_ops, scalar_constant
 
 
 def structural_digest(root: Operation) -> bytes:
-    """16 bytes that tell programs apart, but not by names of values, locations and places of scalar constants. Symbols
-    count: who compares functions of different names gives them one name first.
+    """A digest of 16 bytes that is independent of names of values, locations and places of scalar constants, but not of
+    symbols: give functions of different names one name before comparing them.
 
-    The same in all processes. Dense constants are hashed as bytes, other attributes as text.
+    It is the same in all processes. Dense constants are hashed as bytes, other attributes as text.
     """
     hasher = _Hasher()
     hasher.operation(root)
@@ -24,16 +24,16 @@ def structural_digest(root: Operation) -> bytes:
 
 
 class _Hasher:
-    """A walk in program order. Values are numbered where the walk meets them first."""
+    """A walk in program order. Values are numbered in the order in which they are encountered."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._numbers: dict[SSAValue, int] = {}
         self._known: dict[int, bytes] = {}
-        """By identity, for attributes are shared: what the walk meets lives as long as the walk."""
+        """By identity, because attributes are shared; the attributes outlive the walk."""
 
     def digest(self) -> bytes:
-        # Each part is preceded by its length, so that no two lists of parts make the same bytes.
+        # Each part is preceded by its length, so that different lists of parts have different bytes.
         state = hashlib.blake2b(digest_size=16)
         for part in self._parts:
             state.update(len(part).to_bytes(8, "little"))
@@ -92,5 +92,5 @@ class _Hasher:
 
 @lru_cache(maxsize=4096)
 def _type_text(type_: Attribute) -> bytes:
-    """Types recur. Not for attributes with numbers, among which 0.0 and -0.0 are equal."""
+    """Cached, because types recur. Not for attributes with numbers, among which 0.0 and -0.0 are equal."""
     return str(type_).encode()

@@ -1,8 +1,8 @@
 """The structure of a tir function: blocks and their loops, scopes, producers and consumers.
 
-A *scope* is a function or the body of a block; its *child blocks* are those without another block in between. Of two
-blocks of a scope, the first is a producer and the second its consumer when the second reads a buffer that the first
-writes. A function is *plain* while it is unscheduled, with one nest of serial loops for each block.
+A *scope* is a function or the body of a block; its *child blocks* are those without another block in between. A block
+of a scope is a producer of another, its consumer, if the other reads a buffer that it writes. A function is *plain*
+while it is unscheduled, with one nest of serial loops for each block.
 """
 
 from __future__ import annotations
@@ -44,15 +44,14 @@ from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, Violation, did_you_mean
 
 ROOT = "root"
-"""The name of the root block of a function, which is the function itself."""
+"""The name of the root block of a function, which denotes the function itself."""
 
 
 def function_of(op: Operation) -> FuncOp:
-    """The function that holds `op`."""
     for parent in ancestors(op):
         if isinstance(parent, FuncOp):
             return parent
-    raise CompileError.at(op, f"{op.name} stands outside of any function")
+    raise CompileError.at(op, f"{op.name} is outside of any function")
 
 
 def scope_of(op: Operation) -> Operation:
@@ -60,7 +59,7 @@ def scope_of(op: Operation) -> Operation:
     for parent in ancestors(op):
         if isinstance(parent, BlockOp | InitOp | FuncOp):
             return parent
-    raise CompileError.at(op, f"{op.name} stands outside of any function")
+    raise CompileError.at(op, f"{op.name} is outside of any function")
 
 
 def loops_around(op: Operation) -> list[ForOp]:
@@ -75,12 +74,10 @@ def loops_around(op: Operation) -> list[ForOp]:
 
 
 def block_around(op: Operation) -> BlockOp | None:
-    """The innermost block around an op."""
     return next((parent for parent in ancestors(op) if isinstance(parent, BlockOp)), None)
 
 
 def vectorized_loop_around(op: Operation) -> ForOp | None:
-    """The innermost vectorized loop around an op."""
     around = (parent for parent in ancestors(op) if isinstance(parent, ForOp))
     return next((loop for loop in around if loop.kind.data is LoopKind.VECTORIZED), None)
 
@@ -105,7 +102,7 @@ def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
 def child_blocks(root: Operation) -> list[BlockOp]:
     """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order.
 
-    Those of its init are excluded: an init is a scope of its own.
+    Those of its init are excluded, because an init is a separate scope.
     """
     found: list[BlockOp] = []
     for region in root.regions:
@@ -119,8 +116,8 @@ def child_blocks(root: Operation) -> list[BlockOp]:
 
 
 def parts_of(block: BlockOp) -> list[BlockOp]:
-    """The blocks that run the domain of `block` together, in program order: itself alone, or those of its scope with
-    the same `tir.part_of`; the scope of a part includes the other parts of an enclosing block."""
+    """The blocks that together run the domain of `block`, in program order: the block alone, or those of its scope with
+    the same `tir.part_of`. The scope of a part includes the other parts of an enclosing block."""
     group = block.attributes.get(PART_OF)
     if group is None:
         return [block]
@@ -135,7 +132,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """The function called `name`; a `CompileError` suggests near names."""
+    """Return the function called `name`. Raises `CompileError` with suggestions of similar names."""
     known = {f.sym_name.data: f for f in functions(module)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
@@ -143,9 +140,9 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp:
-    """The block called `name` in the named function, or in the only function that has one.
+    """Return the block called `name` in the named function, or in the only function that has one.
 
-    A `CompileError` says when there is none (with near names) or more than one.
+    Raises `CompileError` if there is none (with suggestions) or more than one.
     """
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     blocks = [op for f in candidates for op in operations_in(f) if isinstance(op, BlockOp)]
@@ -163,8 +160,8 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 
 def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp | FuncOp:
-    """The block called `name`, as `find_block`; "root", unless a block has that name, is the function: its blocks are
-    the child blocks of the root block."""
+    """Return the block called `name`, as `find_block`. "root", unless a block has that name, denotes the function,
+    whose blocks are the child blocks of the root block."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     if name != ROOT or any(isinstance(op, BlockOp) and op.label == ROOT for f in candidates for op in operations_in(f)):
         return find_block(module, name, func_name)
@@ -175,8 +172,8 @@ def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None
 
 
 def output_blocks(root: Operation) -> list[BlockOp]:
-    """The blocks inside `root` that write a buffer which its function does not allocate, in order; blocks around others
-    are included."""
+    """The blocks inside `root` that write a buffer which its function does not allocate, in order, including blocks
+    around others."""
     blocks = (op for op in operations_in(root) if isinstance(op, BlockOp) and op is not root)
     return [
         block
@@ -187,37 +184,37 @@ def output_blocks(root: Operation) -> list[BlockOp]:
 
 def stored_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` writes, directly or through the pointer that it creates."""
-    # By the class itself: an abstract class costs more to ask, and this is asked of every operation.
+    # Compares classes: `isinstance` of an abstract class costs more, and this runs for every operation.
     if type(op) is memref.StoreOp:
         return underlying(op.memref)
     return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.writes) else None
 
 
 def buffers_stored_by(op: Operation) -> tuple[SSAValue, ...]:
-    """All buffers that `op` itself may write, among its operands."""
+    """All buffers among its operands that `op` itself may write."""
     if type(op) is memref.StoreOp:
         return (underlying(op.memref),)
     return () if type(op) is memref.LoadOp or not touches_memory(op) else _buffers(effects_of(op).writes)
 
 
 def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
-    """All buffers that `op` itself may read, among its operands."""
+    """All buffers among its operands that `op` itself may read."""
     if type(op) is memref.LoadOp:
         return (underlying(op.memref),)
     return () if type(op) is memref.StoreOp or not touches_memory(op) else _buffers(effects_of(op).reads)
 
 
 def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
-    """Two buffers that may overlap, one of which is loaded and the other, or both are written; None where none do."""
+    """Two buffers that may overlap, of which one is written and the other loaded or written, or None."""
     stored = tuple(written)
     pairs = ((one, other) for one in stored for other in (*loaded, *stored) if one is not other)
     return next(((one, other) for one, other in pairs if may_overlap(one, other)), None)
 
 
 def why_overlapping(block: BlockOp) -> Violation | None:
-    """The refusal where a block writes a buffer and accesses another one that may overlap it, or None."""
+    """A violation if a block writes a buffer and accesses another one that may overlap it, or None."""
     if not any(isinstance(parent, FuncOp) and PROMISES in parent.attributes for parent in ancestors(block)):
-        return None  # The usual case takes no walk through the block.
+        return None  # Usual case, without a walk through the block.
     found = overlapping_pair(buffers_loaded(block), buffers_written(block))
     if found is None:
         return None
@@ -232,7 +229,7 @@ def _buffers(values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
 
 
 def why_opaque(op: Operation, subject: str) -> Violation | None:
-    """The refusal for the first opaque op in `op`, or None: its number and order of executions must be preserved."""
+    """A violation for the first opaque op in `op`, whose number and order of executions must be preserved, or None."""
     found = opaque_op(op)
     return (
         None if found is None else Violation(f"{subject} {opaque_text(found)}", "not proved", {}, opaque_advice(found))
@@ -240,7 +237,7 @@ def why_opaque(op: Operation, subject: str) -> Violation | None:
 
 
 def why_named_twice(block: BlockOp) -> str | None:
-    """Why the loads and stores of a block do not name the buffers that it accesses, or None."""
+    """Explain why the loads and stores of a block do not name the buffers that it accesses, or None."""
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (root := underlying(op.memref)) is not op.memref:
             return f'block "{block.label}" accesses {root.name_hint} under another name, {op.memref.name_hint}'
@@ -248,12 +245,11 @@ def why_named_twice(block: BlockOp) -> str | None:
 
 
 def takes_pointers(root: Operation) -> bool:
-    """Whether external code accesses buffers in `root` through pointers."""
     return any(type(op) is AccessPtrOp for op in operations_in(root))
 
 
 def buffers_written(root: Operation) -> list[SSAValue]:
-    """The buffers that an op, such as a block, writes with what is inside, in order of first store."""
+    """The buffers that an op, such as a block, and the ops inside it write, in order of first store."""
     return list(dict.fromkeys(buffer for op in operations_in(root) for buffer in buffers_stored_by(op)))
 
 
@@ -269,26 +265,24 @@ def buffers_read(block: BlockOp) -> list[SSAValue]:
 
 
 def producers_of(block: BlockOp) -> list[BlockOp]:
-    """The other blocks of the scope that write what `block` reads."""
+    """The other blocks of the scope that write a buffer that `block` reads."""
     read = set(buffers_loaded(block))
     siblings = _blocks_using(read, scope_of(block))
     return [b for b in siblings if b is not block and not read.isdisjoint(buffers_written(b))]
 
 
 def consumers_of(block: BlockOp) -> list[BlockOp]:
-    """The other blocks of the scope that read what `block` writes."""
+    """The other blocks of the scope that read a buffer that `block` writes."""
     written = set(buffers_written(block))
     siblings = _blocks_using(written, scope_of(block))
     return [b for b in siblings if b is not block and not written.isdisjoint(buffers_loaded(b))]
 
 
 def writers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that store to `buffer`."""
     return [b for b in _blocks_using((buffer,), scope) if buffer in buffers_written(b)]
 
 
 def readers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that load from `buffer`."""
     return [b for b in _blocks_using((buffer,), scope) if buffer in buffers_loaded(b)]
 
 
@@ -325,10 +319,10 @@ def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
 
 
 def why_not_complete(block: BlockOp) -> Violation | str | None:
-    """Why `block` is not *complete*, or None when it is: each instance computes elements of its own.
+    """Explain why `block` is not *complete*, or None if it is: each instance computes distinct elements.
 
-    All iterators are spatial, there is no init, it is the only writer of its outputs and does not read them, nor what
-    may overlap them, and no op in it is opaque.
+    All iterators are spatial, there is no init, it is the only writer of its outputs, reads neither these nor buffers
+    that may overlap them, and no op in it is opaque.
     """
     name = f'block "{block.label}"'
     if block.init is not None:
@@ -340,8 +334,8 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
 
 
 def updates_in_place(block: BlockOp) -> bool:
-    """Whether each instance of `block` computes elements of its own, as those of a *complete* block do, but reads what
-    it overwrites: elements of its outputs at the places where it stores."""
+    """Whether each instance of `block` computes distinct elements, as in a *complete* block, but reads the elements of
+    its outputs that it overwrites."""
     if block.init is not None or any(kind is IterKind.REDUCE for kind in block.kinds):
         return False
     unknown = why_opaque(block, "") or why_named_twice(block) or why_overlapping(block)
@@ -377,13 +371,14 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
 
 
 def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
-    """Why another block of the scope may write an output of `block`, or `block` reads one; None when neither is so."""
+    """Explain why another block of the scope may write an output of `block`, or `block` reads one; None if neither is
+    so."""
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
         uses = (use.operation for name_of_it in (buffer, *views_of(buffer)) for use in name_of_it.uses)
         stores = (op for op in uses if buffer in buffers_stored_by(op))
-        # Looking at all blocks of the scope is what this would cost.
+        # Avoids looking at all blocks of the scope.
         alone = all(block.is_ancestor(store) for store in stores)
         others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]
         if others:
@@ -412,7 +407,7 @@ def precedes(first: Operation, second: Operation) -> bool:
 
 
 def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
-    """Those of `operations` that precede `place`, all in one block; None is its end.
+    """The elements of `operations` that precede `place`, all in one block; None is its end.
 
     Searches in both directions at once, so that neighbours in a block of thousands of ops are found early.
     """
@@ -442,8 +437,8 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
 
 
 def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
-    """Whether a block without nested blocks is alone in a nest with one serial loop per iterator, in their order,
-    without annotations on the block or its loops. Unless it is to be `alone`, the loops may hold more."""
+    """Whether a block without nested blocks is in a nest with one serial loop per iterator, in their order, without
+    annotations on the block or its loops. If `alone`, the loops must contain only the block."""
     loops = loops_around(block)
     if len(loops) != len(block.iter_vars):
         return False
@@ -459,14 +454,14 @@ def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
 
 
 def holds_one_nest(loop: ForOp) -> bool:
-    """Whether a loop contains a single loop, block or condition, besides ops that compute indices."""
+    """Whether a loop contains a single loop, block or condition, apart from ops that compute indices."""
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
-    """Why a function counts as scheduled already: it has an annotation of an automatic scheduler, a block that is not
-    plain, or a temporary with a memory scope or attributes. None when it is as a front end might have written it;
-    blocks may share loops unless they are to be `alone`."""
+    """Explain why a function counts as scheduled: it has an annotation of an automatic scheduler, a block that is not
+    plain, or a temporary with a memory scope or attributes. None if a front end might have generated it. Blocks may
+    share loops unless `alone`."""
     asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
     if asked:
         return f"the function has annotations: {', '.join(sorted(asked))}"

@@ -1,13 +1,13 @@
 """Loops bound to thread axes: work that the threads of a block share, and reductions across blocks of threads.
 
 Programs at tir level have the semantics of their loops, run in order. A loop bound to a thread axis may be nested in
-another loop over the same axis: where a nest fills shared memory and does not depend on the outer loop, each iteration
-of the outer loop fills it again with the same values. A block of threads fills it once, together: thread t runs
-iteration t of the inner loop (*cooperative fetching*).
+another loop over the same axis: if a nest fills shared memory and does not depend on the outer loop, each iteration of
+the outer loop fills it again with the same values. A block of threads fills it once, together: thread t runs iteration
+t of the inner loop (*cooperative fetching*).
 
-The threads of a block synchronize, and so can reduce together. Blocks of threads do not: they combine by atomic
-operations on an element of device memory, in any order, and nothing else may access that element until the kernel has
-ended. The same holds for a thread that updates an accumulator that an earlier kernel initializes.
+The threads of a block synchronize, and can reduce together. Blocks of threads do not: they combine by atomic operations
+on an element of device memory, in any order, and no other op may access that element until the kernel has ended. The
+same holds for a thread that updates an accumulator that an earlier kernel initializes.
 """
 
 from __future__ import annotations
@@ -33,27 +33,24 @@ from weft.support.errors import Violation
 
 
 def axis_of(loop: ForOp) -> str | None:
-    """The thread axis that a loop is bound to."""
     return None if loop.thread_axis is None else loop.thread_axis.data
 
 
 def runs_over_threads(loop: ForOp) -> bool:
-    """Whether the iterations of a loop are threads of one block, virtual ones included."""
+    """Whether the iterations of a loop are threads of one block, including virtual ones."""
     return axis_of(loop) in (*THREAD_AXES, *VIRTUAL_AXES)
 
 
 def runs_over_blocks(loop: ForOp) -> bool:
-    """Whether the iterations of a loop are blocks of threads."""
     return axis_of(loop) in BLOCK_AXES
 
 
 def is_shared(buffer: SSAValue) -> bool:
-    """Whether the threads of a block share a buffer."""
     return space_of(buffer.type) == SHARED.data
 
 
 def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
-    """The loops that are, or lie in, `root` and are bound to `axis`."""
+    """The loops in `root`, including itself, that are bound to `axis`."""
     for op in root.walk():
         if isinstance(op, ForOp) and axis_of(op) == axis:
             yield op
@@ -63,7 +60,7 @@ def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
     """Another loop, around or inside of `loop`, that is bound to `axis` and is not cooperative.
 
     A thread has one index per axis: of two nested loops over it, only the iterations with equal values would run. That
-    is harmless when the inner one is cooperative.
+    is harmless if the inner one is cooperative.
     """
     if axis == VIRTUAL:
         return None
@@ -75,8 +72,8 @@ def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
 
 
 def is_cooperative(inner: Operation, outer: ForOp) -> bool:
-    """Whether `inner`, a loop or block inside `outer`, does the same in each iteration of `outer`: it fills shared
-    memory only, in idempotent instances, and does not depend on the loop variable."""
+    """Whether `inner`, a loop or block inside `outer`, has the same effect in each iteration of `outer`: it only fills
+    shared memory, in idempotent instances, and does not depend on the loop variable."""
     return _is_cooperative(inner, outer, set())
 
 
@@ -108,8 +105,8 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Values and their transitive sources, each once; those of loop variables and iterators are the operands of the
-    loop or block."""
+    """Values and their transitive sources, each once. The sources of loop variables and iterators are the operands of
+    the loop or block."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
@@ -125,7 +122,7 @@ def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
 
 
 def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
-    """Whether a value may differ between the threads of a block along `axes`: it depends on their indices, or on
+    """Whether a value may differ between the threads of a block along `axes`, because it depends on their indices or on
     memory."""
     for found in _sources([value]):
         owner = found.owner
@@ -158,7 +155,7 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
 
 
 def kernel_around(loop: ForOp) -> ForOp:
-    """The outermost bound loop around `loop`, or itself: the loop that becomes a kernel."""
+    """The outermost bound loop around `loop`, or itself, which becomes a kernel."""
     bound = [op for op in ancestors(loop) if isinstance(op, ForOp) and axis_of(op) is not None]
     return bound[-1] if bound else loop
 
@@ -168,8 +165,8 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
     threads in another loop over that axis, at least one of them writing. `bound` is assumed to be bound to `axis`.
 
     The loops become one: values that pass from an iteration of the first to another iteration of the second would pass
-    between blocks of threads, which do not synchronize. For memory that each block of threads has of its own, only
-    pairs of a write and a read count. Raises `NotProved`.
+    between blocks of threads, which do not synchronize. For memory that is private to each block of threads, only pairs
+    of a write and a read conflict. Raises `NotProved`.
     """
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
@@ -195,13 +192,13 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
 
 
 def _is_of_each_block(buffer: SSAValue) -> bool:
-    """Whether each block of threads has its own copy of a buffer: it is not in global memory."""
+    """Whether each block of threads has a private copy of a buffer: it is not in global memory."""
     return space_of(buffer.type) != "global"
 
 
 _WIDTHS: Final = (32, 64)
 UPDATES, STARTS, READS = 7, 8, 9
-"""The requirements of `bind` that are about atomic operations."""
+"""The requirements of `bind` on atomic operations."""
 
 
 @dataclass(frozen=True)
@@ -215,9 +212,9 @@ class AtomicUpdate:
 
 
 def combining_loop(block: BlockOp, bound: ForOp | None = None, axis: str | None = None) -> ForOp | None:
-    """The loop over whose iterations `block` must combine by atomic operations, None when there is none: a loop over
-    blocks of threads that a reduce iterator is bound to or, when the accumulator is initialized elsewhere, over
-    threads. `bound` is assumed to be bound to `axis`."""
+    """The loop over whose iterations `block` must combine by atomic operations, or None: a loop over blocks of threads
+    that a reduce iterator is bound to or, if the accumulator is initialized elsewhere, over threads. `bound` is assumed
+    to be bound to `axis`."""
     if ACROSS_THREADS in block.attributes or IterKind.REDUCE not in _kinds_around(block):
         return None
     wanted = (*BLOCK_AXES, *THREAD_AXES) if block.init is None else BLOCK_AXES
@@ -234,7 +231,6 @@ def _kinds_around(block: BlockOp) -> Iterator[IterKind]:
 
 
 def _reduced_over(block: BlockOp) -> set[SSAValue]:
-    """The sources of the bindings of the reduce iterators of a block and of enclosing blocks."""
     found: set[SSAValue] = set()
     for op in (block, *ancestors(block)):
         if isinstance(op, BlockOp):
@@ -243,7 +239,7 @@ def _reduced_over(block: BlockOp) -> set[SSAValue]:
 
 
 def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
-    """The updates of a block as atomic operations, or why they cannot be."""
+    """The updates of a block as atomic operations, or the reason why they cannot be."""
     name = f'block "{block.label}"'
     updates = updates_of(block)
     if updates is None:
@@ -277,8 +273,8 @@ def _is_combined(element: Attribute) -> bool:
 
 
 def why_not_atomic(block: BlockOp, loop: ForOp, kernel: ForOp) -> tuple[int, Violation] | None:
-    """Why `block` may not combine over `loop` by atomic operations, with the number of the requirement of `bind`; None
-    when it may."""
+    """Explain why `block` may not combine over `loop` by atomic operations, with the number of the requirement of
+    `bind`, or None."""
     updates = atomic_updates(block)
     if isinstance(updates, str):
         legal = "sums, minima, maxima, bitwise and, or; or rfactor, whose second block is in a kernel of its own"
@@ -307,7 +303,7 @@ def _name(loop: ForOp) -> str:
 
 @or_undecided
 def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violation | None:
-    """Why `other` must not access the accumulator of `ours` in the same kernel; None when it does not."""
+    """Explain why `other` must not access the accumulator of `ours` in the same kernel; None if it does not."""
     conflict = conflict_between(ours, other, outside)
     if conflict is None:
         return None

@@ -42,7 +42,7 @@ def _name_of(function: FuncOp) -> str | None:
 
 
 def why_misplaced(op: Operation) -> str | None:
-    """Why a function, a schedule or a module must not be nested in its parents; None for other ops."""
+    """Explain why a function, a schedule or a module is in an invalid place; None for other ops."""
     if op.name not in ("func.func", "sched.func", "builtin.module"):
         return None
     around = next((parent for parent in ancestors(op) if parent.name in ("func.func", "sched.func")), None)

@@ -31,9 +31,9 @@ _OPERATIONS: Final = {"floordiv": FloorDivSIOp, "mod": RemSIOp, "min": MinSIOp, 
 
 
 class ExtentValues:
-    """The index values of extents, computed before an operation when they are first used.
+    """The index values of extents, computed before an operation at their first use.
 
-    `know` binds names to values. Raises `CompileError` for a name that is not bound.
+    `know` binds names to values. Raises `CompileError` for an unbound name.
     """
 
     def __init__(self, anchor: Operation, function: FuncOp) -> None:
@@ -42,19 +42,18 @@ class ExtentValues:
         self._values: dict[Expression, SSAValue] = {}
 
     def move(self, anchor: Operation) -> None:
-        """Compute further values before `anchor`, which follows the earlier one."""
+        """Compute new values before `anchor`, which must follow the previous anchor."""
         self._anchor = anchor
 
     def __contains__(self, extent: Expression) -> bool:
         return extent in self._values
 
     def know(self, extent: Expression, value: SSAValue) -> None:
-        """Let `value` be the value of an extent."""
         self._values[extent] = value
         value.name_hint = value.name_hint or lone_name(extent)
 
     def value(self, extent: KnownExtent) -> int | SSAValue:
-        """A number or an index value."""
+        """The extent as a number or an index value."""
         if isinstance(extent, int):
             return extent
         if extent not in self._values:
@@ -62,7 +61,6 @@ class ExtentValues:
         return self._values[extent]
 
     def index(self, extent: KnownExtent) -> Index:
-        """The extent as an index expression."""
         if isinstance(extent, int):
             return Index.of(extent)
         if extent in self._values:
@@ -79,7 +77,8 @@ class ExtentValues:
             if atom.kind in ("floordiv", "mod") and right.is_constant and right.constant > 0:
                 return left // right.constant if atom.kind == "floordiv" else left % right.constant
             if atom.kind == "mod" and not is_not_negative(left):
-                # The remainder of a truncated division may be negative: sides of preconditions may be, as differences.
+                # The remainder of a truncated division may be negative, because sides of preconditions may be
+                # differences.
                 quotient = self._combined(FloorDivSIOp, left, right)
                 return left - self._combined(MuliOp, right, quotient)
             return self._combined(_OPERATIONS[atom.kind], left, right)
@@ -98,7 +97,7 @@ class ExtentValues:
         return Index.of(result_before(op_type(*values), self._anchor))
 
     def assume(self, fact: CallPrecondition) -> None:
-        """State a precondition before the anchor: one of its comparisons is true."""
+        """Insert the assumption before the anchor that one of the comparisons of a precondition is true."""
         names = {name: symbol(name) for name in fact.names}
         comparison = fact.comparisons[0]
         sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
@@ -111,7 +110,7 @@ class ExtentValues:
 
 
 def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
-    """An extent that is negative if the difference of two sides is such that they compare by `relation`."""
+    """An extent that is negative if and only if the difference of two sides satisfies `relation`."""
     if relation is Relation.EQUAL:
         difference = choose("max", difference, multiply(difference, -1))
     return difference if relation is Relation.LESS else add(difference, -1)

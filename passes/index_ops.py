@@ -1,4 +1,4 @@
-"""Index arithmetic and conditions as IR, and the small rewrites of operations that passes of several levels share."""
+"""Index arithmetic and conditions as IR, and small rewrites shared by passes of several levels."""
 
 from __future__ import annotations
 
@@ -48,12 +48,11 @@ _NO_FLAGS = (
 
 @lru_cache(maxsize=4096)
 def index_attribute(value: int) -> IntegerAttr[IndexType]:
-    """An integer of type index, modulo 2^64, as an attribute, of which programs have the same few over and over."""
+    """An index attribute, modulo 2^64; cached, because programs use the same few values repeatedly."""
     return IntegerAttr((value + (1 << 63)) % (1 << 64) - (1 << 63), _INDEX)
 
 
 def number_attribute(number: float | int, type_: Attribute) -> FloatAttr | IntegerAttr:
-    """A number of an element type."""
     if isinstance(type_, AnyFloat):
         return FloatAttr(number, type_)
     if isinstance(type_, IntegerType | IndexType):
@@ -74,7 +73,7 @@ def index_op(index: Index) -> Operation:
 
 
 def arith_op(op_class: type[Operation], left: SSAValue, right: SSAValue) -> Operation:
-    """A detached `arith` op on two numbers or vectors of them, without flags."""
+    """A detached `arith` op on two numbers or vectors, without flags."""
     properties: dict[str, Attribute] = {name: none for base, name, none in _NO_FLAGS if issubclass(op_class, base)}
     return op_class.create(operands=[left, right], result_types=[left.type], properties=properties)
 
@@ -86,7 +85,8 @@ def divided(
     ranges: RangeOf,
     binary: Callable[[type[Operation], SSAValue, SSAValue], SSAValue],
 ) -> SSAValue:
-    """The value of a quotient or remainder by ops that `binary` emits; unsigned where the numerator is not negative."""
+    """The value of a quotient or remainder, computed by ops that `binary` emits; unsigned if the numerator is
+    non-negative."""
     low, _ = atom.numerator.range(ranges)
     unsigned = low is not None and low >= 0
     if isinstance(atom, Quotient):
@@ -98,7 +98,7 @@ def divided(
 
 
 def materialize(index: Index) -> tuple[SSAValue, list[Operation]]:
-    """The value of `index` and the ops to insert before its use; none when the index is a value that exists."""
+    """The value of `index`, and the ops to insert before its use, if it is not an existing value."""
     value = index.single_value
     if value is not None:
         return value, []
@@ -133,7 +133,6 @@ def result_before(op: Operation, anchor: Operation) -> SSAValue:
 
 
 def constant_before(value: int, anchor: Operation) -> SSAValue:
-    """A new index constant before `anchor`."""
     return result_before(index_constant(value), anchor)
 
 
@@ -143,7 +142,7 @@ def extent_before(extent: int | SSAValue, anchor: Operation) -> SSAValue:
 
 
 def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
-    """The value of `index`, computed just before `anchor` where it does not exist yet."""
+    """The value of `index`, computed just before `anchor` unless it is an existing value."""
     value, ops = materialize(index)
     insert_before(anchor, ops)
     if ops and hint is not None:
@@ -152,7 +151,7 @@ def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SS
 
 
 def product_before(left: Index, right: Index, anchor: Operation) -> Index:
-    """The product of two indices; of two that both vary it is a value, computed before `anchor`."""
+    """The product of two indices; if both vary, a value computed before `anchor`."""
     if right.is_constant:
         return left * right.constant
     if left.is_constant:
@@ -169,7 +168,7 @@ def dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
 
 
 def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
-    """The extents of a buffer or view; those that are not known are computed before `anchor`."""
+    """The extents of a buffer or view; unknown ones are computed before `anchor`."""
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         raise CompileError.at(anchor, f"expected a buffer, got {type_}")
@@ -181,8 +180,8 @@ def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue,
         return index_before(count, anchor)
 
     def read(buffer: SSAValue, dimension: int) -> SSAValue:
-        """An extent of a parameter: of a `memref.dim` or a `tir.assume_shape` that exists already, if it is where
-        the buffer is defined."""
+        """An extent of a parameter, from an existing `memref.dim` or `tir.assume_shape` in the block that defines the
+        buffer, if there is one."""
         for op in (use.operation for use in buffer.uses):
             if op.parent is None or op.parent.parent_op() is not buffer.owner.parent_op():
                 continue
@@ -196,7 +195,7 @@ def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue,
 
 
 def add_at_end(block: Block, op: Operation) -> None:
-    """Put an op at the end of a block, before its terminator."""
+    """Insert an op at the end of a block, before its terminator."""
     last = block.last_op
     if last is not None and last.has_trait(IsTerminator):
         block.insert_op_before(op, last)
@@ -205,7 +204,7 @@ def add_at_end(block: Block, op: Operation) -> None:
 
 
 def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:
-    """Sums and products of indices; products of two that vary are computed before `anchor`."""
+    """Sums and products of indices; products of two varying indices are computed before `anchor`."""
     return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
 
 
@@ -215,17 +214,17 @@ def compare_before(predicate: str, left: Index, right: Index, anchor: Operation)
 
 
 def conjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-    """All `conditions` (at least one) at once, computed just before `anchor`."""
+    """The conjunction of `conditions` (at least one), computed just before `anchor`."""
     return reduce(lambda left, right: result_before(arith.AndIOp(left, right), anchor), conditions)
 
 
 def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-    """Any of `conditions` (at least one), computed just before `anchor`."""
+    """The disjunction of `conditions` (at least one), computed just before `anchor`."""
     return reduce(lambda left, right: result_before(arith.OrIOp(left, right), anchor), conditions)
 
 
 def insert_at_start(block: Block, op: Operation) -> None:
-    """Put `op` first in `block`; it leaves the place that it has."""
+    """Insert `op` at the start of `block`, detaching it first if needed."""
     if op.parent is not None:
         op.detach()
     Rewriter.insert_op(op, InsertPoint.at_start(block))
@@ -233,7 +232,7 @@ def insert_at_start(block: Block, op: Operation) -> None:
 
 @contextmanager
 def end_of(block: Block) -> Generator[Operation]:
-    """A placeholder at the end of `block`, to insert ops before; it vanishes afterwards."""
+    """A temporary insertion point at the end of `block`."""
     anchor = scf.YieldOp()
     block.add_op(anchor)
     yield anchor
@@ -242,7 +241,7 @@ def end_of(block: Block) -> Generator[Operation]:
 
 @contextmanager
 def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Operation]:
-    """An anchor for ops that run where `condition` holds: the end of an `scf.if` before `anchor`; without a condition
+    """An anchor for ops that run if `condition` holds: the end of an `scf.if` before `anchor`; without a condition
     `anchor` itself."""
     if condition is None:
         yield anchor
@@ -254,13 +253,12 @@ def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Op
 
 
 def if_around(condition: SSAValue, ops: Iterable[Operation], others: Iterable[Operation] | None = None) -> scf.IfOp:
-    """A detached `scf.if` without results that runs `ops` where `condition` holds, and `others` elsewhere; all of them
-    are detached."""
+    """A detached `scf.if` without results that runs the detached `ops` if `condition` holds, else `others`."""
     return scf.IfOp(condition, [], [*ops, scf.YieldOp()], None if others is None else [*others, scf.YieldOp()])
 
 
 def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], anchor: Operation) -> None:
-    """Insert `ops`, which are detached, before `anchor`, to run where all `conditions` hold."""
+    """Insert detached `ops` before `anchor`, to run if all `conditions` hold."""
     if conditions:
         ops = [if_around(conjunction_before(conditions, anchor), ops)]
         ops[0].location = anchor.location
@@ -268,7 +266,6 @@ def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], ancho
 
 
 def detached_ops(block: Block) -> list[Operation]:
-    """The operations of `block`, taken out of it."""
     ops = list(block.ops)
     for op in ops:
         op.detach()
@@ -276,20 +273,20 @@ def detached_ops(block: Block) -> list[Operation]:
 
 
 def dissolve(loop: ForOp, variable: SSAValue) -> None:
-    """Replace `loop` by its body, with `variable` for the loop variable."""
+    """Replace `loop` by its body, with `variable` for the induction variable."""
     Rewriter.inline_block(loop.body.block, InsertPoint.before(loop), [variable])
     Rewriter.erase_op(loop)
 
 
 def erase_dead(block: Block) -> None:
-    """Erase the ops of `block` without effects whose results nothing uses."""
+    """Erase the ops of `block` without effects and uses."""
     for op in reversed(list(block.ops)):
         if op.results and all(result.first_use is None for result in op.results) and is_side_effect_free(op):
             Rewriter.erase_op(op)
 
 
 def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:
-    """Replace operands of `ops` and of all that is in them."""
+    """Replace operands of `ops` and of all nested ops."""
     for op in [inner for root in ops for inner in operations_in(root)]:
         for position, operand in enumerate(op.operands):
             if operand in mapping:
@@ -301,7 +298,7 @@ def defining_block(value: SSAValue) -> Block | None:
 
 
 def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
-    """Erase those of `unused`, ops and values, that only compute what nobody uses, and what only they used."""
+    """Erase the ops and values of `unused` that are pure and have no uses, and then their operands, recursively."""
     pending = list(unused)
     while pending:
         item = pending.pop()
@@ -314,7 +311,7 @@ def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
 
 
 def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
-    """Erase those of `values` that are pointers, or strides of buffers, which nobody takes any more."""
+    """Erase the elements of `values` that are pointers or strides without uses."""
     for value in dict.fromkeys(values):
         op = value.owner
         if value.first_use is None and isinstance(op, AccessPtrOp | StrideOp):
@@ -324,12 +321,13 @@ def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
 
 
 def set_access(op: BufferAccess, buffer: SSAValue, indices: Iterable[SSAValue]) -> None:
-    """Make `op` access `buffer` at `indices`, and erase the computations that only the old indices used."""
+    """Redirect the access of `op` to `buffer` at `indices`, and erase the computations that only the old indices
+    used."""
     old = list(op.indices)
     op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
     erase_if_unused(old)
 
 
 def divided_up(index: Index, divisor: int) -> Index:
-    """The quotient of `index` by a positive divisor, rounded up."""
+    """The ceiling division of `index` by a positive divisor."""
     return (index + (divisor - 1)) // divisor

@@ -1,4 +1,4 @@
-"""`lower-graph`: from a graph to functions over buffers, in one pass."""
+"""lower-graph: lower a graph to functions over buffers, in one pass."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from weft.support.build_options import BuildOptions
 
 @dataclass(frozen=True)
 class LowerGraphPass(PassSequence):
-    """Take graph functions, and functions of tensor expressions, down to functions over buffers:
-    `pipelines.graph_to_tir`.
+    """Lower graph functions, and functions of tensor expressions, to functions over buffers: `pipelines.graph_to_tir`.
 
-    The module then holds a function of block loops for each different group of operators, and in the place of a graph
-    function one that calls them. With `fuse=false` each operator is a separate function. `func` names functions that
-    are lowered too, though they only copy tensors.
+    The module then contains a function of block loops for each different group of operators, and each graph function is
+    replaced by one that calls them. With `fuse=false` each operator is a separate function. `func` names functions to
+    lower even if they only copy tensors.
 
     Requires: graph functions.
 
@@ -31,19 +30,19 @@ class LowerGraphPass(PassSequence):
     name = "lower-graph"
 
     target: str = "llvm"
-    """The target, as `weft.build` takes it."""
+    """The target, as in `weft.build`."""
     rewrite: bool = True
-    """Whether operators are replaced by others (`graph-rewrite`), some of which round differently."""
+    """Whether to rewrite operators (`graph-rewrite`); some rewrites change rounding."""
     layouts: bool = True
-    """Whether images are laid out in blocks of channels where that pays (`graph-block-layouts`)."""
+    """Whether to lay images out in blocks of channels if profitable (`graph-block-layouts`)."""
     winograd: bool = True
-    """Whether convolutions in blocks may use minimal filtering, which rounds more."""
+    """Whether convolutions in blocks may use minimal filtering, which has larger rounding errors."""
     fuse: bool = True
-    """Whether operators are fused (`graph-fuse`)."""
+    """Whether to fuse operators (`graph-fuse`)."""
     precision: str = ""
-    """The precision of products (`graph-precision`); that of the model if it is empty."""
+    """The precision of products (`graph-precision`); that of the model if empty."""
     func: tuple[str, ...] = ()
-    """Functions that are lowered too, though they only copy tensors."""
+    """Functions to lower even if they only copy tensors."""
 
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
         options = BuildOptions(
@@ -61,8 +60,8 @@ def lower_graph(
 ) -> None:
     """Lower the graph functions of a module, and the functions named in `func`. `run` runs a step."""
     check_no_cycles(op)
-    # Simplified, a graph function may hold no operator any more. Functions that are called are known by the calls,
-    # and some become part of a group.
+    # After simplification, a graph function may contain no operators. Called functions are found by their calls, and
+    # some become part of a group.
     graphs = [function.sym_name.data for function in graph_functions(op)]
     called = control_callees(op) | tensor_callees(op)
     named = dict.fromkeys(name for name in (*func, *graphs) if name not in called)

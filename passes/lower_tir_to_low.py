@@ -1,4 +1,4 @@
-"""lower-tir-to-low: the whole way from scheduled tir to low, with both ends checked."""
+"""lower-tir-to-low: lower scheduled tir to low, with checks before and after."""
 
 from __future__ import annotations
 
@@ -36,29 +36,28 @@ from weft.support.target import Target, is_target_kind, target_kinds
 class LowerTirToLowPass(PassSequence):
     """Lower the tir functions of a module: `lower-tir-to-low{target=llvm}`, or `{target="cuda -arch=sm_90"}`.
 
-    A function is lowered when it holds an op of the tir level, or when `func` names it; all others stay as they are,
-    and calls from and to them keep working (`tir-flatten`). Runs `pipelines.tir_to_low`. Passes of users run at named
-    points of it, as `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists
-    the points. What stands at tir level is checked after the passes inserted at the first point. Schedules
-    (`sched.func`) have done their work and are dropped. `{bounds=true}` guards accesses that are not proved to stay in
-    their buffers (`tir-check-bounds`). Raises CompileError when a function is not at tir level, or the
-    target, a point or a named function is unknown.
+    A function is lowered if it contains an op of the tir level, or if `func` names it; all others are unchanged, and
+    calls from and to them stay valid (`tir-flatten`). Runs `pipelines.tir_to_low`. User passes run at named points of
+    it, as in `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists the
+    points. The program is checked at tir level after the passes inserted at the first point. Schedules (`sched.func`)
+    are dropped. `{bounds=true}` guards accesses that are not proved to stay in their buffers (`tir-check-bounds`).
+    Raises CompileError if a function is not at tir level, or the target, a point or a named function is unknown.
 
     Requires: functions of block loops (tir).
 
-    Leaves: low functions, as the target takes them.
+    Leaves: low functions, as the target requires them.
     """
 
     name = "lower-tir-to-low"
 
     target: str = "llvm"
-    """The target, as `weft.build` takes it."""
+    """The target, as in `weft.build`."""
     bounds: bool = False
-    """Whether accesses that are not proved to stay in their buffers are guarded (`tir-check-bounds`)."""
+    """Whether to guard accesses that are not proved to stay in their buffers (`tir-check-bounds`)."""
     insert: tuple[str, ...] = ()
     """Passes between the steps, each `before:POINT=PASS` or `after:POINT=PASS`."""
     func: tuple[str, ...] = ()
-    """Functions that are lowered too, though they hold no op of the level."""
+    """Functions to lower even if they contain no op of the level."""
 
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
         options = BuildOptions(passes=parse_insertions(self.insert), checked=self.bounds)
@@ -78,8 +77,8 @@ def lower_tir_to_low(
     """Lower the tir functions of a module, and those in `named`. `run` runs a step.
 
     With `options.checked`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm`
-    and `c`. Programs that are known to be right, such as the results of schedules, may be `is_trusted`: neither they
-    nor the results of the passes are verified.
+    and `c`. If the program `is_trusted`, as results of schedules are, neither it nor the results of the passes are
+    verified.
     """
     kind = target.split()[0] if target.split() else ""
     if not is_target_kind(kind):
@@ -111,9 +110,9 @@ def lower_tir_to_low(
 
 
 def outline_kernels(module: ModuleOp, target: Target) -> None:
-    """Lower a scheduled module that is known to be right, in place, as far as `tir-outline-kernels`: to kernels over
-    flat buffers in their memories, and host functions that launch them. Raises as the passes do: `ScheduleError` for
-    kernels beyond the limits of the target."""
+    """Lower a scheduled, trusted module in place up to `tir-outline-kernels`: to kernels over flat buffers in their
+    memories, and host functions that launch them. Raises the errors of the passes, such as `ScheduleError` for kernels
+    beyond the limits of the target."""
     _begin(module, check_program=False)
     for step in kernels_to_low(str(target)):
         step.apply(Context(), module)
@@ -122,7 +121,6 @@ def outline_kernels(module: ModuleOp, target: Target) -> None:
 
 
 def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
-    """Mark the functions that options name, whatever they hold."""
     known = {function.sym_name.data: function for function in buffer_functions(module)}
     for name in named:
         if name not in known:
@@ -131,7 +129,7 @@ def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
 
 
 def _begin(module: ModuleOp, check_program: bool, *, is_checked: bool = False) -> set[Operation]:
-    """The functions to lower, checked and marked: ops of the level vanish on the way."""
+    """Check, mark and return the functions to lower, since ops of the level vanish during lowering."""
     owned: set[Operation] = set()
     if check_program:
         state_preconditions(module, is_checked=is_checked)
@@ -149,7 +147,7 @@ def _is_lowered(op: Operation) -> bool:
 
 
 def _refuse_foreign_ops(functions: Iterable[FuncOp]) -> None:
-    """Registered ops that may not stand at low level have been replaced by a pass of the user."""
+    """Refuse registered ops that are invalid at the low level and that no user pass has replaced."""
     foreign = registered_elsewhere("low")
     for function in functions if foreign else ():
         for op in operations_in(function):
@@ -161,7 +159,7 @@ def _refuse_foreign_ops(functions: Iterable[FuncOp]) -> None:
 
 
 def _verify_result(function: FuncOp, theirs: list[str]) -> None:
-    """What this pipeline produced is at low level, or it is our bug, unless passes of users (`theirs`) ran in it."""
+    """Verify that the result is at low level; a failure is an internal error, unless user passes (`theirs`) ran."""
     problem = None
     try:
         verify_level(function, "low")

@@ -1,4 +1,4 @@
-"""From functions of upstream dialects and of tensors to functions over buffers."""
+"""Lowering of functions of upstream dialects and of tensors to functions over buffers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from weft.support.errors import CompileError
 def lower_to_tir(
     module: ModuleOp, target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, run: RunStep = run_step
 ) -> None:
-    """Give functions of upstream dialects and of tensors their form over buffers, in place. `run` runs each pass on
-    graphs. Raises `CompileError`."""
-    # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
+    """Convert functions of upstream dialects and of tensors to functions over buffers, in place. `run` runs each pass
+    on graphs. Raises `CompileError`."""
+    # Only inserted passes can lower an unconverted function; without them, the reason is an error.
     convert_from_upstream(Context(), module, strict=not options.passes)
     if options.precision and not any(graph_functions(module)):
         raise CompileError(
@@ -44,7 +44,6 @@ def _is_over_tensors(function: FuncOp) -> bool:
 
 
 def _check_lowered(functions: list[FuncOp]) -> None:
-    """Raises `CompileError` at what keeps a function over tensors from having a form over buffers."""
     for function in filter(_is_over_tensors, functions):
         verify_level(function, "te")
         raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")

@@ -1,4 +1,4 @@
-"""Modules of several functions: look one up, replace or add one, remove one, merge modules, attributes of functions.
+"""Modules of several functions: look up, replace, add and remove functions, merge modules, set attributes of functions.
 
 ```python
 mod = weft.merge(te.create_func([A, B, Y], name="mm"), te.create_func([Y, C], name="relu"))
@@ -7,8 +7,8 @@ sch = weft.Schedule(mod)
 weft.update_function(mod, "mm", sch.mod)           # the scheduled @mm takes the place of the plain one
 weft.update_function(mod, "mm_plain", weft.lookup(other, "mm"))
 ```
-A module stays consistent: what a function calls is there and takes what it is given. A change that would break that
-raises `CompileError` and leaves the module as it is.
+A module stays consistent: the callees of a function exist, with matching signatures. A change that would violate this
+raises `CompileError` and leaves the module unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
 AttributeValue: TypeAlias = Union[Attribute, bool, int, float, str, Sequence["AttributeValue"]]  # noqa: UP007
-"""What a function attribute is set to: integers become `i64`, floats `f64`."""
+"""The value of a function attribute: integers become `i64`, floats `f64`."""
 
 
 @checked
@@ -48,7 +48,7 @@ def function_names(module: ModuleOp) -> list[str]:
 
 @checked
 def lookup(module: ModuleOp, name: str) -> FuncOp:
-    """The function called `name`, itself and no copy. Raises `CompileError` with near names when there is none."""
+    """Return the function called `name`, not a copy. Raises `CompileError` with suggestions if there is none."""
     return find_function(module, name)
 
 
@@ -56,13 +56,12 @@ def lookup(module: ModuleOp, name: str) -> FuncOp:
 def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) -> None:
     """Replace the function called `name` by a copy of another one, in its place; add it at the end if there is none.
 
-    `function` may come from this or another module, and be called otherwise: the copy is renamed, and with it what it
-    calls itself. From a module the function called `name` is taken, else its only one. What refers to the old function
-    op holds an erased op afterwards.
+    `function` may belong to this or another module, and have another name: the copy is renamed, with its recursive
+    calls. Of a module, the function called `name` is used, or else its only one. References to the old function op
+    become references to an erased op.
 
-    Raises `CompileError` when the symbol `name` is no function, when the module lacks what the function calls or uses,
-    or has it with another signature, and when other functions call @name and the new signature does not take their
-    calls.
+    Raises `CompileError` if the symbol `name` is not a function, if a callee or used symbol is missing in the module or
+    has another signature, and if the new signature does not match existing calls of @name.
     """
     if not name:
         raise CompileError("update_function: the name of a function is not empty")
@@ -84,7 +83,7 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
 def remove_function(module: ModuleOp, name: str) -> None:
     """Remove the function called `name` (or its declaration).
 
-    Raises `CompileError` with near names when there is none, and naming what calls, uses or schedules it.
+    Raises `CompileError` with suggestions if there is none, and if another op calls, uses or schedules it.
     """
     known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     if name not in known:
@@ -99,9 +98,9 @@ def remove_function(module: ModuleOp, name: str) -> None:
 
 @checked
 def merge(*modules: ModuleOp) -> ModuleOp:
-    """A new module with copies of all that the given ones hold, in order.
+    """A new module with copies of the contents of the given ones, in order.
 
-    A declaration gives way to the definition of the same name and type. Raises `CompileError` when two modules define
+    A declaration is replaced by the definition of the same name and type. Raises `CompileError` if two modules define
     one name, or disagree on the type of a declared function or on an attribute of the module.
     """
     if not modules:
@@ -129,16 +128,16 @@ def merge(*modules: ModuleOp) -> ModuleOp:
 @checked
 def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
     """The attributes of the function called `name`: integers, floats, strings, and lists and dicts of them as Python
-    values, all others as they are. Raises `CompileError` when there is no such function."""
+    values, others as attributes. Raises `CompileError` if there is no such function."""
     return {key: value_of(attribute) for key, attribute in lookup(module, name).attributes.items()}
 
 
 @checked
 def set_function_attribute(module: ModuleOp, name: str, key: str, value: AttributeValue | None) -> None:
-    """Set an attribute of the function called `name`; None takes it away.
+    """Set an attribute of the function called `name`; None removes it.
 
     Raises `CompileError` for an unknown function, a key that is a property of functions (such as `sym_name`), a value
-    that is no attribute, and a key to take away that is not there.
+    that is not an attribute, and removal of a missing key.
     """
     function = lookup(module, name)
     if not key or key in FuncOp.get_irdl_definition().properties:
@@ -155,20 +154,20 @@ def set_function_attribute(module: ModuleOp, name: str, key: str, value: Attribu
 
 
 def symbol_name(op: Operation) -> str | None:
-    """The name of an op that has one."""
+    """The symbol name of an op, or None."""
     interface = op.get_trait(SymbolOpInterface)
     symbol = interface.get_sym_attr_name(op) if interface is not None else None
     return None if symbol is None else symbol.data
 
 
 def named_ops(module: ModuleOp) -> dict[str, Operation]:
-    """The ops of a module that have a name, by name."""
+    """The ops of a module with a symbol name, by name."""
     named = ((symbol_name(op), op) for op in module.body.block.ops)
     return {name: op for name, op in named if name is not None}
 
 
 def _chosen(function: FuncOp | ModuleOp, name: str) -> FuncOp:
-    """The function meant: of a module the one called `name`, else its only one."""
+    """The selected function: of a module, the one called `name`, or else its only one."""
     if isinstance(function, FuncOp):
         return function
     known = {f.sym_name.data: f for f in functions(function)}
@@ -181,7 +180,6 @@ def _chosen(function: FuncOp | ModuleOp, name: str) -> FuncOp:
 
 
 def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
-    """A copy called `name` that calls itself by that name."""
     new = source.clone()
     old_name = source.sym_name.data
     new.sym_name = StringAttr(name)
@@ -191,7 +189,7 @@ def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
 
 
 def rename_symbol(root: Operation, old: str, new: str) -> None:
-    """Let the ops inside of `root` that refer to the symbol `old` refer to `new`."""
+    """Replace references to the symbol `old` in the ops inside of `root` by `new`."""
     for region in root.regions:
         for op in region.walk():
             for attributes in (op.properties, op.attributes):
@@ -200,7 +198,7 @@ def rename_symbol(root: Operation, old: str, new: str) -> None:
 
 
 def _with_symbol(attribute: Attribute, old: str, new: str) -> Attribute:
-    """The attribute with references to the symbol `old` made to `new`."""
+    """The attribute with references to `old` replaced by `new`."""
     match attribute:
         case SymbolRefAttr() if attribute.root_reference.data == old:
             return SymbolRefAttr(new, attribute.nested_references)
@@ -213,7 +211,6 @@ def _with_symbol(attribute: Attribute, old: str, new: str) -> Attribute:
 
 
 def _symbols_in(attribute: Attribute) -> Iterator[str]:
-    """The symbols an attribute refers to."""
     match attribute:
         case SymbolRefAttr():
             yield attribute.root_reference.data
@@ -236,8 +233,8 @@ def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
 
 
 def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:
-    """The calls of each function of a module that nothing but calls refers to, in order. A pass that changes the
-    parameters of such a function changes these calls, and no other op."""
+    """The calls of each function of a module that has only calls as references, in order. A pass that changes the
+    parameters of such a function must change these calls, and no other op."""
     found: dict[str, list[CallOp]] = {name: [] for name, op in named_ops(module).items() if isinstance(op, FuncOp)}
     for name, op in symbol_uses(module):
         if not isinstance(op, CallOp):
@@ -248,7 +245,6 @@ def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:
 
 
 def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
-    """The ops that refer to the symbol `name`, with the name of the op of the module that holds each."""
     for holder in module.body.block.ops:
         for symbol, op in symbol_uses(holder):
             if symbol == name:
@@ -256,7 +252,7 @@ def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
 
 
 def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
-    """The schedules of a module that name a function."""
+    """The schedules of a module that refer to a function."""
     return {
         schedule.sym_name.data: step
         for schedule in module.body.block.ops
@@ -267,7 +263,7 @@ def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
 
 
 def _check_callees(module: ModuleOp, new: FuncOp) -> None:
-    """What a new function calls is in the module (or itself) and takes its calls."""
+    """Check that the callees of a new function are in the module (or itself), with matching signatures."""
     known = {**named_ops(module), new.sym_name.data: new}
     for symbol, op in symbol_uses(new):
         if symbol not in known:
@@ -281,7 +277,7 @@ def _check_callees(module: ModuleOp, new: FuncOp) -> None:
 
 
 def _check_callers(module: ModuleOp, new: FuncOp) -> None:
-    """The new function takes the calls of those functions that call the one it replaces."""
+    """Check that the signature of the new function matches the existing calls of the one it replaces."""
     name = new.sym_name.data
     refused = {
         holder: (op, reason)
@@ -297,7 +293,7 @@ def _check_callers(module: ModuleOp, new: FuncOp) -> None:
 
 
 def _why_not_callable(op: Operation, callee: Operation) -> str | None:
-    """Why an op that refers to a function cannot call it, None when it can (or refers to something else)."""
+    """Explain why an op that refers to a function cannot call it, or None."""
     if not isinstance(callee, FuncOp) or not isinstance(op, CallTirOp | CallOp):
         return None
     if op.callee.string_value() != callee.sym_name.data:
@@ -321,7 +317,7 @@ def _show_signature(inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -
 
 
 def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> None:
-    """Keep the definition where one of two ops of a name is the declaration of a function, and the other the function.
+    """Replace the declaration by the definition, if two functions of one name are a declaration and a definition.
 
     `second` is detached.
     """
@@ -349,7 +345,8 @@ def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name`; without a name the only one that no other function calls. Raises `CompileError`."""
+    """Return the function called `name`, or without a name the only one that no other function calls. Raises
+    `CompileError`."""
     functions = functions_of(module)
     if not functions:
         raise CompileError("the file holds no function with a body")
@@ -368,5 +365,4 @@ def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
 
 
 def schedules_of(module: ModuleOp) -> list[sched.FuncOp]:
-    """The schedules in a module."""
     return [op for op in module.ops if isinstance(op, sched.FuncOp)]

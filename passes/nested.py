@@ -1,10 +1,10 @@
-"""`func.func(cse,canonicalize)`: passes that run on each function alone.
+"""`func.func(cse,canonicalize)`: passes that run on each function separately.
 
-xDSL has passes of modules only. While one runs on a function, the function therefore stands in a module of its own,
-beside what its symbols may refer to: the other functions of its module as declarations, and copies of globals,
-schedules, patterns and whatever else has a symbol. The pass may change the function, but neither its name and type
-nor anything beside it, for the rest of the program relies on them: a pass that does is refused, since it needs the
-whole module.
+xDSL only has passes on modules. Therefore, while a pass runs on a function, the function is moved to a temporary
+module, together with the symbols that it may refer to: the other functions of its module as declarations, and copies of
+globals, schedules, patterns and other ops with a symbol. The pass may change the function, but neither its name and
+type nor the other ops, because the rest of the program relies on them. A pass that does so needs the whole module, and
+is refused.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class NestedPasses(PassSequence):
-    """Run `passes` on each operation called `name` that stands directly in the module, one operation after the other.
+    """Run `passes` on each operation called `name` directly in the module, one operation after the other.
 
-    Raises `CompileError` at operations that are not isolated from above, and for passes that change what the rest of
-    the program sees.
+    Raises `CompileError` at operations that are not isolated from above, and for passes that change the interface to
+    the rest of the program.
     """
 
     name: str  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -68,7 +68,7 @@ class NestedPasses(PassSequence):
 
 
 class _Alone:
-    """An operation that stands in a module of its own for a while."""
+    """An operation that is temporarily moved to a separate module."""
 
     def __init__(self, operation: Operation, block: Block, parent: Operation, pass_name: str) -> None:
         self._operation, self._block, self._parent = operation, block, parent
@@ -77,7 +77,7 @@ class _Alone:
 
     @contextmanager
     def in_its_module(self) -> Generator[ModuleOp]:
-        """Move the operation into a module, and what takes its place there back."""
+        """Move the operation into a module, and its replacement back."""
         operation, block = self._operation, self._block
         behind = operation.next_op
         others = [_visible(op) for op in block.ops if op is not operation and _symbol(op) is not None]
@@ -99,11 +99,10 @@ class _Alone:
                     block.insert_op_before(back, behind)
 
     def _found(self) -> list[Operation]:
-        """What stands in the place of the operation."""
         return [op for op in self._place.ops if op not in self._others]
 
     def result(self) -> Operation:
-        """The operation that the pass left, which may be another one of the same interface. Raises `CompileError`."""
+        """The operation after the pass, possibly another one with the same interface. Raises `CompileError`."""
         found = self._found()
         if len(found) == 1 and _interface(found[0]) != self._interface:
             self._refuse("changes the name or type of", found[0])
@@ -129,7 +128,6 @@ class _Alone:
 
 
 def _visible(op: Operation) -> Operation:
-    """What the operations beside `op` see of it."""
     if not isinstance(op, FuncOp):
         return op.clone()
     declaration = FuncOp.external(op.sym_name.data, op.function_type.inputs.data, op.function_type.outputs.data)
@@ -138,7 +136,7 @@ def _visible(op: Operation) -> Operation:
 
 
 def _interface(op: Operation) -> object:
-    """What others rely on: kind, symbol, and type of a function; of other operations all attributes."""
+    """The interface of an operation: kind, symbol, and the type of a function; all attributes of other operations."""
     if isinstance(op, FuncOp):
         return op.name, op.sym_name, op.function_type
     symbol = _symbol(op)
@@ -151,6 +149,6 @@ def _symbol(op: Operation) -> StringAttr | None:
 
 
 def symbol_text(op: Operation) -> str:
-    """`@f`, or nothing where the operation has no symbol."""
+    """`@f`, or an empty text if the operation has no symbol."""
     symbol: Attribute | None = _symbol(op)
     return "" if symbol is None else f"@{symbol.data}"

@@ -1,15 +1,15 @@
-"""Reads the description of a pass from its definition: for `docs/passes.md` and for `weft-opt --help-pass`.
+"""Read the description of a pass from its definition, for `docs/passes.md` and for `weft-opt --help-pass`.
 
-A pass is described where it is defined, and nowhere else:
+A pass is described only in its definition:
 
 - The docstring of the class is the description; its first sentence is the summary. A paragraph that begins with
   `Requires:` states the form of the input, one that begins with `Leaves:` the form of the output.
 - A fenced block of MLIR with a line `// becomes` has the IR before and after the pass. A test runs the pass on it, or
-  on the module in `docs/generators/pass_examples/`, where it is too long for a docstring and the block a sketch.
+  on the module in `docs/generators/pass_examples/`, if that is too long for a docstring and the block is a sketch.
 - An option is a field of the dataclass, and its meaning is the string below the field, or `metadata["meaning"]` of a
   generated one.
 
-`describe_pass(SomePass)` returns a `PassDescription`, for any pass or target of xDSL: what it does not state is empty.
+`describe_pass(SomePass)` returns a `PassDescription`, for any pass or target of xDSL. Missing parts are empty.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _SENTENCE_END = re.compile(r"(?<!\.)[.:](?=\s|$)(?![^()]*\))")
 
 @dataclass(frozen=True)
 class PassOption:
-    """An option of a pass, as it is typed."""
+    """An option of a pass, as users type it."""
 
     name: str
     """With dashes, as in `only-trace`."""
     type: str
     """In words: `names separated by commas`."""
     default: str | None
-    """As text, `none` for an option that is absent by default; None where the option must be given."""
+    """As text, `none` for an option that is absent by default; None for a required option."""
     meaning: str
-    """One or more sentences, empty where the definition states none."""
+    """One or more sentences; empty if the definition has none."""
 
 
 @dataclass(frozen=True)
 class PassDescription:
-    """What the definition of a pass says."""
+    """The description of a pass, from its definition."""
 
     name: str
     summary: str
@@ -63,13 +63,12 @@ class PassDescription:
 
     @property
     def usage(self) -> str:
-        """The pass with its options as `-p` takes it: `tir-split{block= loop= factors= [func=]}`."""
+        """The pass with its options in the syntax of `-p`: `tir-split{block= loop= factors= [func=]}`."""
         shown = [f"{o.name}=" if o.default is None else f"[{o.name}=]" for o in self.options]
         return f"{self.name}{{{' '.join(shown)}}}" if shown else self.name
 
 
 def describe_pass(pass_class: type[ArgSpecConvertible]) -> PassDescription:
-    """The description of a pass, or of a target."""
     doc = _docstring(pass_class)
     text, requires = _take_paragraph(doc, "Requires:")
     text, leaves = _take_paragraph(text, "Leaves:")
@@ -84,12 +83,12 @@ def describe_pass(pass_class: type[ArgSpecConvertible]) -> PassDescription:
 
 
 def summary_of(pass_class: type[ArgSpecConvertible]) -> str:
-    """The first sentence of the description, on one line, without its full stop; read without the source."""
+    """The first sentence of the description, on one line, without its full stop; does not read the source."""
     return _summary(_docstring(pass_class))
 
 
 def _docstring(pass_class: type[ArgSpecConvertible]) -> str:
-    """The docstring of the class itself: not that of a base, and not the signature that `dataclass` puts there."""
+    """The docstring of the class itself, excluding that of a base and the signature that `dataclass` generates."""
     doc = pass_class.__dict__.get("__doc__") or ""
     return "" if doc.startswith(f"{pass_class.__name__}(") else inspect.cleandoc(doc)
 
@@ -101,7 +100,7 @@ def _summary(text: str) -> str:
 
 
 def _take_paragraph(text: str, heading: str) -> tuple[str, str]:
-    """The text without the paragraph that begins with `heading`, and that paragraph's own text on one line."""
+    """The text without the paragraph that begins with `heading`, and the text of that paragraph on one line."""
     found = re.search(rf"^{heading}(.*?)(?=\n\n|\n```|\n\w+:|\Z)", text, re.DOTALL | re.MULTILINE)
     if found is None:
         return text, ""
@@ -155,7 +154,6 @@ def _field_docstrings(pass_class: type[ArgSpecConvertible]) -> dict[str, str]:
 
 @cache
 def _class_definitions(module: str) -> Mapping[str, ast.ClassDef]:
-    """The classes of a module, by name."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):

@@ -17,12 +17,12 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, Shrink
 from weft.support.errors import CompileError, InternalError, WeftError, did_you_mean
 
 _POINTS: Mapping[str, str] = {"tir-lower-vectorized": "vectorize"}
-"""Steps that are known by another name than their pass has without its dialect."""
+"""Steps whose short name differs from that of their pass without its dialect."""
 
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """A pass in a sequence. `point` is what users call it by; None for one of theirs."""
+    """A pass in a sequence. `point` is its name for users; None for a user pass."""
 
     run: ModulePass
     point: str | None
@@ -31,12 +31,12 @@ class PipelineStep:
 
 
 class ForeignPassError(CompileError):
-    """A pass of another package failed by an exception that is no error about the program: its `__cause__`."""
+    """A pass of another package failed by an exception that is not an error about the program: its `__cause__`."""
 
 
 def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply a pass. Whatever a pass of another package fails with names the pass, as a `CompileError` if it is no
-    error of weft."""
+    """Apply a pass. Errors of a pass of another package name the pass, and become a `CompileError` unless they are
+    errors of weft."""
     package = type(module_pass).__module__
     foreign = not package.startswith("weft.")
     try:
@@ -58,9 +58,9 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
 
 
 def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
-    """The liberties that a pass takes with floating-point arithmetic: those that its class attribute `fast_math` names
-    in the words of `arith.fastmath`. A pass that names none keeps each result, up to rounding, on all arguments.
-    Raises `CompileError` for other words."""
+    """The changes of floating-point arithmetic that a pass makes, listed in its class attribute `fast_math` in the
+    words of `arith.fastmath`. A pass without them preserves each result, up to rounding, for all arguments. Raises
+    `CompileError` for other words."""
     known = [flag.value for flag in FastMathFlag]
     flags: tuple[str, ...] = tuple(getattr(module_pass, "fast_math", ()))
     for flag in flags:
@@ -71,7 +71,7 @@ def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
 
 
 def epsilon_of(module_pass: ModulePass) -> float:
-    """The distance from 1 to the next number of the format that a pass rounds operands to, its attribute `epsilon`; 0
+    """The distance from 1 to the next number of the format to which a pass rounds operands, its attribute `epsilon`; 0
     for a pass that keeps the precision of the program."""
     return float(getattr(module_pass, "epsilon", 0.0))
 
@@ -80,12 +80,11 @@ RunStep: TypeAlias = Callable[[PipelineStep, Context, ModuleOp], None]
 
 
 def run_step(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-    """Apply the pass of a step."""
     run_pass(step.run, ctx, module)
 
 
 class PassSequence(ModulePass):
-    """A pass that consists of steps. Tools run them by a function that verifies, prints or measures as well."""
+    """A pass that consists of steps. Tools may also verify, print or measure each step."""
 
     @abstractmethod
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:

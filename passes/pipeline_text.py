@@ -1,8 +1,8 @@
-"""Read `pass-a,pass-b{option=value list=1,2 flag}` into passes, with errors that say what was expected.
+"""Parse `pass-a,pass-b{option=value list=1,2 flag}` into passes, with errors that name the expected syntax.
 
-The grammar of passes is xDSL's (options are separated by blanks). More lenient than xDSL: a bare `flag` is true, and an
-integer is a number where a float is expected. Pipelines nest as in MLIR: `builtin.module(cse,func.func(canonicalize))`
-runs `canonicalize` on each function alone (`nested.py`); `any(...)` runs on operations of any kind.
+The grammar of passes is xDSL's (options are separated by blanks), with two extensions: a bare `flag` is true, and an
+integer is accepted for a float. Pipelines nest as in MLIR: `builtin.module(cse,func.func(canonicalize))` runs
+`canonicalize` on each function separately (`nested.py`); `any(...)` runs on operations of any kind.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ MODULE = "builtin.module"
 
 
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
-    """The passes that `text` lists, nested ones as `NestedPasses`. `builtin.module(...)` or `any(...)` may enclose
-    the whole text. Raises `CompileError`."""
+    """The passes that `text` lists, nested ones as `NestedPasses`. `builtin.module(...)` or `any(...)` may enclose the
+    whole text. Raises `CompileError`."""
     elements = _Scanner(text).elements()
     if len(elements) == 1 and elements[0].name in (MODULE, ANY):
         elements = elements[0].nested or ()
@@ -66,7 +66,7 @@ def _passes(
 def parse_pipeline_text(
     text: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str
 ) -> tuple[ConvertibleT, ...]:
-    """The targets (or whatever `what` says) that `text` lists. Raises `CompileError`."""
+    """The targets (or the kind named by `what`) that `text` lists. Raises `CompileError`."""
     return tuple(_configured(_parse_specs(text, what), available, what))
 
 
@@ -77,7 +77,7 @@ def _configured(
 
 
 def load(name: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str) -> type[ConvertibleT]:
-    """The class of a pass or target. Raises `CompileError` when there is none, or its package fails on import."""
+    """The class of a pass or target. Raises `CompileError` if there is none, or its package fails on import."""
     if name not in available:
         raise CompileError(f"unknown {what} '{name}'{did_you_mean(name, available)}")
     try:
@@ -87,7 +87,7 @@ def load(name: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], w
 
 
 def pipeline_text(passes: Sequence[ModulePass]) -> str:
-    """The passes as text that `parse_passes` reads: `builtin.module(tir-split{block="B"},func.func(cse))`."""
+    """The passes as text that `parse_passes` accepts: `builtin.module(tir-split{block="B"},func.func(cse))`."""
     return f"{MODULE}({','.join(map(_pass_text, passes))})"
 
 
@@ -130,10 +130,10 @@ class _Scanner:
         self._text = text
         self._at = 0
         self._open: list[tuple[str, int]] = []
-        """The operations whose pipelines are open, and where they begin."""
+        """The operations of open pipelines, and the positions where they begin."""
 
     def elements(self) -> list[_Element]:
-        """The elements up to the parenthesis that closes, or to the end."""
+        """The elements up to the closing parenthesis, or to the end."""
         found: list[_Element] = []
         while True:
             self._skip(_BLANKS)
@@ -173,7 +173,7 @@ class _Scanner:
         return _Element(name, _parse_specs(text, "pass", self._text, start))
 
     def _skip_options(self) -> None:
-        """Go behind the brace that closes the one here, or to the end."""
+        """Skip to the end of the matching brace, or of the text."""
         depth = 0
         while True:
             depth += {"{": 1, "}": -1}.get(self._text[self._at], 0)
@@ -182,7 +182,7 @@ class _Scanner:
                 return
             self._skip(_OPTIONS)
             if self._at == len(self._text) or self._text[self._at] == '"':
-                self._at = len(self._text)  # xDSL's parser tells what is wrong
+                self._at = len(self._text)  # xDSL's parser reports the error
                 return
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
@@ -195,7 +195,7 @@ class _Scanner:
 
 
 def _parse_specs(text: str, what: str, whole: str | None = None, offset: int = 0) -> list[ArgSpec]:
-    """The elements of `text`, which stands at `offset` in `whole`."""
+    """The elements of `text`, which is at `offset` in `whole`."""
     try:
         return list(parse_pipeline(text))
     except ArgSpecParseError as error:
@@ -207,8 +207,8 @@ def _parse_specs(text: str, what: str, whole: str | None = None, offset: int = 0
 
 
 def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocation | None]:
-    """Message and place of an `ArgSpecParseError`, which keeps them only inside its text:
-    a headline, `file:line:column`, the source line, carets, the message."""
+    """Message and place of an `ArgSpecParseError`, parsed from its text: a headline, `file:line:column`, the source
+    line, carets, the message."""
     lines = rendered.rstrip("\n").split("\n")
     name = f"<{what} option>"
     remember_text(name, text)
@@ -220,7 +220,7 @@ def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocat
 
 
 def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> ConvertibleT:
-    """An instance of `kind` with the options of `spec`. Raises `CompileError` naming the option that is wrong."""
+    """An instance of `kind` with the options of `spec`. Raises `CompileError` that names an invalid option."""
     subject = f"{what} '{spec.name}'"
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init and f.name != "name"}
     types = get_type_hints(kind)
@@ -231,7 +231,7 @@ def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> Convertible
             hint = did_you_mean(name.replace("_", "-"), options) if options else ": it has no options"
             raise CompileError(f"{subject} has no option '{name.replace('_', '-')}'{hint}")
     for name in sorted(kind.required_fields() - given.keys()):
-        # xDSL looks at the text of an annotation, and takes `int | None` without default for required
+        # xDSL checks the text of an annotation, and treats `int | None` without default as required
         if NoneType in get_args(types[name]):
             given = {**given, name: ()}
         elif name in fields:
@@ -251,7 +251,7 @@ def alternatives(expected: Any) -> tuple[Any, ...]:
 
 
 def _converted(values: ParameterListType, expected: Any, name: str, subject: str) -> ParameterListType:
-    """`values` as xDSL accepts them for a field of type `expected`."""
+    """`values` in the form that xDSL accepts for a field of type `expected`."""
     types = alternatives(expected)
     if not values:
         if bool in types:
@@ -268,7 +268,7 @@ def _converted(values: ParameterListType, expected: Any, name: str, subject: str
 
 
 def _fits(values: ParameterListType, expected: Any) -> bool:
-    """Whether xDSL takes `values` for `expected`; `true` is an integer to Python, not to users."""
+    """Whether xDSL accepts `values` for `expected`, except that `true` is not an integer."""
     if any(isinstance(v, bool) for v in values) and expected is not bool and bool not in get_args(expected):
         return False
     return isa(values, expected) or (len(values) == 1 and isa(values[0], expected))

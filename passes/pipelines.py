@@ -1,4 +1,4 @@
-"""The standard orders of passes, each step with the reason why it stands where it does."""
+"""The standard orders of passes, with the reason for the position of each step."""
 
 from __future__ import annotations
 
@@ -71,41 +71,43 @@ def graph_to_tir(
     target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, named: tuple[str, ...] = ()
 ) -> tuple[ModulePass, ...]:
     """The passes from graphs, and functions of tensor expressions, to functions over buffers. `named` functions are
-    lowered too, though they only copy tensors."""
+    lowered even if they only copy tensors."""
     kind = target.partition(" ")[0]
-    on_device = kind in GPU_KINDS  # host code does not address parts of the buffers of a device
+    on_device = kind in GPU_KINDS  # host code does not address parts of device buffers
     has_views = kind in ("llvm", "c") or on_device
     has_precision = bool(options.precision) or (options.rewrite and kind in ("llvm", "c"))
     return (
-        # First: all others read the types.
+        # First, because all others read the types.
         GraphInferTypesPass(),
-        # Before constants are folded: what nothing uses is not evaluated.
+        # Before constants are folded, so that unused values are not evaluated.
         GraphSimplifyPass(),
         # Before constants are folded, among them dequantized weights, which are integers here.
         *((GraphRewritePass(("quantized", "dequantized")),) if options.rewrite else ()),
-        # Before fusion, which would take operators on constants for producers.
+        # Before fusion, which would treat operators on constants as producers.
         GraphFoldConstantsPass(),
-        # Before patterns are recognised, which are those of float32. Kernels for GPUs multiply f16 by themselves.
+        # Before patterns are recognised, which are those of float32. Kernels for GPUs multiply f16 natively.
         *((GraphWidenFloatsPass(),) if options.rewrite and not on_device else ()),
-        # Behind these: patterns expect equal operators once, and weights as constants. Before fusion, which groups
-        # what is left.
+        # After these: patterns expect equal operators once, and weights as constants. Before fusion, which groups the
+        # remaining operators.
         *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
-        # Behind it: weights are complete, and attention is one operator. Before layouts, which depend on types, and
+        # After it: weights are complete, and attention is one operator. Before layouts, which depend on types, and
         # before fusion, which makes casts parts of the kernels that compute their operands.
         *((GraphPrecisionPass(target, options.precision),) if has_precision else ()),
-        # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
+        # After it, because scales are then part of weights. Before fusion, because biases are laid out with the
+        # convolutions.
         *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
-        # After constants are folded, for zero points may be computed. Before fusion: they are operands of products.
+        # After constants are folded, because zero points may be computed. Before fusion, because they are operands of
+        # products.
         *((GraphPackWeightsPass(target),) if options.layouts and kind in ("llvm", "c") else ()),
         # After layouts are chosen; before fusion, which makes transposes parts of groups and leaves reshapes as views.
         GraphLowerPacksPass(),
         # While there are operators, of which groups consist.
         *((GraphFusePass(target),) if options.fuse else ()),
-        # Each group and each operator left becomes a tensor expression.
+        # Each group and each remaining operator becomes a tensor expression.
         LegalizeGraphToTePass(),
         # Callees work on buffers before the graph function allocates and passes them.
         LowerTeToTirPass(named),
-        # The graph function calls what the passes before have made.
+        # The graph function calls the functions made by the preceding passes.
         LowerGraphToTirPass(views=has_views, parts=not on_device),
         # The calls are in order.
         *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
@@ -115,7 +117,7 @@ def graph_to_tir(
 
 
 def _rules_for(target: str, options: BuildOptions) -> tuple[str, ...]:
-    """The rules for a target: products of bytes where it has them, as layouts in blocks of channels take them."""
+    """The rules for a target, including products of bytes, which layouts in blocks of channels use, if it has them."""
     return (
         (*DEFAULT_RULES, "bytes")
         if options.layouts and has_dot_product(Target.parse(target), 4, False, True)

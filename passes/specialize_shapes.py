@@ -1,4 +1,4 @@
-"""`specialize-shapes`: stated shapes of inputs take the place of symbolic extents of a function."""
+"""specialize-shapes: replace symbolic extents of a function by stated shapes of its inputs."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def specialize_shapes(
 ) -> FuncOp:
     """Specialise a function of a module, in place, to stated shapes of its parameters; returns the function.
 
-    Numbers take the place of symbols in the whole function, names rename them, and symbols of one name are equal. A
-    range is a precondition of calls. Functions that are no graphs are lowered to buffers first.
+    Numbers replace symbols in the whole function, names rename them, and symbols of one name are equal. A range becomes
+    a precondition of calls. Functions that are not graphs are lowered to buffers first.
 
     Raises `CompileError` for an unknown parameter, another rank, and shapes that contradict each other or the program.
     """
@@ -118,7 +118,7 @@ def buffer_shapes(function: FuncOp) -> dict[str, list[KnownExtent]]:
 
 
 def specialize_buffers(function: FuncOp, found: Specialization) -> None:
-    """Specialise a function over buffers: extents of parameters become numbers, and what follows from them."""
+    """Specialise a function over buffers: replace extents of parameters by numbers, and propagate them."""
     if not found:
         return
     signature = FlatSignature.of(function)
@@ -137,7 +137,7 @@ def specialize_buffers(function: FuncOp, found: Specialization) -> None:
 
 
 def _state_numbers(function: FuncOp, values: Mapping[int, KnownExtent]) -> None:
-    """Index parameters that equal extents which are numbers now are these numbers."""
+    """Replace index parameters that equal extents with known numbers by these numbers."""
     first = _first(function)
     for position, number in values.items():
         if isinstance(number, int):
@@ -153,7 +153,7 @@ def _state_symbols(
     values: Mapping[str, KnownExtent],
     found: Specialization,
 ) -> None:
-    """Name the symbols that stay, state which of them are equal, and bound them."""
+    """Name the remaining symbols, state which of them are equal, and bound them."""
     first = _first(function)
     extents = ExtentValues(first, function)
 
@@ -190,13 +190,12 @@ def _first(function: FuncOp) -> Operation:
 
 
 def _set_extent(function: FuncOp, quantity: Quantity, number: int) -> None:
-    """Let an extent of a parameter be a number."""
     _retype(function.args[quantity.parameter], {quantity.dimension: number})
     function.update_function_type()
 
 
 def _retype(buffer: SSAValue, numbers: Mapping[int, int]) -> None:
-    """Let dynamic extents of a buffer be numbers. Ops that fix the type of an operand get a cast."""
+    """Set dynamic extents of a buffer to numbers. Ops that fix the type of an operand get a cast."""
     old = cast("MemRefType[Attribute]", buffer.type)
     shape = [numbers.get(at, extent) for at, extent in enumerate(old.get_shape())]
     type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
@@ -216,7 +215,7 @@ def _retype(buffer: SSAValue, numbers: Mapping[int, int]) -> None:
 
 
 def _cast_users(buffer: SSAValue, type_: MemRefType[Attribute]) -> None:
-    """Give the ops that fix the type of a buffer the buffer as one of `type_`."""
+    """Cast a buffer to `type_` for the ops that fix its type."""
     fixed = [use for use in buffer.uses if not isinstance(use.operation, _POLYMORPHIC)]
     if not fixed:
         return
@@ -238,11 +237,11 @@ _POLYMORPHIC: Final = (
     AssumeShapeOp,
     StrideOp,
 )
-"""Ops that take a buffer of any extents."""
+"""Ops that accept a buffer of any extents."""
 
 
 def _propagate(function: FuncOp) -> None:
-    """Compute what depends on numbers alone: sizes of loops, blocks and temporaries, and stated extents."""
+    """Fold values that only depend on numbers: sizes of loops, blocks and temporaries, and stated extents."""
     changed = True
     while changed:
         changed = False
@@ -268,7 +267,6 @@ def _propagate(function: FuncOp) -> None:
 
 
 def _number(op: Operation) -> int | None:
-    """The value of an op on indices, None unless it is known."""
     if isinstance(op, memref.DimOp):
         at, type_ = constant_integer(op.index), op.source.type
         extent = type_.get_shape()[at] if isinstance(type_, MemRefType) and at is not None else DYNAMIC_INDEX
@@ -277,7 +275,6 @@ def _number(op: Operation) -> int | None:
 
 
 def _make_static(op: memref.AllocOp) -> bool:
-    """Give a temporary the extents that are numbers."""
     dynamic = dynamic_extents(op.memref.type)
     found = {at: constant_integer(value) for at, value in zip(dynamic, op.dynamic_sizes, strict=True)}
     numbers = {at: number for at, number in found.items() if number is not None and number >= 0}
@@ -297,7 +294,6 @@ def _make_static(op: memref.AllocOp) -> bool:
 
 
 def _fix_stated(function: FuncOp, op: AssumeShapeOp) -> bool:
-    """Let extents of a parameter that are stated to be numbers be these."""
     numbers: dict[int, int] = {}
     for at, value in zip(op.dimensions, op.values, strict=True):
         if (number := constant_integer(value)) is not None:
@@ -312,7 +308,6 @@ def _fix_stated(function: FuncOp, op: AssumeShapeOp) -> bool:
 
 
 def _fix_block(op: BlockOp) -> None:
-    """Let extents of a block that are numbers be static."""
     extents = [
         e if isinstance(e, int) or (number := constant_integer(e)) is None else max(number, 0) for e in op.extents
     ]
@@ -330,8 +325,8 @@ def _fix_block(op: BlockOp) -> None:
 class SpecializeShapesPass(ModulePass):
     """Specialise a function to stated shapes of its parameters: `specialize-shapes{shapes="x=b:1..8 x 128"}`.
 
-    A number takes the place of a symbolic extent in the whole function, a name renames one, symbols of one name are
-    equal, and an inclusive range is a precondition of calls. A function that is no graph is lowered to buffers first.
+    A number replaces a symbolic extent in the whole function, a name renames one, symbols of one name are equal, and an
+    inclusive range becomes a precondition of calls. A function that is not a graph is lowered to buffers first.
 
     Raises `CompileError` for an unknown parameter, another rank, and shapes that contradict each other or the program.
 
@@ -343,9 +338,9 @@ class SpecializeShapesPass(ModulePass):
     name = "specialize-shapes"
 
     shapes: tuple[str, ...]
-    """Shapes of parameters, `NAME=AXES` each."""
+    """Shapes of parameters, each `NAME=AXES`."""
     func: str | None = None
-    """The function, where several are not called by others."""
+    """The function, if several are not called by others."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         shapes: dict[str, tuple[Axis, ...]] = {}

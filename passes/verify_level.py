@@ -1,4 +1,4 @@
-"""verify-level: only ops of a level stand at that level, and values are used where they are known."""
+"""verify-level: check that a module only has ops of a level, and that definitions dominate uses."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from weft.support.errors import CompileError, did_you_mean
 class VerifyLevelPass(ModulePass):
     """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
 
-    1. every op may stand at the level (`dialects/levels.py`);
-    2. every value is used after its definition, in a region that its definition is in; functions stand in modules;
-    3. at level tir: the loops run every instance of a block (once, where that matters), accesses stay in bounds, and
-       what is read is written somewhere. Integer-set questions: `analysis/checks.py`.
+    1. every op is valid at the level (`dialects/levels.py`);
+    2. every value is used after its definition, in a region that its definition is in; functions, schedules and modules
+       are not nested in functions;
+    3. at level tir: the loops run every instance of a block (once, if the block is not idempotent), accesses stay in
+       bounds, and every value that is read is written. These are decided by integer sets: `analysis/checks.py`.
 
-    Raises CompileError at the first op that does not.
+    Raises CompileError at the first violation.
 
     Requires: nothing.
 
-    Leaves: the module as it was.
+    Leaves: the module unchanged.
     """
 
     name = "verify-level"
@@ -42,8 +43,8 @@ class VerifyLevelPass(ModulePass):
 
 
 def verify_level(root: Operation, level: str | None) -> None:
-    """Check `root`, a module or one function of it, as `VerifyLevelPass` says; at level tir but for 1. if None is
-    given."""
+    """Check `root`, a module or one of its functions, as `VerifyLevelPass` does; if `level` is None, as at level tir
+    without check 1."""
     if level is not None and level not in LEVELS:
         raise CompileError(f"unknown level '{level}'{did_you_mean(level, LEVELS)}")
     allowed: dict[str, bool] = {}
@@ -77,7 +78,7 @@ def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed
 
 
 def _verify_block(block: Block, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
-    """Values of the block are visible to its later ops only while it is checked."""
+    """Check a block. Its values are visible to its later ops only during the check."""
     defined: list[SSAValue] = list(block.args)
     visible.update(defined)
     for op in block.ops:

@@ -1,4 +1,4 @@
-"""Versions of functions for some sizes, chosen by host code at the call.
+"""Versions of functions for specific sizes, selected by host code at the call.
 
     func.func @main(%x: memref<?x4xf32>, %y: memref<?x4xf32>) {
       %n = memref.dim %x, %c0 : memref<?x4xf32>
@@ -14,7 +14,7 @@
       func.return
     }
 
-The function that callers see keeps its preconditions; the versions are private. Constants of the module serve all.
+The function that callers see keeps its preconditions; the versions are private. Constants of the module are shared.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PRIVATE: Final = StringAttr("private")
 
 @dataclass
 class Dispatch:
-    """A function that chooses among versions of itself."""
+    """A function that selects a version of itself."""
 
     name: str
     axes: Mapping[str, Quantity]
@@ -60,8 +60,8 @@ class Dispatch:
 
 
 def add_graph_versions(module: ModuleOp, wanted: Sequence[Sizes]) -> list[Dispatch]:
-    """Add versions of the graph functions of a module for the sizes that they have symbols for. Raises `CompileError`
-    for a size outside of a stated range."""
+    """Add versions of the graph functions of a module for the sizes of their symbols. Raises `CompileError` for a size
+    outside of a stated range."""
     found: list[Dispatch] = []
     names = named_ops(module)
     for function in list(graph_functions(module)):
@@ -79,7 +79,7 @@ def add_graph_versions(module: ModuleOp, wanted: Sequence[Sizes]) -> list[Dispat
 
 
 def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequence[Dispatch]) -> None:
-    """Let functions over buffers choose their versions: those of graphs, and all others, which get theirs here.
+    """Let functions over buffers select their versions: those of graphs, and all others, whose versions are added here.
 
     Raises `CompileError` for symbols that no function has.
     """
@@ -147,7 +147,7 @@ def _copied(function: FuncOp, sizes: Sizes, names: dict[str, Operation]) -> Func
 
 
 def _is_entry(module: ModuleOp, function: FuncOp) -> bool:
-    """Whether callers outside of the module see a function, and none inside of it uses it."""
+    """Whether a function is visible outside of the module, and no other op in the module uses it."""
     name = function.sym_name.data
     uses = (symbol for op in module.ops if op is not function for symbol, _ in symbol_uses(op))
     return function.sym_visibility != _PRIVATE and not function.is_declaration and name not in set(uses)
@@ -192,7 +192,7 @@ def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[s
 
 
 def _call(callee: FuncOp, arguments: Sequence[SSAValue]) -> list[Operation]:
-    """A call with arguments of the types that the callee takes."""
+    """A call with arguments cast to the types of the callee."""
     ops: list[Operation] = []
     given: list[SSAValue] = []
     for argument, type_ in zip(arguments, callee.function_type.inputs.data, strict=True):

@@ -1,4 +1,4 @@
-"""The recording of schedules: a module, the trace of its steps, and handles for loops, blocks and integers."""
+"""Recording of schedules: a module, the trace of its steps, and handles for loops, blocks and integers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ C = TypeVar("C", bound=type)
 
 
 def step_methods(class_: C) -> C:
-    """A class decorator for the methods of schedules: arguments are `checked`, and a call that raises leaves no
-    `get_block` in the trace for a block that it was given by name."""
+    """A class decorator for the methods of schedules: arguments are `checked`, and a call that raises removes the
+    `get_block` steps for the blocks that it was given by name."""
     for name, method in list(vars(class_).items()):
         if name == "__init__":
             setattr(class_, name, checked(method))
@@ -49,7 +49,7 @@ def _step_method(method: Callable[..., R]) -> Callable[..., R]:
             return run(self, *args, **keywords)
         except Exception:
             while (step := steps.last_op) is not last and isinstance(step, sched.GetBlockOp):
-                steps.erase_op(step, safe_erase=False)  # the refused step, which is in no trace, may still use it
+                steps.erase_op(step, safe_erase=False)  # the refused step, which is not in the trace, may still use it
             raise
 
     return call
@@ -67,17 +67,17 @@ class _Named:
 
 @dataclass(frozen=True, repr=False)
 class BlockHandle(_Named):
-    """A block of the scheduled module. Compare `sch.get(handle)` to look at the op itself."""
+    """A block of the scheduled module. `sch.get(handle)` returns the op itself."""
 
 
 @dataclass(frozen=True, repr=False)
 class LoopHandle(_Named):
-    """A loop of the scheduled module; a step that takes the loop apart consumes it."""
+    """A loop of the scheduled module, consumed by a step that splits or erases the loop."""
 
 
 @dataclass(frozen=True, repr=False)
 class IntHandle(_Named):
-    """An integer that was sampled; `sch.get(handle)` is its value."""
+    """A sampled integer; `sch.get(handle)` is its value."""
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
@@ -85,18 +85,18 @@ Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
 
 @step_methods
 class Recorder:
-    """Runs steps on a copy of a module and records them. `Schedule` gives them names."""
+    """Runs steps on a copy of a module and records them. `Schedule` adds a method for each step."""
 
     is_of_search: bool = False
-    """Whether a search decides what rules of default schedules leave open."""
+    """Whether a search makes the choices that rules of default schedules leave open."""
 
     def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
         self.original: ModuleOp = mod
-        """The module that was given."""
+        """The original module."""
         self.mod: ModuleOp = self._copied(mod)
         """The module as scheduled so far."""
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))
-        """The steps so far: IR that prints, parses, and replays on the original module."""
+        """The steps so far: IR that can be printed, parsed, and replayed on the original module."""
         self._replay = Replay(self.mod, Random(seed))
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -110,11 +110,11 @@ class Recorder:
     def replay(self, trace: sched.FuncOp, decisions: Sequence[Decision | None] | None = None) -> None:
         """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module.
 
-        Sampling steps decide as they did, or as `decisions` says: one for each of them, None to draw again (see
+        Sampling steps keep their decisions, or take those in `decisions`: one for each of them, None to draw again (see
         `weft.schedule.traces.decisions_of`).
 
-        Raises `CompileError` where a step gives another number of handles here, besides what steps raise by themselves;
-        the steps before it stay.
+        Raises the errors of the steps, and `CompileError` if a step has another number of results here; the preceding
+        steps stay applied.
         """
         steps = [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
         drawing = [step for step in steps if isinstance(step, sched.SamplingOp)]
@@ -136,20 +136,20 @@ class Recorder:
     @overload
     def get(self, handle: IntHandle) -> int: ...
     def get(self, handle: Handle) -> Operation | int:
-        """The op or the integer that a handle stands for now."""
+        """The current op or integer of a handle."""
         if isinstance(handle, IntHandle):
             return self._replay.integer(handle.value)
         return self._replay.resolve(handle.value)
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """The block called `name`; unknown or ambiguous names raise `CompileError` with near names."""
+        """Return the block called `name`. Raises `CompileError` with suggestions for unknown or ambiguous names."""
         properties: dict[str, Attribute] = {"label": StringAttr(name)}
         if func_name is not None:
             properties["func"] = StringAttr(func_name)
         return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
     def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
-        """Whether `decompose_padding` accepts a block and a loop. Changes nothing, and is no step."""
+        """Whether `decompose_padding` accepts a block and a loop. Changes nothing, and is not a step."""
         op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
         try:
             DecomposePadding(op, self._replay.loop(loop.value)).plan()
@@ -158,7 +158,7 @@ class Recorder:
         return True
 
     def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
-        """Refused, with the reason: elements of another type round or wrap in another way, so that results change."""
+        """Always refused, with the reason: another element type changes rounding or wrapping, and thus results."""
         name = block if isinstance(block, str) else self._replay.block(block.value).label
         raise CompileError(
             f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
@@ -189,14 +189,13 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """A handle for a block of the module whose name no other block of its function has. `get_block` gives the same,
-        and looks through the whole module."""
+        """A handle for a block whose name is unique in its function. Equivalent to `get_block`, without a search of the
+        module."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])
 
     def _record(self, step: sched.StepOp) -> sched.StepOp:
-        """Run a step and add it, with a result for each handle it gives, to the trace."""
         try:
             outcome = self._replay.evaluate(step)
         except Exception:
@@ -228,7 +227,7 @@ def _type(found: Drawn) -> Attribute:
 
 
 def _hint(found: Drawn, at: int) -> str | None:
-    """The name a handle prints with: that of its loop, or the block's in lower case; t0, t1, ... for integers."""
+    """The name of a handle in the trace: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"
     if isinstance(found, ComputeLocation):

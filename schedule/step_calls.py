@@ -1,4 +1,4 @@
-"""Steps of schedules with the arguments that methods take: handles, names, functions and numbers become operands and
+"""Steps of schedules from the arguments of methods: handles, names, functions and numbers become operands and
 attributes."""
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ HANDLES: Mapping[Attribute, type[BlockHandle | LoopHandle | IntHandle]] = {
 
 
 class StepCalls(Recorder):
-    """A recorder that runs steps by their names."""
+    """A recorder that runs steps by name."""
 
     def _step(self, name: str, /, **given: object) -> Any:
-        """Run a step with the arguments of its method, by their names."""
+        """Run a step with the keyword arguments of its method."""
         step = DECLARATIONS[name]
         known = {parameter.name: given[parameter.argument] for parameter in step.parameters}
         operands: list[Handle] = []
@@ -61,8 +61,8 @@ class StepCalls(Recorder):
         return None if step.gives is None else HANDLES[step.gives](results[0])
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """The value of a step for an argument that its annotation accepts; `known` are the values of those before, and
-        the other arguments."""
+        """The value in a step of an argument that its annotation accepts. `known` has the values of the preceding
+        arguments, and the other arguments."""
         if kind in (kinds.FACTORS, kinds.TILE_FACTORS):
             return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]
         if kind is kinds.FLOATS:
@@ -102,7 +102,6 @@ class StepCalls(Recorder):
                 raise CompileError(f"a buffer is given as ('read', 0), ('write', 0) or by its name, got {other!r}")
 
     def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
-        """The number of dimensions of a buffer; None when there is no such buffer, which the primitive refuses."""
         block = self._replay.block(handle.value)
         found = buffers_of(block, place[0])
         type_ = found[place[1]].type if 0 <= place[1] < len(found) else None
@@ -110,5 +109,4 @@ class StepCalls(Recorder):
 
 
 def _handles(value: object) -> Sequence[Any]:
-    """The handles and names that an argument holds."""
     return cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]

@@ -1,4 +1,4 @@
-"""Registering tensor intrinsics, with a check that the implementation computes what the description says."""
+"""Registration of tensor intrinsics, with a check that the implementation computes its description."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.support.errors import CompileError
 def register_tensor_intrinsic(
     name: str, description: ModuleOp, implementation: ModuleOp, *, override: bool = False
 ) -> None:
-    """Make a tensor intrinsic known to `Schedule.tensorize` by `name`.
+    """Register a tensor intrinsic for `Schedule.tensorize` under `name`.
 
     `description` and `implementation` are modules with one tir function each, over the same buffers of static shape
-    (memory spaces included). The description is the nest of loops and blocks that `tensorize` looks for; what stands
-    for it is the implementation. That may be any tir, or call functions outside of the module, which its module
+    (memory spaces included). `tensorize` replaces the nest of loops and blocks of the description by the
+    implementation. The implementation may contain any tir ops, or calls of external functions, which its module
     declares, on pointers into the buffers:
 
     ```mlir
@@ -32,8 +32,8 @@ def register_tensor_intrinsic(
       func.return
     }
     ```
-    Where it calls none, both are run on the same arguments and must agree. Raises `CompileError` when they do not, when
-    their parameters differ, or when the name is taken (unless `override`).
+    If it calls none, both are run on the same arguments and must agree. Raises `CompileError` if they do not, if their
+    parameters differ, or if the name is taken (unless `override`).
     """
     intrinsic = intrinsic_of(name, description.clone(), implementation.clone())
     if not intrinsic.calls:
@@ -45,7 +45,7 @@ def register_tensor_intrinsic(
 
 
 def _named(function: FuncOp) -> ModuleOp:
-    """The function alone, under a name that both have."""
+    """A module with a copy of the function, renamed so that both can be compared."""
     copy = function.clone()
     copy.sym_name = StringAttr("intrinsic")
     return ModuleOp([copy])

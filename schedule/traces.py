@@ -1,4 +1,4 @@
-"""Traces: decisions, simplification, and their form as Python: one call of a `Schedule` method a line.
+"""Traces: decisions, simplification, and their Python form, with one call of a `Schedule` method per line.
 
 ```
 y = sch.get_block("Y", func_name="mm_relu")
@@ -38,19 +38,18 @@ LOOKING = (sched.QueryOp, sched.SamplingOp)
 
 
 def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
-    """The steps of a trace, in order."""
     return [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
 
 
 @checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
-    """The decision of each sampling step, in order; None where it has none yet. `Schedule.replay` takes such a list."""
+    """The decision of each sampling step, in order; None if it has none yet. `Schedule.replay` accepts such a list."""
     drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
     return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 
 
 def trace_without_decisions(trace: sched.FuncOp) -> str:
-    """The text of a trace whose sampling steps draw again."""
+    """The text of a trace without decisions, so that its sampling steps draw again."""
     copy = trace.clone()
     for step in steps_of(copy):
         step.properties.pop("decision", None)
@@ -59,8 +58,7 @@ def trace_without_decisions(trace: sched.FuncOp) -> str:
 
 @checked
 def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched.FuncOp:
-    """A new trace that does the same, without queries and, unless `keep_sampling`, sampling steps whose results are
-    unused."""
+    """An equivalent trace without queries and, unless `keep_sampling`, sampling steps whose results are unused."""
     left_out = sched.QueryOp if keep_sampling else LOOKING
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
@@ -76,7 +74,7 @@ def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched
 
 @checked
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
-    """The trace as calls of the methods of a `Schedule` that is called `name`. Run by `exec`, or `run_python`.
+    """The trace as calls of the methods of a `Schedule` that is called `name`, to be run by `exec` or `run_python`.
 
     Raises `CompileError` for a step with a property that has no Python form.
     """
@@ -90,8 +88,8 @@ def calls_of(
     *,
     named: bool = False,
 ) -> Iterator[str]:
-    """The calls of `trace_as_python`, step by step. `handle_name` names a handle that is none of the names before it;
-    `named` puts the names of parameters before handles and labels."""
+    """The calls of `trace_as_python`, step by step. `handle_name` returns a name for a handle that differs from the
+    given names; with `named`, handles and labels are keyword arguments."""
     names: dict[SSAValue, str] = {}
     for step in steps_of(trace):
         arguments = ", ".join(_argument_texts(step, names, named))
@@ -105,13 +103,12 @@ def calls_of(
 
 
 def _name(value: SSAValue, taken: Collection[str]) -> str:
-    """The handle's own name, made unique."""
     hint = value.name_hint or "handle"
     return free_name(hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle", taken)
 
 
 def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bool) -> Iterator[str]:
-    """The arguments of the call that is this step; `names` are those of handles."""
+    """The arguments of the call for this step; `names` are those of handles."""
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
     if isinstance(step, sched.GetBlockOp):
@@ -120,7 +117,7 @@ def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bo
             yield f"func_name={string_text(step.func.data)}"
         return
     parameters = DECLARATIONS[step_name(step)].parameters
-    # Nothing that has a name stands before any number of handles.
+    # A keyword argument must not precede positional handles.
     named = named and not any(p.kind.several and p.kind is not LOOP_OR_BLOCKS for p in parameters)
     for parameter in parameters:
         kind, name = parameter.kind, parameter.name
@@ -141,7 +138,7 @@ def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bo
 
 
 def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str:
-    """Factors: 0 is inferred, which is None in Python."""
+    """Factors; an inferred factor (0) is None in Python."""
     inferred = "None" if parameter == "factors" else "0"
     values = sched.integers_of(step.properties[parameter])
     texts = [next(handles) if v == sched.SAMPLED else inferred if v == 0 else str(v) for v in values]
@@ -158,11 +155,10 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
 
 
 def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
-    """Run a trace in its Python form on a schedule. Nothing but calls of its methods is run.
+    """Run a trace in its Python form on a schedule. Only calls of its methods are run.
 
-    The calls may be the body of one function of the schedule, as in traces that TVM prints:
-    `def apply_trace(sch: tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and
-    what the steps raise.
+    The calls may be the body of one function of the schedule, as in traces that TVM prints: `def apply_trace(sch:
+    tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and the errors of the steps.
     """
     remember_text("<trace>", text)
     try:

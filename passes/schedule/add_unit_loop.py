@@ -1,4 +1,4 @@
-"""add_unit_loop: a loop of one iteration around a loop or block."""
+"""add_unit_loop: insert a loop of one iteration around a loop or block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.passes.schedule.primitive import Plan, Primitive
 
 @dataclass(frozen=True)
 class AddUnitLoop(Primitive, Plan):
-    """A loop of one iteration around a loop or block: something to bind, to compute at, or to reorder with.
+    """Insert a loop of one iteration around a loop or block, as a target for `bind`, `compute_at` or `reorder`.
 
     Requirements: none.
 

@@ -1,4 +1,4 @@
-"""annotate, unannotate: annotations of loops and blocks, for passes and people; they change no meaning."""
+"""annotate, unannotate: annotations of loops and blocks, which do not change the semantics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import did_you_mean
 
 Annotation: TypeAlias = Union[int, float, str, bool, Sequence["Annotation"], Mapping[str, "Annotation"]]  # noqa: UP007 - recursive
-"""What an annotation holds, in Python."""
+"""The Python values that an annotation can hold."""
 _OWN = ("tir.", "low.")
 """Prefixes of weft's own attributes on loops and blocks."""
 
 
 def why_not_key(key: str) -> str | None:
-    """Why a key is not available to users: it is empty, or has a prefix of weft's own attributes."""
+    """Explain why a key is not available to users: it is empty, or has a prefix of weft's own attributes."""
     if not key:
         return "the key is empty"
     if key.startswith(_OWN):
@@ -30,7 +30,7 @@ def why_not_key(key: str) -> str | None:
 
 @dataclass(frozen=True)
 class AnnotatePlan(Plan):
-    """A loop, a block or a function, a key and its new value; None takes the annotation away."""
+    """A loop, a block or a function, a key and its new value; None removes the annotation."""
 
     target: BlockOp | ForOp | FuncOp
     key: str
@@ -46,19 +46,22 @@ class AnnotatePlan(Plan):
 
 @dataclass(frozen=True)
 class Annotate(Primitive):
-    """An annotation of a loop or block: a key with an integer, float, string, bool, list or dict. It replaces an older
-    value.
+    """Annotate a loop or block: a key with an integer, float, string, bool, list or dict. Replaces an older value.
 
     Requirements:
     1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
 
     Annotations stay with their loop or block: `split` and `tile` keep them on the outermost new loop, `fuse` and
     `merge` join those of their loops (the first loop that has a key decides), `loop_partition` copies them. Lowering
-    reads `reassociate`, `interior` and `pipeline_stages` of loops, and `prefetch` of blocks: `[["read", 0, [1, 0]]]`
-    prefetches the elements of the first buffer that the instance with the first iterator one further reads, on CPUs; a
-    fourth element names another block, whose accesses they are. And `nontemporal` of blocks: `[0]` stores vectors of
-    the first buffer that the block writes past the caches, on CPUs that can. Annotations of a function, and
-    `pragma_auto_unroll_max_step` of loops, make loops parallel, vectorized and unrolled (`tir-apply-annotations`).
+    reads `reassociate`, `interior` and `pipeline_stages` of loops, and two annotations of blocks:
+
+    - `prefetch`: `[["read", 0, [1, 0]]]` prefetches, on CPUs, the elements of the first buffer that the instance with
+      the first iterator advanced by one reads. A fourth element names another block, whose accesses are prefetched.
+    - `nontemporal`: `[0]` stores vectors of the first buffer that the block writes with non-temporal stores, on CPUs
+      that have them.
+
+    Annotations of a function, and `pragma_auto_unroll_max_step` of loops, make loops parallel, vectorized and unrolled
+    (`tir-apply-annotations`).
 
     ```mlir
     tir.for %i in 128 { ... }
@@ -78,7 +81,7 @@ class Annotate(Primitive):
 
 @dataclass(frozen=True)
 class Unannotate(Primitive):
-    """Removes an annotation of a loop or block.
+    """Remove an annotation of a loop or block.
 
     Requirements:
     1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`

@@ -1,4 +1,4 @@
-"""annotate_buffer_access: the region of a buffer that an instance of a block touches, stated and checked."""
+"""annotate_buffer_access: annotate the region of a buffer that an instance of a block accesses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class RegionPlan(Plan):
-    """A buffer of a block, and the corner and sizes of the box to state."""
+    """A buffer of a block, and the corner and sizes of its region."""
 
     block: BlockOp
     buffer: SSAValue
@@ -47,7 +47,7 @@ class RegionPlan(Plan):
 
 @dataclass(frozen=True)
 class AnnotateBufferAccess(Primitive):
-    """The region of a buffer that an instance of a block reads or writes is stated, instead of inferred.
+    """Annotate the region of a buffer that an instance of a block reads or writes, instead of inferring it.
 
     Requirements:
     1. the block reads or writes that many buffers
@@ -55,7 +55,7 @@ class AnnotateBufferAccess(Primitive):
        built from the iterators; an end is above the begin by a constant of at least 1, an index of 64 bits
     3. every access of an instance is in the region
 
-    An older statement about that buffer is replaced. The step holds begin and end of each dimension, in turn.
+    Replaces an older annotation for that buffer. The step lists the begin and end of each dimension, in turn.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<30>) = [%i] { memref.load %A[%vi] ... memref.load %A[%vi + 2] ... }
@@ -107,7 +107,8 @@ class AnnotateBufferAccess(Primitive):
                 self.refuse(3, Violation(detail, "not proved"), access.op)
             for beyond in (offset * -1 - 1, offset - size):
                 question = instances_where(access, beyond)
-                for variable in own:  # any instance of the domain counts, also one that another part of the block runs
+                # any instance of the domain, including those that only another part of the block runs
+                for variable in own:
                     question.row(Index.of(variable), question.naming(""))
                 with self.deciding(3, access.op):
                     found = question.counterexample()
@@ -115,7 +116,7 @@ class AnnotateBufferAccess(Primitive):
                     continue
                 instance = {v.name_hint or f"v{n}": found.value("", v) for n, v in enumerate(self.block.iter_vars)}
                 verb = "writes" if access.is_write else "reads"
-                where = f"an element of {name} that lies outside, in dimension {at}"
+                where = f"an element of {name} that is outside, in dimension {at}"
                 detail = f"instance {point_text(instance.items())} {verb} {where}"
                 if not access.conditions.exact:
                     self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op)

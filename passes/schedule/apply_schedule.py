@@ -21,9 +21,9 @@ _STEPS: Final = Statistic("apply-schedule", "steps-applied", "steps of schedules
 
 @dataclass(frozen=True)
 class ApplySchedulePass(ModulePass):
-    """Run the schedules of the module in order, or only the named one, and drop what ran.
+    """Run the schedules of the module in order, or only the named one, and erase them.
 
-    Each step is checked; a step that is refused is an error and nothing of it happens.
+    Each step is checked; a refused step is an error and changes nothing.
 
     Requires: functions of block loops (tir), and `sched.func`s in the module.
 
@@ -34,9 +34,9 @@ class ApplySchedulePass(ModulePass):
     fast_math = (FastMathFlag.REASSOC,)
 
     schedule: str | None = None
-    """Symbol name of the `sched.func` to run; all of them when absent."""
+    """Symbol name of the `sched.func` to run; all of them if absent."""
     seed: int = 0
-    """Where sampling steps without a decision draw from."""
+    """Seed of the sampling steps that have no decision."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         schedules = [s for s in op.body.block.ops if isinstance(s, sched.FuncOp)]

@@ -1,4 +1,4 @@
-"""bind: map the iterations of a loop to threads or blocks of a GPU axis."""
+"""bind: map the iterations of a loop to threads or thread blocks of a GPU axis."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class BindPlan(LoopKindPlan):
-    """A loop, its axis, and how often all loops of the nest on that axis run."""
+    """A loop, its axis, and the common extent of all loops of the nest on that axis."""
 
     grown: tuple[ForOp, ...] = ()
-    """Those that run less often so far: a guard keeps the further iterations from running anything."""
+    """The loops with a smaller extent so far; a guard disables their additional iterations."""
     extent: int = 0
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -40,37 +40,38 @@ class BindPlan(LoopKindPlan):
 
 @dataclass(frozen=True)
 class Bind(Primitive):
-    """The iterations of a loop are the threads or blocks of a GPU axis: `blockIdx.x|y|z`, `threadIdx.x|y|z`,
+    """Map the iterations of a loop to threads or thread blocks of a GPU axis: `blockIdx.x|y|z`, `threadIdx.x|y|z`,
     `vthread.x|y|z`, or `vthread`.
 
     Requirements:
     1. the axis is a thread axis: one of these
-    2. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far, when that
-       is another one
+    2. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far, if it is
+       another one
     3. the iterations are independent: as for `parallel`; on `threadIdx` and `blockIdx` they may also combine into one
-       accumulator, by a combiner that is free of order. The threads of a block do so by shuffles and through shared
-       memory; blocks of threads, and threads whose accumulator starts in another nest, by atomic operations
+       accumulator, by an associative and commutative combiner. The threads of a thread block do so by shuffles and
+       through shared memory; thread blocks, and threads whose accumulator starts in another nest, by atomic operations
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
-       the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
-    5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times, or the axis is
-       blockIdx.x|y|z or threadIdx.x|y|z, the extents are static, and guards keep the further iterations of those that
-       run less often from running a block
+       the inner one fills shared memory in the same way for all iterations of the outer one: then the threads fill it
+       together
+    5. an axis has one extent in a nest: other loops of the nest that are bound to it have the same extent, or the axis
+       is blockIdx.x|y|z or threadIdx.x|y|z, the extents are static, and guards disable the additional iterations of the
+       shorter loops
     6. the loop is not inside a vectorized loop
     7. what blocks of threads combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or
-       64 bits in memory of the device
+       64 bits in device memory
     8. what blocks of threads combine into starts in an earlier kernel: the block has no init (`decompose_reduction`),
        and no other block in the same nest of bound loops writes the element
     9. nothing else in the kernel reads what blocks of threads combine into: no other block in that nest reads the
        element
-    10. blocks of threads pass nothing to each other: on `blockIdx`, where another loop of the nest is bound to the
-        axis, no iteration of the one touches what another iteration of the other writes. The loops run as one, and
-        blocks of threads do not wait for each other
+    10. blocks of threads pass nothing to each other: on `blockIdx`, if another loop of the nest is bound to the axis,
+        no iteration of the one touches elements that a different iteration of the other writes. The loops become one,
+        and thread blocks do not synchronise
 
-    To bind a reduction over floats asks for sums in another order, and by atomic operations for another one in each
-    run: results differ by rounding. Each iteration is an atomic operation on memory of the device; with `rfactor`
-    before, and its partial results computed at the loops around, it is one for each partial result.
+    Binding a loop of a floating-point reduction changes the order of its sums, with atomic operations in every run, so
+    results differ by rounding. Each iteration is an atomic operation on device memory; after `rfactor`, with the
+    partial results computed at the loops around, there is one for each partial result.
 
-    On a CPU the threads run one after the other: bound loops are lowered as serial ones.
+    On a CPU, bound loops are lowered as serial loops.
 
     ```mlir
     tir.for %i in 32 { ... }
@@ -104,7 +105,7 @@ class Bind(Primitive):
         return BindPlan(loop, LoopKind.THREAD_BINDING, axis, grown, extent)
 
     def _grown(self) -> tuple[tuple[ForOp, ...], int]:
-        """The loops of the nest on the axis whose extent grows, and the extent of the longest, to which it grows."""
+        """The loops of the nest on the axis whose extent grows, and the extent of the longest, to which they grow."""
         loop, axis = self.loop, self.thread_axis
         others = () if axis == VIRTUAL else loops_of_axis(child_towards(function_of(loop), loop), axis)
         found = [loop, *(other for other in others if other is not loop)]
@@ -126,7 +127,8 @@ class Bind(Primitive):
         return grown, extent
 
     def _require_atomic_updates(self, kernel: ForOp) -> None:
-        """Once the loop is bound, each reduction across blocks of threads in the nest has an atomic operation."""
+        """Refuse unless, with the loop bound, each reduction across thread blocks in the nest has an atomic
+        operation."""
         for block in [op for op in kernel.walk() if isinstance(op, BlockOp)]:
             combined = combining_loop(block, self.loop, self.thread_axis)
             refused = None if combined is None else why_not_atomic(block, combined, kernel)

@@ -1,4 +1,4 @@
-"""blockize: the loops inside a loop, with their block, or several blocks with their loops, become one block."""
+"""blockize: turn the loops inside a loop, with their block, or several blocks with their loops, into one block."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ from weft.support.errors import CompileError, Violation
 
 @dataclass(frozen=True)
 class IteratorSplit:
-    """An iterator taken apart: `outer * extent + inner`."""
+    """An iterator split into `outer * extent + inner`."""
 
     outer: Index | None
-    """Over the loops outside; None where these have no part in the iterator."""
+    """Over the loops outside; None if the iterator does not depend on these."""
     outer_extent: Index
     inner: Index | None
     extent: int | SSAValue
-    """Of the inner part; 1 without one."""
+    """Extent of the inner part; 1 if there is none."""
 
     def value(self, outer: SSAValue | None, inner: Index | None) -> Index:
-        """The old iterator, from the iterator of the outer block and the inner part."""
+        """The old iterator, computed from the iterator of the outer block and the inner part."""
         index = Index({})
         if outer is not None:
             index = Index.of(outer) * (self.extent if isinstance(self.extent, int) else 1)
@@ -75,12 +75,12 @@ class InnerGuard:
     left: Index
     right: Index
     on_reduction: bool
-    """Whether it is on loops of the reduction, so that it says nothing about the init."""
+    """Whether it is on loops of the reduction, and thus does not apply to the init."""
 
 
 @dataclass(frozen=True)
 class BlockizePlan(Plan):
-    """A loop, or the block alone, its block, the parts of each iterator, and the guards of both blocks."""
+    """A loop, or the block itself, its block, the parts of each iterator, and the guards of both blocks."""
 
     block: BlockOp
     nest: ForOp | BlockOp
@@ -111,7 +111,7 @@ class BlockizePlan(Plan):
         return (outer,)
 
     def outer_iterators(self) -> dict[Index, set[tuple[Index, IterKind]]]:
-        """The bindings of the outer iterators that take several values -> their extents and kinds."""
+        """The bindings of the outer iterators with several values -> their extents and kinds."""
         found: dict[Index, set[tuple[Index, IterKind]]] = {}
         for division, kind in zip(self.divisions, self.block.kinds, strict=True):
             if division.outer is not None and not division.outer.is_constant:
@@ -127,7 +127,8 @@ class BlockizePlan(Plan):
         return self._block_of(free_label(function_of(self.block), f"{self.block.label}_o"), "o", parts)
 
     def _block_of(self, label: str, suffix: str, parts: Mapping[int, tuple[int | SSAValue, Index]]) -> BlockOp:
-        """A block with an empty body over parts of the iterators at some positions: their extents and bindings."""
+        """A block with an empty body over parts of some iterators. `parts` maps their positions to extents and
+        bindings."""
         block = self.block
         names = {at: block.iter_vars[at].name_hint or "v" for at in parts}
         whole = {at for at in parts if self.divisions[at].outer is None or self.divisions[at].inner is None}
@@ -162,7 +163,6 @@ class BlockizePlan(Plan):
     def _guards_over(
         self, guards: Sequence[InnerGuard], outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]
     ) -> list[tuple[Index, Index]]:
-        """Guards over the outer iterators and the loops that stand for those in `renamed`."""
         mapping = dict(renamed)
         for variable, division, outer in zip(self.block.iter_vars, self.divisions, outer_values, strict=True):
             inner = division.inner.substitute(renamed) if division.inner is not None else None
@@ -172,7 +172,6 @@ class BlockizePlan(Plan):
     def _iterators(
         self, outer_values: Sequence[SSAValue | None], inner_values: Sequence[SSAValue | None], body: Block
     ) -> list[SSAValue]:
-        """The value of each old iterator, computed in `body`."""
         result: list[SSAValue] = []
         for at, (division, outer, inner) in enumerate(zip(self.divisions, outer_values, inner_values, strict=True)):
             value, operations = materialize(division.value(outer, None if inner is None else Index.of(inner)))
@@ -186,8 +185,8 @@ class BlockizePlan(Plan):
     def _inner_block(
         self, label: str, wanted: Sequence[int], renamed: Mapping[SSAValue, Index]
     ) -> tuple[BlockOp, list[SSAValue | None]]:
-        """A block over the inner parts of the wanted iterators, bound to loop values, `renamed` where these are new;
-        and the part of each of the old iterators that has one there."""
+        """A block over the inner parts of the `wanted` iterators, bound to loop values after renaming; and the part in
+        it of each old iterator, if any."""
         divisions = [(at, self.divisions[at]) for at in wanted]
         parts = {at: (d.extent, d.inner.substitute(renamed)) for at, d in divisions if d.inner is not None}
         inner = self._block_of(label, "i", parts)
@@ -225,7 +224,7 @@ class BlockizePlan(Plan):
         return result
 
     def _rewrite_inner(self, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> None:
-        """Replaces the iterators of the old block by their inner parts; its body computes the old iterators."""
+        """Replace the iterators of the old block by their inner parts; its body computes the old iterators."""
         block = self.block
         inner, inner_values = self._inner_block(block.label, range(len(self.divisions)), {})
         body = inner.body.block
@@ -248,7 +247,7 @@ class BlockizePlan(Plan):
 
 @dataclass(frozen=True)
 class JoinPlan(Plan):
-    """Nests that become blocks, which then become one."""
+    """Nests that become blocks, which are then joined into one."""
 
     plans: tuple[BlockizePlan, ...]
 
@@ -270,7 +269,7 @@ class JoinPlan(Plan):
         for outer in outers:
             for index, variable in zip(bindings_of(outer), outer.iter_vars, strict=True):
                 variable.replace_all_uses_with(values[index])
-            # An init that each instance runs, before its loops, is part of what it runs.
+            # An init that each instance runs, before its loops, becomes part of the body.
             init = outer.init
             body.add_ops(detached_ops(init.body.block) if init is not None else ())
             body.add_ops([op for op in detached_ops(outer.body.block) if op is not init])
@@ -281,27 +280,27 @@ class JoinPlan(Plan):
 
 @dataclass(frozen=True)
 class Blockize(MovingPrimitive):
-    """A loop with everything in it, or several blocks with their loops, become the body of one block, over the loops
+    """Turn a loop with its whole body, or several blocks with their loops, into the body of one block over the loops
     outside.
 
     Requirements:
-    1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: loops that hold
-       nothing else; the nests of several blocks are such, in one body
+    1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: loops that contain
+       only each other; the nests of several blocks are such chains, in one body
     2. no extent inside depends on a loop outside: of these loops
-    3. each iterator falls apart as outer * extent + inner: one that is bound to loops outside and inside is a multiple
-       of `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
-    4. guards are on loops outside or on iterators: or can be told from the iterators; none is on loops of the reduction
-       and others
-    5. init and updates access the same elements: where spatial iterators are bound to loops inside, each instance
-       updates elements that its own init starts, and no other instance stores to these
+    3. each iterator falls apart as outer * extent + inner: an iterator bound to loops outside and inside is a multiple
+       of `extent` over loops outside plus a term over loops inside that takes each value from 0 to `extent - 1`
+    4. guards are on loops outside or on iterators: or can be expressed over the iterators; none mixes loops of the
+       reduction with others
+    5. init and updates access the same elements: if spatial iterators are bound to loops inside, each instance updates
+       elements that its own init starts, and no other instance stores to these
     6. what the init uses is known outside of the loop
     7. loops that run in parallel stay independent: parallel and vectorized ones
-    8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init goes
-       on over the loops outside (`decompose_reduction` first)
+    8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init
+       continues over the loops outside (`decompose_reduction` first)
 
     The outer block is called `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
-    `<iterator>_i`. The init becomes one of the outer block: a nest around a block `<block>_init`. Blocks "B" and "C"
-    become "B_C_o". A single block becomes the body of another.
+    `<iterator>_i`. The init moves to the outer block: a nest around a block `<block>_init`. Blocks "B" and "C" become
+    "B_C_o". A single block becomes the body of another.
 
     ```mlir
     tir.for %i0 in 8 { tir.for %k0 in 8 { tir.for %i1 in 16 { tir.for %k1 in 16 {
@@ -329,7 +328,7 @@ class Blockize(MovingPrimitive):
         return JoinPlan(plans)
 
     def _nests(self) -> list[ForOp | BlockOp]:
-        """The loop; or the nests of the blocks in the innermost body that holds them all, in their order."""
+        """The loop; or the nests of the blocks in the innermost body that contains them all, in their order."""
         if not self.target:
             raise CompileError("blockize needs a loop or blocks, got none")
         first, *others = self.target
@@ -347,14 +346,14 @@ class Blockize(MovingPrimitive):
             if op in chosen and isinstance(op, ForOp | BlockOp):
                 found.append(op)
             elif 0 < len(found) < len(chosen):
-                self.refuse(1, f"{operation_text(op)} stands between them", op, subject)
+                self.refuse(1, f"{operation_text(op)} is between them", op, subject)
         if len(found) < len(chosen):
             self.refuse(1, "some of them are in one nest, or in no nest of loops", first, subject)
         return found
 
     def _require_joinable(self, plan: BlockizePlan, first: BlockizePlan) -> None:
-        """Its outer iterators are those of the first, except for iterators of one value, and each instance runs its
-        init."""
+        """Refuse unless the outer iterators are those of the first nest, except for iterators of one value, and each
+        instance runs its init."""
         block = plan.block
         own, wanted = plan.outer_iterators(), first.outer_iterators()
         if own != wanted or any(len(extents) > 1 for extents in own.values()):
@@ -369,7 +368,7 @@ class Blockize(MovingPrimitive):
         steps = zip(plan.divisions, block.kinds, strict=True)
         if block.init is not None and any(d.outer for d, kind in steps if kind is IterKind.REDUCE):
             legal = "decompose_reduction first"
-            self.refuse(8, Violation("its reduction goes on over the loops outside", legal=legal), block)
+            self.refuse(8, Violation("its reduction continues over the loops outside", legal=legal), block)
 
     def _plan_of(self, root: ForOp | BlockOp) -> BlockizePlan:
         block = self._block(root)
@@ -385,7 +384,7 @@ class Blockize(MovingPrimitive):
         bound: dict[IterKind, set[SSAValue]] = {kind: set() for kind in IterKind}
         for index, kind in zip(bindings, block.kinds, strict=True):
             bound[kind].update(index.values())
-        # A fused loop may be bound to both: the init has it, and its guards.
+        # A fused loop may be bound to both kinds: the init has it, and its guards.
         reduced = (bound[IterKind.REDUCE] | inside) - bound[IterKind.SPATIAL]
         outer_guards, inner_guards = self._guards(block, bindings, divisions, outside, inside, reduced)
         self._require_own_element(block, root)
@@ -397,8 +396,8 @@ class Blockize(MovingPrimitive):
     def _computed_inside(
         self, block: BlockOp, root: Operation, bindings: Sequence[Index], outside: set[SSAValue]
     ) -> set[SSAValue]:
-        """Values that are computed in the loop and are no index expressions, such as the digits of a loop that was
-        fused with an extent known at run time."""
+        """Values that are computed in the loop and are not index expressions, such as the digits of a loop that was
+        fused with an extent known only at run time."""
         guards = (value for left, right in guards_of(block) for value in (*left.values(), *right.values()))
         extents = (Index.of(loop.extent) for loop in _inner_loops(root, block))
         values = {*(value for index in (*bindings, *extents) for value in index.values()), *guards}
@@ -421,7 +420,6 @@ class Blockize(MovingPrimitive):
     def _divide(
         self, block: BlockOp, at: int, index: Index, outside: set[SSAValue], inside: set[SSAValue]
     ) -> IteratorSplit:
-        """The parts of the iterator at a position."""
         name = f"%{block.iter_vars[at].name_hint or at}"
         outer = Index({atom: f for atom, f in index.terms.items() if not Index({atom: 1}).depends_on(inside)})
         inner = index - outer - index.constant
@@ -429,7 +427,7 @@ class Blockize(MovingPrimitive):
         if inner.is_constant:
             return IteratorSplit(outer, Index.of(block.extents[at]), None, 1)
         if inner.depends_on(outside):
-            detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not terms of their own"
+            detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not separate terms"
             self.refuse(3, detail, block)
         if outer == Index({}):
             return IteratorSplit(None, Index({}, 1), inner, block.extents[at])
@@ -444,7 +442,7 @@ class Blockize(MovingPrimitive):
         part = Index({atom: f // extent for atom, f in outer.terms.items()}, outer.constant // extent)
         whole = block.extents[at]
         if isinstance(whole, int) and whole <= extent:
-            # One part, of which guards leave out what is more than the domain.
+            # One part; guards exclude the values beyond the domain.
             return IteratorSplit(part, Index({}, 1), inner, whole)
         loop = None if isinstance(whole, int) else loop_with_variable(part.single_value)
         parts = divided_up(Index.of(whole), extent) if loop is None else Index.of(loop.extent)
@@ -488,7 +486,8 @@ class Blockize(MovingPrimitive):
         return tuple(outer), tuple(inner)
 
     def _require_own_element(self, block: BlockOp, root: Operation) -> None:
-        """The init of the whole tile runs before its updates: none of these may read what another instance starts."""
+        """Refuse unless updates only read elements that their own instance starts, because the init of the whole tile
+        runs first."""
         if block.init is None:
             return
         named = why_opaque(block, block_text(block)) or why_named_twice(block) or why_overlapping(block)
@@ -506,14 +505,13 @@ def _hint(loop: ForOp) -> str:
 
 
 def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
-    """The loops around the block in its nest, outermost first."""
     return [loop for loop in loops_around(block) if root.is_ancestor(loop)]
 
 
 def _over_iterators(
     left: Index, right: Index, block: BlockOp, bindings: Sequence[Index], outside: set[SSAValue]
 ) -> tuple[Index, Index] | None:
-    """A guard told by one of the iterators, where what remains depends on no loop outside."""
+    """Express a guard over one of the iterators, such that the rest depends on no loop outside."""
     for variable, index in zip(block.iter_vars, bindings, strict=True):
         for sign in (1, -1):
             rest = right - left + index * sign

@@ -1,4 +1,4 @@
-"""cache_index: indices that are computed once, before the nest of a block."""
+"""cache_index: compute indices once, before the nest of a block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class CacheIndexPlan(Plan):
-    """A block, the indices of its loads that are computed before its nest, and the scope of the buffers for them."""
+    """A block, the indices of its loads to compute before its nest, and the scope of the buffers for them."""
 
     block: BlockOp
     indices: tuple[Index, ...]
@@ -67,12 +67,11 @@ class CacheIndexPlan(Plan):
             op.operands[1 + at] = load.res
             erase_if_unused([old])
         for op in [op for op in self.block.body.block.ops if isinstance(op, ReadsOp)]:
-            if any(op.buffer is user.memref for user, _ in users):  # the region would not follow from the body
+            if any(op.buffer is user.memref for user, _ in users):  # the region would no longer match the body
                 Rewriter.erase_op(op)
 
 
 def _subscripts(block: BlockOp) -> Iterator[tuple[memref.LoadOp, int]]:
-    """The loads in a block, besides those of its init, with the positions of their indices."""
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp) and (block.init is None or not block.init.is_ancestor(op)):
             yield from ((op, at) for at in range(len(op.indices)))
@@ -80,17 +79,16 @@ def _subscripts(block: BlockOp) -> Iterator[tuple[memref.LoadOp, int]]:
 
 @dataclass(frozen=True)
 class CacheIndex(Primitive):
-    """Indices at which a block loads, and that take arithmetic, are computed once before its nest, and read from
-    buffers.
+    """Compute indices of a block's loads that need arithmetic once, before its nest, and read them from buffers.
 
     Requirements:
     1. the scope is a memory scope
     2. the extents of the iterators are known at the top of the function: those in these indices
 
-    These are the indices of its loads, at least `cse_thresh` of one, that are computed from iterators of the block and
-    what is known before its nest; iterators, constants and sums of an iterator and a constant are left. A new block for
-    each is called `index`, `index_1`, ..., its loops ax0, ax1, ... A block that has none stays as it is. Primitives
-    that ask which elements the block reads know less afterwards: it comes late in a schedule.
+    Candidates are the indices that are computed from iterators of the block and values defined before its nest, if at
+    least `cse_thresh` loads use them. Iterators, constants and sums of an iterator and a constant stay. Each index gets
+    a new block, called `index`, `index_1`, ..., with loops ax0, ax1, ... A block without candidates is unchanged. Apply
+    it late in a schedule: later primitives that query the accessed elements of the block find less.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<64>) = [%i] { memref.load %A[(%vi * 7) mod 64] ... }

@@ -1,4 +1,4 @@
-"""cache_read, read_at, cache_inplace: blocks read a copy of a buffer, or update one."""
+"""cache_read, read_at, cache_inplace: let blocks read a copy of a buffer, or update one."""
 
 from __future__ import annotations
 
@@ -65,20 +65,20 @@ class ReadCopy(Caching, MovingPrimitive):
 
 @dataclass(frozen=True)
 class CacheRead(ReadCopy):
-    """The blocks of the scope that read a buffer read a copy of it, in another memory scope.
+    """Let the blocks of the scope that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
     1. the block reads that many buffers: accumulators of the block itself are not counted; `consumer_blocks`, if given,
-       are blocks of the scope that read the buffer, and they alone read the copy
+       are blocks of the scope that read the buffer, and only they read the copy
     2. the scope is a memory scope
     3. the buffer has at most one writer, before every reader: in the scope
     4. what is copied was written: all of a temporary, or else the box that the readers read
     5. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The copy runs right after that writer, or at the start of the scope. It holds the box that is read: in the
-    function, in an instance of the block around, or in an iteration of the innermost loop around both the writer and
-    the readers; guards of all readers keep it from running where they do not. The new block is called
-    `<buffer>_<scope>`, its loops ax0, ax1, ...; move it with `compute_at`.
+    The copy runs right after that writer, or at the start of the scope. It contains the box that is read: in the
+    function, in an instance of the enclosing block, or in an iteration of the innermost loop around both the writer and
+    the readers. It is guarded by the guards that all readers have. The new block is called `<buffer>_<scope>`, its
+    loops ax0, ax1, ...; move it with `compute_at`.
 
     ```mlir
     tir.block "C" ... { memref.load %A[%vi] ... }
@@ -122,7 +122,7 @@ class CacheRead(ReadCopy):
         return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
     def _behind(self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue) -> tuple[Operation, Operation]:
-        """The innermost loop around the writer and all readers, or the scope, and the op there behind the writer."""
+        """The innermost loop around the writer and all readers, or the scope, and the op in it after the writer."""
         scope = scope_of(writer)
         around = (
             parent for parent in ancestors(writer) if parent is scope or all(parent.is_ancestor(r) for r in readers)
@@ -141,7 +141,8 @@ class CacheRead(ReadCopy):
     def _box(
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
     ) -> tuple[Span | None, ...] | None:
-        """What to copy: what is read in one iteration of the loop or instance of the block around, else all of it."""
+        """The box to copy: the elements read in one iteration of the enclosing loop or instance of the enclosing block;
+        None for all."""
         reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         if isinstance(common, ForOp):
             return box_of(reads, common)
@@ -165,7 +166,6 @@ class CacheRead(ReadCopy):
 
 
 def _holds_all(span: Span, extent: Index) -> bool:
-    """Whether a span has every index of a dimension."""
     return (
         span.step == 1
         and span.runs is None
@@ -178,7 +178,8 @@ def _holds_all(span: Span, extent: Index) -> bool:
 
 @dataclass(frozen=True)
 class ReadAt(ReadCopy):
-    """In each iteration of a loop, blocks read a copy, in another memory scope, of what they read there of a buffer.
+    """In each iteration of a loop, let blocks read a copy, in another memory scope, of the elements of a buffer that
+    they read.
 
     Requirements:
     1. the block reads that many buffers: accumulators of the block itself are not counted
@@ -187,8 +188,8 @@ class ReadAt(ReadCopy):
     4. what is copied was written
     5. loops that run in parallel stay independent: parallel and vectorized ones
 
-    It is `cache_read` and `compute_at` at once, where other blocks read the buffer as before. The copy runs right
-    before the first of the readers. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
+    Equivalent to `cache_read` and `compute_at`, except that blocks outside of the loop read the buffer as before. The
+    copy runs right before the first reader. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
 
     ```mlir
     tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A[%vi] ... } } }
@@ -225,8 +226,8 @@ class ReadAt(ReadCopy):
 
 @dataclass(frozen=True)
 class CacheInplace(ReadCopy):
-    """A block that updates a buffer works on a copy of it, in another memory scope: one block copies it there before,
-    another copies it back afterwards.
+    """Let a block that updates a buffer work on a copy of it, in another memory scope: one new block copies the
+    elements in, another copies them back.
 
     Requirements:
     1. the block reads that many buffers, and writes this one: accumulators of the block itself are not counted
@@ -235,9 +236,9 @@ class CacheInplace(ReadCopy):
     4. what is copied was written
     5. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The copies run right before and after the nest of the block. They hold the box that the block touches, in the
-    function or in an instance of the block around. The new blocks are called `<buffer>_<scope>`, with a number in the
-    second name, their loops ax0, ax1, ...
+    The copies run right before and after the nest of the block. They contain the box that the block touches, in the
+    function or in an instance of the enclosing block. Both new blocks are called `<buffer>_<scope>`, the second with a
+    number; their loops are ax0, ax1, ...
 
     ```mlir
     tir.block "U" ... { memref.store %x, %A[%vi] } // %x is computed from %A[%vi]
@@ -275,7 +276,7 @@ class CacheInplace(ReadCopy):
         return CachePlan(block, buffer, self.scope, (block,), place, reading=True, writing=True, box=box)
 
     def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
-        """Whether the copies of a box provably cover a parameter, over all instances of the block around."""
+        """Whether the copies of a box provably cover a parameter, over all instances of the enclosing block."""
         try:
             with planned_copy(buffer, (self.block,), scope, box) as copied:
                 return not left_out(copied)

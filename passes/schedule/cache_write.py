@@ -1,4 +1,4 @@
-"""cache_write, write_at: a block writes a copy of a buffer."""
+"""cache_write, write_at: let a block write a copy of a buffer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Writing(Caching):
     """Base of `cache_write` and `write_at`."""
 
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
-        """The plan: to copy out in the loop, else where the block shares loops with no other use of the buffer."""
+        """Plan to copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
         block = self.block
         buffer = self.buffer_to_copy("write")
         scope = scope_of(block)
@@ -71,7 +71,7 @@ class Writing(Caching):
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
 
     def _require_whole_results(self, place: Operation) -> None:
-        """No copy is made in one of several iterations that combine into the same elements at the same time."""
+        """Refuse a copy in one of several parallel iterations that combine into the same elements."""
         reduced = sources_of(self.block, IterKind.REDUCE)
         for loop in ancestors(place):
             if isinstance(loop, ForOp) and runs_in_parallel(loop) and loop.induction_variable in reduced:
@@ -79,7 +79,7 @@ class Writing(Caching):
                 self.refuse(5, Violation(detail, legal="outside of that loop"), loop)
 
     def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue) -> None:
-        """The block has written each element that the consumers read."""
+        """Refuse unless the block has written each element that the consumers read."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         for consumer in consumers:
             if consumer is self.block or not precedes(self.block, consumer):
@@ -92,7 +92,7 @@ class Writing(Caching):
                     self.refuse(5, Violation(detail, "not proved"), read.op)
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
-        """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
+        """The innermost op around the block and another use of the buffer, or the scope."""
         users = [use.operation for use in buffer.uses if not self.block.is_ancestor(use.operation)]
         for parent in ancestors(self.block):
             if parent is scope or any(parent.is_ancestor(user) for user in users):
@@ -101,7 +101,8 @@ class Writing(Caching):
 
     @or_undecided
     def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
-        """Why the copy might hold an element that the block has not written in the same iteration or instance."""
+        """Explain why the copy might contain an element that the block has not written in the same iteration or
+        instance."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
         with planned_copy(buffer, (self.block,), common, box) as copied:
@@ -118,20 +119,21 @@ class Writing(Caching):
 
 @dataclass(frozen=True)
 class CacheWrite(Writing):
-    """A block computes into a copy of the buffer it writes, in another memory scope; a new block copies it out.
+    """Let a block compute into a copy of the buffer it writes, in another memory scope; a new block copies the result
+    out.
 
     Requirements:
     1. the block writes that many buffers: `consumer_blocks`, if given, are blocks of the scope that read the buffer
     2. the scope is a memory scope
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer
-    5. the block writes every element that is copied and reads none that was there before: what `consumer_blocks` read,
-       which they read from the copy, was written before; no parallel loop around the copy is one of the reduction
+    5. the block writes every element that is copied and reads no older value: the elements that
+       `consumer_blocks` read, from the copy, were written before; no parallel loop around the copy is one of the
+       reduction
 
-    The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
-    buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,
-    copies the box that it writes. The new block is called `<buffer>_<scope>`; move it with
-    `reverse_compute_at`.
+    The copy runs right after the block's outermost loop. If the block shares loops with other blocks that access the
+    buffer, or is nested in another block, each iteration of the innermost of these loops, or each instance of that
+    block, copies the box that it writes. The new block is called `<buffer>_<scope>`; move it with `reverse_compute_at`.
 
     ```mlir
     tir.for %i in 128 { tir.block "C" ... { memref.store %x, %C[%vi] } }
@@ -152,19 +154,19 @@ class CacheWrite(Writing):
 
 @dataclass(frozen=True)
 class WriteAt(Writing):
-    """In each iteration of a loop, a block computes into a copy of the buffer it writes, in another memory scope; a new
-    block copies out what that iteration wrote.
+    """In each iteration of a loop, let a block compute into a copy of the buffer it writes, in another memory scope; a
+    new block copies out the elements written in that iteration.
 
     Requirements:
     1. the block writes that many buffers
     2. the scope is a memory scope
     3. the block is the only writer of the buffer: in its scope
-    4. the block shares loops alone with other uses of the buffer: what is in the loop around the block uses the buffer
-       in no other way
-    5. the block writes every element that is copied and reads none that was there before
+    4. the block shares loops alone with other uses of the buffer: no other op in the loop around the block uses the
+       buffer
+    5. the block writes every element that is copied and reads no older value
     6. the loop is around the block, in its scope
 
-    It is `cache_write` and `reverse_compute_at` at once. The new block is called `<buffer>_<scope>`, its loops ax0,
+    Equivalent to `cache_write` and `reverse_compute_at`. The new block is called `<buffer>_<scope>`, its loops ax0,
     ax1, ...; it runs right after the nest of the block in the loop.
 
     ```mlir

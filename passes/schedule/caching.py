@@ -1,4 +1,4 @@
-"""Copies of buffers, as `cache_read`, `cache_write` and `read_at` make them: memory scopes, types, nests and checks."""
+"""Copies of buffers for `cache_read`, `cache_write` and `read_at`: memory scopes, types, nests and checks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def memref_type(buffer: SSAValue) -> MemRefType[Attribute]:
 
 
 def space_of(scope: str) -> Attribute:
-    """The memory space of a buffer in a memory scope."""
     return NoneAttr() if scope == "global" else StringAttr(scope)
 
 
@@ -76,7 +75,7 @@ def new_alloc(
 
 
 def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space: Attribute) -> SSAValue:
-    """Give a temporary other extents, or put it into another memory space; returns its new value."""
+    """Change the extents or the memory space of a temporary; returns its new value."""
     new = new_alloc(memref_type(old.memref).element_type, extents, space, old.memref.name_hint, old)
     new.properties = {**old.properties, **new.properties}
     new.attributes.update(old.attributes)
@@ -85,8 +84,8 @@ def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space:
 
 
 def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
-    """The shape of a buffer: of dynamic extents the values that its allocation, an assumed shape, or a `memref.dim`
-    gives; None where there is none."""
+    """The shape of a buffer. Dynamic extents are the values given by its allocation, an assumed shape, or a
+    `memref.dim`; None if there is no such value."""
     dynamic: Sequence[SSAValue] = buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ()
     dims: dict[int, SSAValue] = {}
     for op in (use.operation for use in buffer.uses):
@@ -102,7 +101,7 @@ def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
 
 
 def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]:
-    """The shape of a buffer, and the ops that must be inserted to have it, which read extents with `memref.dim`.
+    """The shape of a buffer, and the `memref.dim` ops that must be inserted to compute it.
 
     May build detached ops: call it while rewriting.
     """
@@ -122,11 +121,11 @@ def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]
 def planned_copy(
     buffer: SSAValue, blocks: Sequence[BlockOp], common: Operation, box: Sequence[Span | None]
 ) -> Generator[Access]:
-    """The access to `buffer` of the copy that `CachePlan` would make in the body of `common`, a loop or the scope, for
-    blocks that access it.
+    """The access to `buffer` by the copy that `CachePlan` would insert in the body of `common`, a loop or the scope,
+    for blocks that access it.
 
-    It runs where guards of all of them that are decided outside of their own loops hold. Its own loops are in no
-    function, and erased at the end. Raises `NotProved`.
+    The copy runs under the guards that all blocks share and that are invariant in their loops below `common`. Its loops
+    are in no function, and erased on exit. Raises `NotProved`.
     """
     contexts = [Context.around(block).inside(block) for block in blocks]
     known = contexts[0].iterators
@@ -155,7 +154,7 @@ def planned_copy(
 
 
 def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation] = ()) -> None:
-    """Put a new temporary behind the definitions of the buffer it copies and of its extents."""
+    """Insert a new temporary after the definitions of the buffer it copies and of its extents."""
     owner = buffer.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     if entry is None:
@@ -169,12 +168,11 @@ def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operat
 
 
 def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
-    """Make every access of `old` in `blocks` one of `new`."""
     old.replace_uses_with_if(new, lambda use: any(block.is_ancestor(use.operation) for block in blocks))
 
 
 def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
-    """The shape of a buffer as indices: constants and known values; the buffer stands for what is unknown."""
+    """The shape of a buffer as indices: constants and known values; the buffer itself represents unknown extents."""
     return tuple(Index.of(buffer if known is None else known) for known in _known_extents(buffer))
 
 
@@ -185,14 +183,14 @@ SCOPE_HELP = (
 
 
 def why_not_scope(scope: str) -> Violation | None:
-    """Why a text is no memory scope: a known memory level, with tags after a dot."""
+    """Explain why a text is not a memory scope, that is, a known memory level with optional tags after a dot."""
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
 
 
 def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
-    """Why an op that uses a buffer cannot use one of another type instead: it takes all of it, as it is."""
+    """Explain why an op that uses a buffer cannot use one of another type: it takes the whole buffer."""
     if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp) or not touches_memory(op):
         return None
     return f"{op_name(op)} takes all of {buffer_name(buffer)}"
@@ -200,9 +198,9 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A block, a buffer that it accesses, the scope of the copy, the blocks to redirect, whether the buffer is copied
-    before them and back after them, the op before or after which that is, what is copied (all when `box` is None), and
-    the guards of that."""
+    """A block, a buffer that it accesses, the scope of the copy, the blocks to redirect, the op before or after which
+    copies are inserted, whether to copy in before (`reading`) and back after (`writing`) these blocks, the box to copy
+    (None for the whole buffer), and its guards."""
 
     block: BlockOp
     buffer: SSAValue
@@ -233,11 +231,11 @@ class CachePlan(Plan):
     def _copy(
         self, label: str, source: SSAValue, target: SSAValue, extents: Sequence[int | SSAValue], point: InsertPoint
     ) -> BlockOp:
-        """Insert a nest that copies the box, or all of the buffer, element by element; returns the block in it."""
+        """Insert a nest that copies the box, or the whole buffer, element by element; returns the block in it."""
         rank, like = len(extents), self.block
         spans = self.box or [None] * rank
         domains = [domain_from_span(span, extent) for span, extent in zip(spans, extents, strict=True)]
-        # All of a buffer: a loop a dimension, also where the extent is 1.
+        # A copy of the whole buffer has one loop per dimension, even if the extent is 1.
         loops, bindings, guards = loops_over(domains, extents, like, unit_loops=self.box is None)
         block = new_block(label, [SPATIAL] * rank, extents, bindings, [f"v{at}" for at in range(rank)], like)
         load = memref.LoadOp.get(source, block.iter_vars)
@@ -245,18 +243,18 @@ class CachePlan(Plan):
         block.body.block.add_ops([load, store])
         load.location = store.location = like.location
         Rewriter.insert_op(nest(loops, [block]), point)
-        set_guards(block, [*self.guards, *guards])  # in its place, where the ranges of its loops are known
+        set_guards(block, [*self.guards, *guards])  # after insertion, because the ranges of its loops are needed
         return block
 
 
 def free_label(function: Operation, wanted: str) -> str:
-    """A name that no block of the function has: the wanted one, else with a number."""
+    """A label that no block of the function has: `wanted`, with a number if needed."""
     taken = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
     return free_name(wanted, taken)
 
 
 def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValue:
-    """The buffer at a place such as `("write", 0)`; refuses requirement 1 where there is none."""
+    """The buffer at a place such as `("write", 0)`; refuses requirement 1 if there is none."""
     if verb not in ("read", "write"):
         raise CompileError(f"a buffer of a block is given as ('read', 0) or ('write', 0), got '{verb}'")
     buffers = buffers_read(block) if verb == "read" else buffers_written(block)
@@ -273,7 +271,7 @@ def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValu
 def consumers_named(
     primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
 ) -> tuple[BlockOp, ...]:
-    """The blocks of the scope that read a buffer: all, or those with the names in a list of strings."""
+    """The blocks of the scope that read a buffer: all, or those named in a list of strings."""
     readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
     if not isinstance(names, ArrayAttr):
         return tuple(readers.values())
@@ -294,7 +292,7 @@ class Caching(Primitive):
     scope: str
 
     def buffer_to_copy(self, verb: str) -> SSAValue:
-        """The buffer at `index` among those that the block reads or writes; requirement 2 is on the memory scope."""
+        """The buffer at `index` among those that the block reads or writes. Requirement 2 is on the memory scope."""
         buffer = pick(self, self.block, verb, self.index)
         self.require(2, why_not_scope(self.scope))
         return buffer
@@ -307,7 +305,7 @@ class Caching(Primitive):
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
-    """The guards of all blocks that are decided outside of their own loops in `common`."""
+    """Guards that all `blocks` share and that are invariant in their loops inside `common`."""
     inside = _variables_between(common, blocks)
     first, *others = [guards_of(block) for block in blocks]
     return tuple(
@@ -318,7 +316,6 @@ def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[I
 
 
 def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSAValue]:
-    """The variables of the loops around some of `blocks` in the body of `common`, a loop or their scope."""
     return [
         loop.induction_variable
         for block in blocks
@@ -328,13 +325,13 @@ def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSA
 
 
 def left_out(copied: Access) -> bool:
-    """Whether no iteration of an access touches some element of its buffer. Raises `NotProved`."""
+    """Whether some element of the buffer is touched by no iteration of an access. Raises `NotProved`."""
     domain = Domain(copied.loops, copied.indices or (), buffer_extents(copied.buffer), copied.conditions)
     return missed_instance(domain, loops_run=True) is not None
 
 
 def why_not_around(loop: ForOp, block: BlockOp) -> Violation | None:
-    """Why a loop is none of those around a block in its scope."""
+    """Explain why a loop is not one of those around a block in its scope."""
     around = loops_around(block)
     if loop in around:
         return None

@@ -86,15 +86,15 @@ class IterGuard:
     rest: Index
 
     def over(self, bindings: Sequence[Index]) -> tuple[Index, Index]:
-        """As `left < right`, for other bindings."""
+        """The guard as `left < right` for the given bindings."""
         index = bindings[self.position]
         return (index, self.rest + 1) if self.sign < 0 else (-self.rest - 1, index)
 
 
 @dataclass(frozen=True)
 class MovePlan(Plan):
-    """A block, the loop it goes under, the op in the loop's body it goes before, its iterators there, and guards that
-    it keeps besides those that keep iterators in their domain."""
+    """Where a block moves: the target loop, the op in its body to insert before, the domains of its iterators, and
+    guards to keep in addition to those that keep iterators in their domain."""
 
     block: BlockOp
     loop: ForOp
@@ -120,8 +120,8 @@ class MovePlan(Plan):
 
 
 def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tuple[SSAValue, Atom]]]:
-    """An access that tells only a quotient or remainder of an iterator, over a value that stands for this; and for each
-    such value the iterator and its part."""
+    """Rewrite an access that uses only a quotient or remainder of an iterator, over a new value for that part. Also map
+    each such value to its iterator and part."""
     if own.indices is None:
         return own, {}
     indices = [index.simplified(range_of) for index in own.indices]
@@ -145,7 +145,7 @@ def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tup
 
 
 def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
-    """The dimension whose index is an iterator of a block plus what is fixed in an instance of it."""
+    """The dimension whose index is this iterator plus a term that is invariant in an instance of the block."""
     for at, index in enumerate(indices):
         if index.coefficient(variable) == 1 and not (index - Index({variable: 1})).depends_on(block.iter_vars):
             return at
@@ -163,11 +163,9 @@ class BlockMotion(MovingPrimitive):
 
     @property
     def writes_temporaries(self) -> bool:
-        """Whether the block writes temporaries only."""
         return all(is_temporary(buffer) for buffer in buffers_written(self.block))
 
     def require_scope(self, requirement: int) -> None:
-        """The loop is in the scope of the block, and not around it."""
         if scope_of(self.loop) is not scope_of(self.block):
             self.refuse(requirement, "the loop is in another function or block", self.loop)
         if self.loop.is_ancestor(self.block):
@@ -179,9 +177,12 @@ class BlockMotion(MovingPrimitive):
     def instances_at(
         self, requirement: int, own: Access, others: Sequence[Access], *, by_all_threads: bool = False
     ) -> dict[SSAValue, Span | None]:
-        """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span of
-        each iterator in the indices of `own`; None where that may be all of it. Iterators of which `own` tells only a
-        quotient or remainder take all values with such a one."""
+        """The instances of the block whose accesses `own` touch the elements that `others` touch in one iteration of
+        the loop.
+
+        Returns a span for each iterator in the indices of `own`, or None for an iterator that may take all of its
+        values. If `own` uses only a quotient or remainder of an iterator, the span contains all values with such a
+        quotient or remainder."""
         block = self.block
         if own.indices is None:
             return {}
@@ -195,7 +196,7 @@ class BlockMotion(MovingPrimitive):
         if isinstance(inverse, Violation):
             self.refuse(requirement, inverse, own.op)
         variables = [variable for variable in domain if variable in block.iter_vars or variable in parts]
-        # An iterator of one value takes it in iterations where guards let the element be, and in no others.
+        # A unit iterator runs in the iterations whose guards admit the element, and in no others.
         units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, indices, block)) is not None}
         moved: list[Access] = []
         for other in others:
@@ -212,22 +213,22 @@ class BlockMotion(MovingPrimitive):
         return spans
 
     def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
-        """The guards of the block that say which iterator values run, where that is not just the domain."""
+        """The guards of the block that restrict iterators to less than their domains."""
         block = self.block
         bindings = bindings_of(block)
         kept: list[IterGuard] = []
         for left, right in guards_of(block):
             found = _guard_of_iterator(right - left - 1, bindings)
             if found is None:
-                # A guard over several iterators cannot be kept; it need not be when every instance runs.
+                # A guard over several iterators cannot be kept, and is not needed if every instance runs.
                 self.require(requirement, instance_left_out(block))
             elif found.rest != (Index({}) if found.sign > 0 else Index.of(block.extents[found.position]) - 1):
                 kept.append(found)
         return tuple(kept)
 
     def require_all_instances(self, requirement: int, domains: Sequence[IterDomain]) -> None:
-        """Each instance runs in some iteration of the loop. The question leaves out iterators that run over their whole
-        domain in each iteration."""
+        """Refuse unless each instance runs in some iteration of the loop. Iterators that cover their whole domain in
+        each iteration are excluded from the question."""
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
         partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
@@ -247,7 +248,7 @@ class BlockMotion(MovingPrimitive):
     def _domain_afterwards(
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> Generator[tuple[Domain, list[ForOp]]]:
-        """The domain of the block at its new place, and the new loops there, which are erased afterwards."""
+        """The domain of the block after the move, and the new loops, which are erased on exit."""
         new, bindings, guards = loops_over(domains, self.block.extents, self.block)
         room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
         try:
@@ -267,8 +268,8 @@ class BlockMotion(MovingPrimitive):
     def loops_kept(
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard], *, fewer: bool = False
     ) -> list[ForOp]:
-        """Of the loops around the block and its new place, outermost first, those in whose iterations it runs the same
-        instances (or `fewer`) before and after: nothing that it passes there is in another iteration."""
+        """The outermost shared loops whose iterations each run the same instances of the block before and after the
+        move (with `fewer`, a subset afterwards). In these loops no conflict crosses iterations."""
         shared = loops_around_both(self.block, self.loop)
         before = domain_of(self.block)
         with self._domain_afterwards(domains, kept) as (after, _):
@@ -283,8 +284,8 @@ class BlockMotion(MovingPrimitive):
     def former_only(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> tuple[IterGuard, ...]:
-        """`kept`, and guards by which no instance of a writer of temporaries runs that did not run before: what it
-        would read is not written, perhaps. Other blocks run all of their instances."""
+        """Add guards to `kept` so that a writer of temporaries runs no instance that it did not run before: such an
+        instance might read unwritten elements. Other blocks run all of their instances."""
         block = self.block
         if not self.writes_temporaries or self._runs_former(domains, kept):
             return tuple(kept)
@@ -296,12 +297,12 @@ class BlockMotion(MovingPrimitive):
             if high is not None and not (isinstance(extent, int) and high >= extent - 1):
                 bounds.append(IterGuard(at, -1, Index({}, high)))
         if not bounds or not self._runs_former(domains, (*kept, *bounds)):
-            reason = Violation("it would also run instances that it leaves out where it is now", "not proved")
+            reason = Violation("it would also run instances that it does not run at its present place", "not proved")
             self.refuse(requirement, reason)
         return (*kept, *bounds)
 
     def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
-        """Whether only instances that ran before the move run afterwards, as far as is proved."""
+        """Whether it is proved that only instances which ran before the move run afterwards."""
         if instance_left_out(self.block) is None:
             return True
         with self._domain_afterwards(domains, kept) as (after, _):
@@ -313,9 +314,9 @@ class BlockMotion(MovingPrimitive):
     def require_order(
         self, requirement: int, earlier: Sequence[Access], later: Sequence[Access], kept: Sequence[ForOp]
     ) -> None:
-        """No instance of `earlier` is before one of `later` that touches the same element, one of them writing, in the
-        loops around the block and its new place: afterwards these run the other way round. What is in one iteration of
-        the loops that are `kept` stays in order."""
+        """Refuse if an instance of `earlier` precedes a conflicting one of `later` in the loops around the block and
+        its new place, because the move swaps them. Instances in the same iteration of the `kept` loops stay in
+        order."""
         shared = loops_around_both(self.block, self.loop)
         for first, second in product(earlier, later):
             if not may_conflict(first, second):
@@ -329,8 +330,8 @@ class BlockMotion(MovingPrimitive):
     def require_updates_in_order(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> None:
-        """A block that updates what it reads runs each instance once, after the last start of its accumulation, and the
-        instance that starts an accumulation, whose reduce iterators are 0, before the others of it."""
+        """Refuse unless a block that updates what it reads runs each instance once, after the last restart of its
+        accumulation. The instance that starts an accumulation (all reduce iterators 0) must precede the others."""
         block = self.block
         updates = not set(buffers_written(block)).isdisjoint(buffers_loaded(block))
         steps = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE and block.init is not None]
@@ -351,7 +352,7 @@ class BlockMotion(MovingPrimitive):
                 self.refuse(requirement, told)
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
-        """The outer loops each of whose iterations starts the accumulations of the block again."""
+        """The outer loops in which every iteration restarts the accumulations of the block."""
         steps = zip(domain.bindings, self.block.kinds, strict=True)
         reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
         return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
@@ -365,8 +366,8 @@ class BlockMotion(MovingPrimitive):
         *,
         behind: bool,
     ) -> MovePlan:
-        """The plan: `index` says which of the places in the loop's body that are `behind` all `others`, or before them.
-        The `requirements` are those of `index`, and that what the block uses is known at its place."""
+        """Compute the plan. `index` selects one of the positions in the loop's body that follow all `others`, or
+        precede them. The `requirements` are the numbers for an invalid index and for dominance."""
         wanted, visible = requirements
         block, body = self.block, self.loop.body.block
         used = values_of_block(block)
@@ -393,7 +394,7 @@ class BlockMotion(MovingPrimitive):
 
 
 def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:
-    """`room >= 0` as a guard over one of the iterators with these bindings."""
+    """Match `room >= 0` as a guard over one of the iterators with these bindings."""
     for position, index in enumerate(bindings):
         for sign in (-1, 1):
             rest = room - index * sign
@@ -404,29 +405,28 @@ def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | No
 
 @dataclass(frozen=True)
 class ComputeAt(BlockMotion):
-    """A producer moves under a loop of its consumers: each iteration computes just what it reads.
+    """Move a producer under a loop of its consumers, so that each iteration computes only what it reads.
 
     Requirements:
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction: its instances store to different elements
     3. the block writes temporaries only, or each of its instances still runs: in some iteration
-    4. every consumer is under the loop: every block that reads what it writes also comes after it, in every iteration
+    4. every consumer is under the loop: every block that reads what it writes also follows it, in every iteration
        of the loops around both
-    5. the indices of what it stores can be inverted: each element is stored by one instance
+    5. the indices of its stores can be inverted: each element is stored by one instance
     6. no block it changes places with writes what it reads or writes
     7. what it uses is known at its new place
     8. loops that run in parallel stay independent: parallel and vectorized ones
-    9. the index is a place before every consumer: `index`, if given, is -1, -2 or the place of an op in the loop that
-       no consumer stands before
+    9. the index is a place before every consumer: `index`, if given, is -1, -2 or the position of an op in the loop
+       that no consumer precedes
 
-    The block goes right before its first consumer: the last place there is, -1. An `index` of n is the place before
-    the n-th loop or block (or other op on memory) in the body of the loop, -2 the first place where what the block uses
-    is known.
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
-    gets none, unless `preserve_unit_loops` is given. Where what is read lies a constant step apart, so do its values,
-    and where it is windows with gaps between them, the loop counts through the windows.
-    Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
-    threads: `bind` can then spread the new loops over the same threads.
+    The block is inserted right before its first consumer, the last possible place (`index` -1). An `index` of n is the
+    place before the n-th loop or block (or other op on memory) in the body of the loop; -2 is the first place that the
+    operands of the block dominate. The new loops are called ax0, ax1, ... in the order of the block's iterators; an
+    iterator with one value gets none, unless `preserve_unit_loops` is given. If the reads are strided, the new loops
+    have the same stride; if they are windows with gaps, the loop iterates over the windows. A block that writes a
+    buffer of scope "shared" computes the elements that all threads of a thread block read, if the loop is a loop over
+    threads or inside one: `bind` can then distribute the new loops over the same threads.
 
     ```mlir
     tir.for %i in 128 { tir.block "B" ... = [%i] {...} }
@@ -449,17 +449,17 @@ class ComputeAt(BlockMotion):
         if not private:
             self.require_all_instances(3, domains)
         kept = self.former_only(2, domains, kept)
-        # What nobody reads is not missed: instances whose elements an iteration does not need may go.
+        # Without readers elsewhere, instances whose elements the iteration does not read can be dropped.
         same = self.loops_kept(domains, kept, fewer=private)
         passed = actions_passed(block, self.loop, same)
         self.require(6, passing_conflict(block, passed, same, flow_to=True))
-        if not private:  # else nothing is read before
+        if not private:  # if so, there are no earlier reads
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same)
-        # Requirement 6 holds of every place before the first user: it is asked of all that stands under the loop.
+        # Checked for all ops under the loop, so that requirement 6 holds for every place before the first user.
         return self.moved_beside(users, (9, 7), domains, kept, behind=False)
 
     def _users(self) -> list[Operation]:
-        """The operations that use the buffers that the block writes; all are under the loop."""
+        """The ops that use the buffers that the block writes. Refuses requirement 4 if one is not under the loop."""
         block = self.block
         users: list[Operation] = []
         for buffer in buffers_written(block):
@@ -479,14 +479,14 @@ class ComputeAt(BlockMotion):
         return users
 
     def _domains(self) -> tuple[IterDomain, ...]:
-        """The domain of each iterator: the instances that store the elements that an iteration reads."""
+        """The domain of each iterator, which covers the instances that store the elements that an iteration reads."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
         under_loop = [a for a in accesses_in_scope(self.loop) if not block.is_ancestor(a.op)]
         for store in accesses_of_instance(block):
             reads = [a for a in under_loop if a.buffer is store.buffer]
             if not store.is_write or not reads:
-                continue  # nobody reads this buffer: what others need decides
+                continue  # no reads of this buffer; the others determine the domain
             needed = self.instances_at(5, store, reads, by_all_threads=is_shared(store.buffer))
             for variable, span in needed.items():
                 spans.setdefault(variable, []).append(span)
@@ -499,28 +499,28 @@ class ComputeAt(BlockMotion):
 
 @dataclass(frozen=True)
 class ReverseComputeAt(BlockMotion):
-    """A consumer moves under a loop of its producers: each iteration consumes what it just produced.
+    """Move a consumer under a loop of its producers, so that each iteration consumes what it just produced.
 
     Requirements:
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction: its instances store to different elements
-    3. every producer is under the loop: some block before it that writes what it reads is; others ran before its nest,
-       and alone write what they do
-    4. the indices of what it reads can be inverted, and the producers fill ranges: indices of what it reads of a
+    3. every producer is under the loop: all blocks before it that write what it reads, except sole writers whose nest
+       precedes that of the loop
+    4. the indices of its loads can be inverted, and the producers fill ranges: indices of its loads from a
        producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
     5. what an iteration consumes is final: no later iteration writes it
-    6. every instance of the block runs in some iteration, updates in one only: one that updates what it reads runs
-       after the one that starts its accumulation
+    6. every instance of the block runs in some iteration, updates in one only: an instance that updates what it reads
+       runs after the one that starts its accumulation
     7. no block it changes places with touches what it writes, or writes what it reads
     8. what it uses is known at its new place
     9. loops that run in parallel stay independent: parallel and vectorized ones
-    10. the index is a place after every producer: `index`, if given, is -1, -2 or the place of an op in the loop, or
-        its end, that no producer stands behind
+    10. the index is a place after every producer: `index`, if given, is -1, -2 or the position of an op in the loop, or
+        its end, that no producer follows
 
-    The block goes to the end of the loop's body: the last place there is, -1. An `index` of n is the place before the
-    n-th loop or block (or other op on memory) in that body, -2 the first place behind all producers.
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
-    gets none, unless `preserve_unit_loops` is given.
+    The block is inserted at the end of the loop's body, the last possible place (`index` -1). An `index` of n is the
+    place before the n-th loop or block (or other op on memory) in that body; -2 is the first place after all producers.
+    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none,
+    unless `preserve_unit_loops` is given.
 
     ```mlir
     tir.for %i in 32 { tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} } }
@@ -537,7 +537,7 @@ class ReverseComputeAt(BlockMotion):
         self.require_scope(1)
         self.require(2, why_not_any_order(block))
         kept = self.kept_guards(2)
-        # A block that overwrites afterwards what this one reads is no producer: it is passed (requirement 7).
+        # A block that overwrites later what this one reads is not a producer (requirement 7 covers it).
         producers = [producer for producer in producers_of(block) if precedes(producer, block)]
         if not producers:
             self.refuse(3, "no block writes what it reads before it")
@@ -557,11 +557,11 @@ class ReverseComputeAt(BlockMotion):
         self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same)
         passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
         self.require(7, passing_conflict(block, passed, same))
-        # Requirement 7 holds of every place behind the producers: it is asked of all that stands under the loop.
+        # Checked for all ops under the loop, so that requirement 7 holds for every place after the producers.
         return self.moved_beside(producers, (10, 8), domains, kept, behind=True)
 
     def _ran_before(self, producer: BlockOp) -> bool:
-        """Whether the nest of a producer ends before that of the loop begins, and no other block writes its buffers."""
+        """Whether the nest of a producer precedes that of the loop, and no other producer writes its buffers."""
         nest = child_towards(scope_of(self.block), self.loop)
         if nest.is_ancestor(producer) or not precedes(producer, nest):
             return False
@@ -594,7 +594,8 @@ class ReverseComputeAt(BlockMotion):
         )
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp]) -> None:
-        """No producer instance of a later iteration writes what an iteration consumes, or touches what it writes."""
+        """Refuse if a producer instance of a later iteration writes what an iteration consumes, or touches what it
+        writes."""
         theirs = [a for p in producers for a in accesses(p)]
         prefix = [*loops_around(self.loop), self.loop]
         for own in accesses(self.block):
@@ -609,7 +610,7 @@ class ReverseComputeAt(BlockMotion):
     def _comes_later(
         self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
     ) -> Violation | None:
-        """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
+        """Find an instance of the block whose element `other` touches in a later iteration of `level`."""
         if own.indices is None or other.indices is None or own.buffer is not other.buffer:
             return unknown_elements(own, other)
         question = Question(loop.induction_variable for loop in own.loops if loop.is_ancestor(scope_of(self.block)))

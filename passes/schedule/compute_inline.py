@@ -1,5 +1,5 @@
 """compute_inline: inline a producer into its consumers; reverse_compute_inline: inline a consumer into its producer;
-fuse_reduction_epilogue: make what is combined with the result of a reduction its start."""
+fuse_reduction_epilogue: start a reduction from the value that its epilogue combines with the result."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def insert_instance(
     known: Mapping[SSAValue, SSAValue],
     skipped: Collection[Operation],
 ) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
-    """Insert the body of a block for one of its instances before `place`, without `skipped` ops and stated regions.
+    """Insert the body of a block for one of its instances before `place`, without `skipped` ops and region annotations.
 
-    `known` values replace those of the block. Returns the new ops, and the new value of each old one. What the blocks
-    around `place` state about buffers that the body accesses is erased.
+    `known` maps values of the block to replacements. Returns the new ops, and the new value of each old one. Erases the
+    region annotations of the blocks around `place` for the buffers that the body accesses.
     """
     touched = {*buffers_loaded(block), *buffers_written(block)}
     for around in (op for op in ancestors(place) if isinstance(op, BlockOp)):
@@ -100,7 +100,7 @@ def insert_instance(
 
 
 def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
-    """Erase a block with the loops that become empty, and a buffer that has no accesses any more."""
+    """Erase a block with the loops that become empty, and its buffer if no access remains."""
     parent = block.parent_op()
     Rewriter.erase_op(block)
     erase_empty_loops(parent)
@@ -113,7 +113,7 @@ def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
 
 @dataclass(frozen=True)
 class ComputeInlinePlan(Plan):
-    """The producer, its store, which of its instances stores an element, and the loads that compute it instead."""
+    """The producer, its store, the instance that stores an element, and the loads to replace."""
 
     block: BlockOp
     store: memref.StoreOp
@@ -134,7 +134,7 @@ class ComputeInlinePlan(Plan):
 
 @dataclass(frozen=True)
 class ComputeInline(Primitive):
-    """A producer disappears: every read of what it writes computes the value instead.
+    """Inline a producer: every read of its result computes the value instead.
 
     Requirements:
     1. the block is complete
@@ -144,7 +144,7 @@ class ComputeInline(Primitive):
     5. every read comes after the block
     6. what it uses is known at every read
 
-    A block that nothing reads is erased.
+    A block without readers is erased.
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -179,7 +179,7 @@ class ComputeInline(Primitive):
         return ComputeInlinePlan(block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue) -> None:
-        """No operation between producer and reader overwrites an input of the producer."""
+        """Refuse if an operation between producer and reader overwrites an input of the producer."""
         block, scope = self.block, scope_of(self.block)
         for reader in readers:
             passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
@@ -191,7 +191,7 @@ class ComputeInline(Primitive):
 def require_uses_inside(
     primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[BlockOp], subject: str | None = None
 ) -> None:
-    """Only loads and stores of these blocks access a buffer, which is about to be erased."""
+    """Refuse unless only loads and stores of these blocks access a buffer, which is about to be erased."""
     for use in buffer.uses:
         if isinstance(use.operation, AccessPtrOp):
             primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
@@ -202,8 +202,8 @@ def require_uses_inside(
 
 @or_undecided
 def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Violation | None:
-    """An element of `buffer` that `reader` reads and the only store of `writer` never writes; None where that is ruled
-    out, or where the subscripts of a reader are not affine and `writer` runs its whole domain."""
+    """An element of `buffer` that `reader` reads and the only store of `writer` never writes. None if that is ruled
+    out, or if the subscripts of a reader are not affine and `writer` runs its whole domain."""
     (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
     for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
         if not (is_exact(load) and is_exact(store)):
@@ -220,8 +220,8 @@ def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Viol
 
 
 def overwritten_before_use(block: BlockOp, reader: BlockOp, buffer: SSAValue) -> Violation | None:
-    """An instance of `block` whose inputs an earlier instance of `reader` overwrites, when `reader` computes what it
-    needs of `buffer` itself."""
+    """An instance of `block` whose inputs an earlier instance of `reader` overwrites, if `reader` computes the elements
+    of `buffer` itself."""
     (store,) = (a for a in accesses(block) if a.is_write and a.buffer is buffer)
     for read, write in overwriting_pairs(block, reader, buffer):
         for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
@@ -234,7 +234,7 @@ def overwritten_before_use(block: BlockOp, reader: BlockOp, buffer: SSAValue) ->
 
 
 def overwriting_pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Iterator[tuple[Access, Access]]:
-    """What `block` reads, but for `buffer`, with each write of it by `other`."""
+    """The reads of `block`, except of `buffer`, each with every conflicting write of `other`."""
     writes = [access for access in accesses(other) if access.is_write]
     for read in accesses(block):
         if not read.is_write and read.buffer is not buffer:
@@ -252,12 +252,12 @@ def overwritten_in_time(
     *,
     write_first: bool,
 ) -> Violation | None:
-    """An instance of `write` that changes what one of `read` needs where the body of one block runs at accesses of the
-    other: at a third instance, of `place`, which touches the element that `own` touches in an instance of `read` (of
-    `write`, unless `write_first`).
+    """Find an instance of `write` that overwrites an input of `read` when the body of one block is executed at the
+    accesses of the other. That happens in a third instance, of `place`, which touches the element that `own` touches in
+    an instance of `read` (of `write`, unless `write_first`).
 
-    `write` runs before that third instance (`write_first`), or that runs before `read`: equal in the `loops` outside of
-    one of the `levels`, earlier there; past the last loop, both are one instance.
+    `write` precedes the third instance (`write_first`), or the third instance precedes `read`: both are equal in the
+    `loops` outside of one of the `levels` and ordered in that one. A level past the last loop means the same iteration.
     """
     if read.indices is None or write.indices is None:
         return unknown_elements(read, write)
@@ -275,12 +275,12 @@ def overwritten_in_time(
         if conflict is not None:
             if is_exact(own) and is_exact(place):
                 return conflict.violation("and would change places")
-            return Violation(f"{conflict.describe()} may come before it: the subscripts are not affine", "not proved")
+            return Violation(f"{conflict.describe()} may precede it: the subscripts are not affine", "not proved")
     return None
 
 
 def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
-    """Those of `conditions`, over the iterators of `block`, that some instance of it does not satisfy."""
+    """The elements of `conditions`, over the iterators of `block`, that some instance of it violates."""
     context = Context.around(block).inside(block)
 
     def fails(index: Index, *, is_zero: bool) -> bool:
@@ -295,7 +295,6 @@ def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
 
 
 def _may_be_positive(context: Context, index: Index) -> bool:
-    """Whether `index`, over loop values, is above 0 in some iteration, as far as known."""
     try:
         return not instances_where(context, index - 1).is_empty()
     except NotProved:
@@ -304,8 +303,8 @@ def _may_be_positive(context: Context, index: Index) -> bool:
 
 @dataclass(frozen=True)
 class ReverseComputeInlinePlan(Plan):
-    """Consumer and producer, the producer's store, the consumer's instance that reads what is stored, and when there is
-    one."""
+    """Consumer and producer, the producer's store, the consumer's instance that reads each stored element, and the
+    conditions under which it exists."""
 
     consumer: BlockOp
     producer: BlockOp
@@ -331,7 +330,7 @@ class ReverseComputeInlinePlan(Plan):
 
 @dataclass(frozen=True)
 class ReverseComputeInline(MovingPrimitive):
-    """A consumer disappears into its only producer: what was stored to the temporary is consumed on the spot.
+    """Inline a consumer into its only producer, which consumes each value instead of storing it to the temporary.
 
     Requirements:
     1. the block is complete, and runs its whole domain
@@ -343,7 +342,7 @@ class ReverseComputeInline(MovingPrimitive):
     7. what it uses is known in the producer
     8. loops that run in parallel stay independent: parallel and vectorized ones
 
-    Where the producer stores more than the block reads, a condition keeps the rest of its instances from storing.
+    If the producer stores more elements than the block reads, a condition disables the store of the other instances.
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -410,24 +409,24 @@ class ReverseComputeInline(MovingPrimitive):
         return inverse
 
     def _require_stored(self, producer: BlockOp, buffer: SSAValue) -> None:
-        """Each instance of the block finds an instance of the producer to become a part of."""
+        """Refuse unless each instance of the block reads an element that an instance of the producer stores."""
         if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
             detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
             self.refuse(5, Violation(detail, "not proved"), producer)
         if not all(is_temporary(written) for written in buffers_written(self.block)):
-            # The domain of a block that writes a parameter is what it runs.
+            # A block that writes a parameter must run its whole domain.
             self.require(5, instance_left_out(producer), producer)
         self.require(5, unstored_element(self.block, producer, buffer))
 
 
 def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue) -> Violation | None:
-    """An instance of `producer` whose inputs `block` overwrites in an earlier one, when each instance of `producer`
-    does what `block` does with the element of `buffer`."""
+    """An instance of `producer` whose inputs an earlier instance of `block` overwrites, if each instance of `producer`
+    executes the body of `block` for its element of `buffer`."""
     (store,) = (a for a in accesses(producer) if a.is_write and a.buffer is buffer)
     for read, write in overwriting_pairs(producer, block, buffer):
         load = next(a for a in accesses(block) if not a.is_write and a.buffer is buffer)
         if load.loops != write.loops or store.loops != read.loops:
-            return Violation("it writes what its producer reads, in loops of its own", "not proved")
+            return Violation("it writes what its producer reads, in separate loops", "not proved")
         levels = len(store.loops) + precedes(store.op, read.op)
         violation = overwritten_in_time(read, write, load, store, store.loops, levels, write_first=False)
         if violation is not None:
@@ -437,8 +436,8 @@ def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue)
 
 @dataclass(frozen=True)
 class FuseReductionEpiloguePlan(Plan):
-    """A reduction and its epilogue, the store of each, the epilogue's load of the result, its combining op, and which
-    of its instances takes an element."""
+    """A reduction and its epilogue, the store of each, the epilogue's load of the result, its combining op, and the
+    instance of the epilogue that loads an element."""
 
     reduction: BlockOp
     epilogue: BlockOp
@@ -452,7 +451,7 @@ class FuseReductionEpiloguePlan(Plan):
         buffer, result = self.load.memref, self.store.memref
         iterators: dict[SSAValue, Index] = dict(zip(self.epilogue.iter_vars, self.instance, strict=True))
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
-        # The start: what the reduction starts from, combined with what the epilogue combines its result with.
+        # The new start: the old start, combined with the other operand of the epilogue.
         known: dict[SSAValue, SSAValue] = {self.load.res: self.started.value}
         skipped = (self.load, self.store)
         operations, values = insert_instance(self.epilogue, self.instance, self.started, known, skipped)
@@ -468,24 +467,24 @@ class FuseReductionEpiloguePlan(Plan):
 
 @dataclass(frozen=True)
 class FuseReductionEpilogue(Primitive):
-    """A block that combines each result of a reduction with a value, by the op that the reduction combines with,
-    becomes part of where the reduction starts: a bias that is added to a sum is what the sum starts from.
+    """Fuse a block that combines each result of a reduction with a value, using the combiner of the reduction, into the
+    start of the reduction: a sum to which a bias is added starts from the bias.
 
     Requirements:
-    1. the first block is a reduction with a known combiner: and one accumulator, of which each spatial instance has its
-       own element; it holds no other blocks
+    1. the first block is a reduction with a known combiner: and one accumulator, with a distinct element for each
+       spatial instance; it contains no other blocks
     2. the epilogue is complete, runs its whole domain, and stores once: the epilogue is the second block
-    3. only the two blocks touch the accumulator: it is a temporary; the reduction comes first, in a nest of its own
+    3. only the two blocks touch the accumulator: it is a temporary; the reduction precedes, in a separate nest
     4. the epilogue combines the result with a value, by the op of the reduction: it loads it once, unconditionally, and
        stores `loaded op value`, where the value depends on no result of the reduction
-    5. the epilogue loads each element that the reduction computes once: by one instance, and none besides
+    5. the epilogue loads each element that the reduction computes once: each by one instance, and no other elements
     6. nothing between them touches what the epilogue writes, or writes what it reads: the reduction touches neither
     7. what the epilogue uses is known in the reduction
 
-    The reduction stores to elements as different as before, so that loops stay as independent as they are. Integers,
-    minima and maxima stay exactly the same. Floating-point sums and products change by rounding: asking for
-    this is asking for another order, as with `rfactor`. Another op, such as the clipping of a sum (`max(sum, 0)`), is
-    refused: it would clip the start, but not the result.
+    The stores of the reduction stay as distinct as before, so loops stay as independent as they were. Integers, minima
+    and maxima stay bitwise identical. Floating-point sums and products change by rounding, because the order changes,
+    as with `rfactor`. Other ops, such as the clipping of a sum (`max(sum, 0)`), are refused: they would apply to the
+    start, not to the result.
 
     ```mlir
     tir.block "T" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %k] { tir.init { T[%vi] = 0 }  T[%vi] += A[%vi, %vk] }
@@ -531,7 +530,6 @@ class FuseReductionEpilogue(Primitive):
         return FuseReductionEpiloguePlan(reduction, epilogue, started, store, load, combine, instance)
 
     def _reduction(self) -> tuple[memref.StoreOp, type[Operation]]:
-        """The store that starts the accumulation, and the op that combines."""
         block = self.reduction_block
         self.require(1, why_not_reduction(block), block, legal=started_elsewhere(block, self.NAME))
         self.require(1, shared_element(block), block)
@@ -553,7 +551,6 @@ class FuseReductionEpilogue(Primitive):
     def _combination(
         self, buffer: SSAValue, store: memref.StoreOp, operation: type[Operation]
     ) -> tuple[memref.LoadOp, Operation]:
-        """The load of the result, and the op that combines it with a value."""
         epilogue, subject = self.epilogue_block, block_text(self.epilogue_block)
         loads, combine = loads_of(epilogue, buffer), store.value.owner
         if len(loads) != 1 or loads[0].parent_op() is not epilogue:
@@ -570,7 +567,8 @@ class FuseReductionEpilogue(Primitive):
         return load, combine
 
     def _inverse(self, load: memref.LoadOp, started: memref.StoreOp) -> AccessInverse:
-        """Which instance of the epilogue loads an element; all that the reduction computes are loaded."""
+        """The instance of the epilogue that loads an element. Refuses requirement 5 unless all computed elements are
+        loaded."""
         reduction, epilogue, buffer = self.reduction_block, self.epilogue_block, load.memref
         subject = block_text(epilogue)
         inverse = inverse_in_block(epilogue, list(load.indices))

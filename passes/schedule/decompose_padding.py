@@ -37,7 +37,7 @@ from weft.support.errors import InternalError, Violation
 
 
 class IteratorRanges:
-    """The ranges of iterators that conditions leave, for iterators with a loop of their own."""
+    """The ranges to which conditions restrict iterators that have a dedicated loop."""
 
     def __init__(self, block: BlockOp, loop: ForOp) -> None:
         self.block = block
@@ -46,8 +46,8 @@ class IteratorRanges:
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
     def add(self, index: Index, *, is_zero: bool) -> bool:
-        """Add the condition `index >= 0`, or `index == 0`; false if it does not bound one iterator with a loop of its
-        own, or bounds that cannot be compared."""
+        """Add the condition `index >= 0`, or `index == 0`. Returns false unless it bounds one iterator with a dedicated
+        loop, by bounds that can be compared."""
         for position, variable in enumerate(self.block.iter_vars):
             sign = index.coefficient(variable)
             rest = index - Index.of(variable) * sign
@@ -71,7 +71,6 @@ class IteratorRanges:
 
 
 def _larger(one: Index, other: Index) -> Index | None:
-    """The larger of two indices, None where they cannot be compared."""
     return one if _at_least(one, other) else other if _at_least(other, one) else None
 
 
@@ -82,18 +81,18 @@ def _at_least(left: Index, right: Index) -> bool:
 
 @dataclass(frozen=True)
 class Padding:
-    """What a block stores: `inside` where the condition holds (or does not), else a constant."""
+    """The value that a block stores: `inside` if the condition holds (or fails), else a constant."""
 
     store: memref.StoreOp
     choice: scf.IfOp | arith.SelectOp
     holds: bool
-    """Whether the inside is where the condition holds."""
+    """Whether the condition holds inside."""
     constant: SSAValue
 
 
 @dataclass(frozen=True)
 class Inside:
-    """Where the inside lies: a range of some iterators, and conditions (not negative, or zero) on all."""
+    """The interior: a range of some iterators, and conditions (not negative, or zero) on all of them."""
 
     ranges: Mapping[int, tuple[Index, Index]]
     """Position of an iterator -> first value, and the number of values."""
@@ -103,7 +102,7 @@ class Inside:
 
 @dataclass(frozen=True)
 class DecomposePaddingPlan(Plan):
-    """A block that pads, the loop before which the fill goes, and where the inside lies."""
+    """A block that pads, the loop before which the fill is inserted, and the interior."""
 
     block: BlockOp
     loop: ForOp
@@ -122,7 +121,6 @@ class DecomposePaddingPlan(Plan):
         return (fill,)
 
     def _fill(self) -> BlockOp:
-        """A block over the same iterators that stores the constant."""
         block, store = self.block, self.padding.store
         label = free_label(function_of(block), f"{block.label}_pad_const")
         hints = [variable.name_hint for variable in block.iter_vars]
@@ -144,7 +142,7 @@ class DecomposePaddingPlan(Plan):
         return fill
 
     def _keep_inside(self) -> None:
-        """Store the inside alone, under the conditions that the loops do not express."""
+        """Store only the interior, under the conditions that the loops do not express."""
         padding = self.padding
         choice, store = padding.choice, padding.store
         for op in [op for op in self.block.body.block.ops if isinstance(op, AccessRegionOp)]:
@@ -163,7 +161,7 @@ class DecomposePaddingPlan(Plan):
         positives, zeros = self.inside.positives, self.inside.zeros
         if not (positives or zeros):
             self.block.body.block.insert_ops_before(inner, choice)
-        else:  # Loops do not express all of the conditions.
+        else:  # The loops do not express all of the conditions.
             kept = if_all_hold(positives, zeros, [*inner, *following], choice)
             kept.location = store.location
             self.block.body.block.add_op(kept)
@@ -171,7 +169,7 @@ class DecomposePaddingPlan(Plan):
         erase_if_unused([condition])
 
     def _shrink(self) -> None:
-        """Loops and iterators run over the inside only, which starts at 0 for them."""
+        """Restrict loops and iterators to the interior, counted from 0."""
         block = self.block
         body = block.body.block
         extents = list(block.extents)
@@ -189,7 +187,7 @@ class DecomposePaddingPlan(Plan):
 
 
 def simplify_indices(block: BlockOp) -> None:
-    """The indices of loads and stores as one step of arithmetic each."""
+    """Replace the index operands of loads and stores by one op each."""
     for op in list(block.walk()):
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             first = len(op.operands) - len(op.indices)
@@ -202,7 +200,6 @@ def simplify_indices(block: BlockOp) -> None:
 
 
 def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> tuple[SSAValue, ...]:
-    """Everything that the fill uses from outside of its loops."""
     store, loops = padding.store, loops_around(block)
     indices = [*bindings_of(block), *(side for guard in guards_of(block) for side in guard)]
     indices += [Index.of(operand) for operand in store.indices]
@@ -212,23 +209,22 @@ def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> tuple[SSAV
 
 @dataclass(frozen=True)
 class DecomposePadding(Primitive):
-    """A block that copies with a border becomes two: one that fills all with the constant of the border, right before
-    `loop`, and one that copies the inside.
+    """Split a block that copies with padding into one that fills the buffer with the padding constant, right before
+    `loop`, and one that copies the interior.
 
     Requirements:
     1. the block is complete, and its instances store to different elements
     2. the loop is around the block: in the same scope
-    3. the block stores one value where a condition holds and a constant where it does not: it stores once, and does
-       nothing else
-    4. the condition says which indices lie inside: comparisons of indices that hold at once
+    3. the block stores one value where a condition holds and a constant where it does not: it stores once, and has
+       no other effect
+    4. the condition says which indices are inside: it is a conjunction of comparisons of indices
     5. nothing else below the loop touches the buffer: the buffer that the block writes
     6. the inside is not empty
     7. what the fill uses is known before the loop
 
-    Where the inside is a range of an iterator that has a loop of its own in `loop`, that loop then runs over the inside
-    alone, without a branch. What else the condition says (on loops
-    outside of `loop`, on loops that were split or fused before) stays a condition of the copy. The new block is called
-    `<block>_pad_const`.
+    If the interior is a range of an iterator that has a dedicated loop in `loop`, that loop then runs over the interior
+    only, without a branch. Other conditions (on loops outside of `loop`, on loops that were split or fused before)
+    remain conditions of the copy. The new block is called `<block>_pad_const`.
 
     ```mlir
     tir.for %i in 12 { tir.block "P" ... = [%i] { P[%vi] = 2 <= %vi and %vi < 10 ? X[%vi - 2] : 0 } }
@@ -264,7 +260,7 @@ class DecomposePadding(Primitive):
         if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
             self.refuse(3, "what it stores is no choice between two values", store)
         if len(choice.results) != 1 or not store.value.has_one_use():
-            self.refuse(3, "the choice is used for more than what it stores", choice)
+            self.refuse(3, "the choice has uses other than the store", choice)
         for operand in store.indices:
             for value in Index.of(operand).values():
                 if value not in block.iter_vars and block.is_ancestor(value.owner):
@@ -276,7 +272,6 @@ class DecomposePadding(Primitive):
         self.refuse(3, "neither of the two values is a constant", choice)
 
     def _conditions(self, padding: Padding) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
-        """The indices over the iterators that are not negative inside, and those that are zero."""
         found = condition_of(padding.choice.cond, padding.holds, {})
         if not found.exact:
             detail = "the condition is not a conjunction of comparisons of indices"
@@ -297,7 +292,6 @@ class DecomposePadding(Primitive):
 
 
 def _branch(choice: scf.IfOp | arith.SelectOp, holds: bool) -> SSAValue:
-    """The value of a choice if its condition holds (or does not)."""
     if isinstance(choice, arith.SelectOp):
         return choice.lhs if holds else choice.rhs
     last = (choice.true_region if holds else choice.false_region).block.last_op

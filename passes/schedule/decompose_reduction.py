@@ -1,4 +1,4 @@
-"""decompose_reduction: make the init of a reduction a block."""
+"""decompose_reduction: move the init of a reduction into a separate block."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class DecomposeReductionPlan(Plan):
-    """The block, the loop before which its init goes, and the loops that the init needs of its own."""
+    """The block, the loop before which its init is inserted, and the loops that the init needs copies of."""
 
     block: BlockOp
     init: InitOp
     loop: ForOp
     repeated: tuple[ForOp, ...]
     as_before: bool
-    """Whether these run as those of the block do: none is a loop of the reduction, so that each starts its elements."""
+    """Whether the copies run like the loops of the block: none is a loop of the reduction, so each iteration starts
+    distinct elements."""
     guards: tuple[tuple[Index, Index], ...]
     used: tuple[SSAValue, ...]
-    """What the init block uses from outside."""
+    """The values that the init block uses from outside."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         hoist(self.used, InsertPoint.before(self.loop))
@@ -64,7 +65,7 @@ class DecomposeReductionPlan(Plan):
             if why_not_key(key) is None and key not in (
                 PREFETCH,
                 NONTEMPORAL,
-            ):  # these count the buffers of the updates
+            ):  # the values of these are buffer positions of the updates
                 started.attributes[key] = value
         insert_in_copies(started, copies, self.loop)
         block.block_name = StringAttr(f"{block.label}_update")
@@ -74,7 +75,7 @@ class DecomposeReductionPlan(Plan):
 
 @dataclass(frozen=True)
 class DecomposeReduction(Primitive):
-    """The init of a reduction block becomes a block of its own, right before `loop`.
+    """Move the init of a reduction block into a separate block, right before `loop`.
 
     Requirements:
     1. the block is a reduction block: it has an init, which stores to each element that an update of the same instance
@@ -87,12 +88,12 @@ class DecomposeReduction(Primitive):
        depend on loops of the init too
     6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
     7. what the init uses is known before the loop
-    8. what threads combine into starts in an earlier kernel: where threads or blocks of threads run iterations of the
-       reduction, they would combine by atomic operations into what one of them starts
+    8. what threads combine into starts in an earlier kernel: if threads or thread blocks run iterations of the
+       reduction, they would combine atomically into elements that one of them initialises
 
-    The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`,
-    bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is a loop of the reduction
-    too. Both have the annotations of `Y`, except that `prefetch` and `nontemporal` are those of the updates.
+    The block `Y` is renamed to `Y_update`; the new one is `Y_init`. It has the spatial loops at and below `loop`, bound
+    to the same thread axes, parallel, vectorized or unrolled as those are, unless one is also a loop of the reduction.
+    Both have the annotations of `Y`, except that `prefetch` and `nontemporal` stay on the updates.
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 {
@@ -158,7 +159,6 @@ class DecomposeReduction(Primitive):
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]
     ) -> tuple[SSAValue, ...]:
-        """The values from outside that the init block uses."""
         block = self.block
         bindings = zip(bindings_of(block), block.kinds, strict=True)
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]
@@ -168,8 +168,8 @@ class DecomposeReduction(Primitive):
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]
     ) -> tuple[tuple[Index, Index], ...]:
-        """The guards on loops that the init has around it (`known`). Those on loops that it has not (`hidden`: they are
-        inside `loop`, bound to reduce iterators or to none) hold for some instance of each element, so they go."""
+        """The guards on loops that are around the init (`known`). Those on `hidden` loops (inside `loop`, bound to
+        reduce iterators or to none) hold for some instance of each element, so they are dropped."""
         kept: list[tuple[Index, Index]] = []
         for left, right in guards_of(self.block):
             if not (left.depends_on(hidden) or right.depends_on(hidden)):

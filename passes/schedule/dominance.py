@@ -1,7 +1,7 @@
-"""Dominance: are the values that an operation uses defined before the place that it moves to, in a region around it?
+"""Dominance: whether the values that an operation uses are defined before the place to which it moves.
 
-Constants and temporaries of static shape depend on nothing: they can be defined at the start of the function instead.
-Everything else stays where it is.
+Constants and temporaries of static shape have no operands, so `hoist` can move them to the start of the function. All
+other ops stay in place.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from weft.passes.schedule.primitive import value_text
 
 
 def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAValue]:
-    """Those of `values` that may not be used at a place."""
+    """The elements of `values` whose definition does not dominate `place`."""
     values = list(values)
     following: dict[Block | None, Operation | None] = {}
-    """The blocks around the place, and what comes next in each."""
+    """Each block around the place -> the op in it that follows."""
     block, op = place.block, place.insert_before
     while True:
         following[block] = op
@@ -47,15 +47,15 @@ def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAVa
 def values_outside(
     block: BlockOp, loops: Sequence[ForOp], indices: Iterable[Index], more: Iterable[int | SSAValue]
 ) -> tuple[SSAValue, ...]:
-    """What a copy of a block in copies of some loops around it uses from outside: the values of `indices`, and `more`,
-    without loop variables and iterators; and the extents of the loops."""
+    """The values that a copy of a block, in copies of some loops around it, uses from outside: the values of `indices`
+    and `more`, and the extents of the loops, without induction variables and iterators."""
     own = {*block.iter_vars, *(loop.induction_variable for loop in loops)}
     used = [*(value for index in indices for value in index.values()), *more, *(loop.extent for loop in loops)]
     return tuple(value for value in dict.fromkeys(used) if not isinstance(value, int) and value not in own)
 
 
 def values_of_block(block: BlockOp) -> list[SSAValue]:
-    """What a block uses besides its bindings and guards."""
+    """The values that a block uses, except in its bindings and guards."""
     return [*block.extent_operands, *captured_values(block)]
 
 
@@ -65,7 +65,7 @@ def _can_be_hoisted(value: SSAValue) -> bool:
 
 
 def why_not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> str | None:
-    """Why some of `values` do not dominate a place, even after `hoist`; None when all do."""
+    """Explain why some of `values` do not dominate a place, even after `hoist`; None if all do."""
     for value in not_dominating(values, place):
         if not _can_be_hoisted(value):
             return f"it uses {value_text(value)}, which is not known there"
@@ -83,7 +83,8 @@ def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:
 
 
 def outermost_place(loop: Operation, index: Index) -> InsertPoint:
-    """As far outside of a loop or block, in its scope, as `index` can be computed: the nest of loops stays perfect."""
+    """The outermost place in the scope of a loop or block at which `index` can be computed, so that the nest stays
+    perfect."""
     place = InsertPoint.before(loop)
     for parent in ancestors(loop):
         if not isinstance(parent, ForOp):

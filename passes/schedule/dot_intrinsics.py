@@ -1,4 +1,4 @@
-"""The tensor intrinsics for dot products of neighbouring numbers, as `Schedule.tensorize` names them.
+"""The tensor intrinsics for dot products of adjacent numbers, as `Schedule.tensorize` names them.
 
     dot_16x4_u8s8               C[l] += sum over s of A[s] * B[l][s]: 16 sums of 32 bits in scope "local", of 4 products
                                 each; the bytes of A are read as unsigned, those of B as signed
@@ -8,8 +8,8 @@
     interleave_16x4_8           Y[l][r] = X[r][l]: 4 rows of 16 bytes become 16 groups of 4
     interleave_16x2_bf16        2 rows of 16 bf16 become 16 pairs
 
-For 4, 8 and 16 lanes, and all signs. Any target has them; where it has no such instructions, they become products and
-sums of 32 bits (`low-lower-dots`).
+They exist for 4, 8 and 16 lanes, and all signs, on any target; if it has no such instructions, they are lowered to
+products and sums of 32 bits (`low-lower-dots`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final
 
 LANES: Final = (4, 8, 16)
 _STEPS: Final = {8: 4, 16: 2}
-"""Width of what is multiplied -> how many products make a lane of 32 bits."""
+"""Width of the factors in bits -> the number of products per lane of 32 bits."""
 
 
 @cache
@@ -45,18 +45,17 @@ def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
 
 
 def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> str:
-    """What the dot product of so many lanes, of integers so wide, is called."""
+    """The name of the dot product for a number of lanes and integers of a width in bits."""
     left, right = ("s" if signed else "u" for signed in (left_signed, right_signed))
     return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{bits}"
 
 
 def float_dot_name(lanes: int) -> str:
-    """The name of the dot product of pairs of bf16 for `lanes` sums."""
     return f"dot_{lanes}x{_STEPS[16]}_bf16"
 
 
 def interleave_name(lanes: int, bits: int, *, floats: bool = False) -> str:
-    """The name of the intrinsic that brings rows of integers of `bits`, or of bf16, into groups."""
+    """The name of the intrinsic that interleaves rows of integers of `bits`, or of bf16."""
     return f"interleave_{lanes}x{_STEPS[bits]}_{'bf16' if floats else bits}"
 
 
@@ -74,8 +73,8 @@ def _float_dot(lanes: int, scope: str) -> tuple[str, str]:
 def _dot_of(
     lanes: int, steps: int, types: tuple[str, str, str, str], ops: tuple[str, str, str, str], scope: str
 ) -> tuple[str, str]:
-    """A dot product: `types` of factors, of sums, and as which both factors are read; `ops` that widen both factors,
-    multiply and add."""
+    """A dot product. `types` are those of the factors in memory, the sums, and both factors as read; `ops` widen both
+    factors, multiply and add."""
     (element, sums, left, right), (widen_left, widen_right, multiply, add) = types, ops
     space = "" if scope == "global" else f', "{scope}"'
     a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}x{sums}{space}>"

@@ -1,4 +1,4 @@
-"""fuse: nested loops into one; block bindings are rewritten, so that iterators keep their values."""
+"""fuse: turn nested loops into one and rewrite block bindings, so that iterators keep their values."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class Fuse(Primitive, Plan):
-    """Nested loops into one whose extent is the product of theirs; a single loop into a loop of its extent.
+    """Fuse nested loops into one whose extent is the product of theirs; a single loop becomes a loop of its extent.
 
     Requirements:
-    1. the loops form a perfect nest in the given order: each holds only the next
+    1. the loops form a perfect nest in the given order: each contains only the next
     2. the loops are serial: a single loop, which becomes serial, is not bound to threads
     3. the extent of an inner loop does not depend on an outer one
     4. no loop that runs a reduction again is fused with a loop of it: from its start
 
-    The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
-    time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
+    The values of the old loops become quotients and remainders of the new one, also by extents that are known only at
+    run time; such an extent of an inner loop is clamped at 0 if it may be negative. Annotations are joined; if loops
     have the same key, the outer one decides.
 
     ```mlir
@@ -76,7 +76,7 @@ class Fuse(Primitive, Plan):
         return (fused,)
 
     def _not_negative(self, extent: int | SSAValue) -> int | SSAValue:
-        """The number of iterations of an inner loop: two negative extents would multiply to a positive one."""
+        """The extent of an inner loop, clamped at 0: two negative extents would have a positive product."""
         if isinstance(extent, int) or is_not_negative(Index.of(extent)):
             return extent
         place = outermost_place(self.loops[0], Index.of(extent))
@@ -88,7 +88,7 @@ class Fuse(Primitive, Plan):
     def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
         if isinstance(a, int) and isinstance(b, int):
             return a * b
-        # Where the extents themselves are known, not only what they are computed from.
+        # The place at which the extents are known, and not only the values that they are computed from.
         place = outermost_place(self.loops[0], Index({side: 1 for side in (a, b) if isinstance(side, SSAValue)}))
         values: list[SSAValue] = []
         for side in (a, b):
@@ -100,13 +100,14 @@ class Fuse(Primitive, Plan):
         return product.result
 
     def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
-        """Innermost loop first: its value is the remainder by its extent, the rest goes on with the quotient."""
+        """Replace the loop values, innermost first: each is the remainder by its extent, and the quotient is passed
+        outward."""
         body = fused.body.block
         first = body.first_op
         rest: Index = Index.of(fused.induction_variable)
         for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
             if isinstance(factor, int):
-                # In a loop of no iterations any value will do.
+                # In a loop without iterations any value is correct.
                 replace_loop_value(loop.induction_variable, rest if 0 in factors else rest % factor, body, first)
                 rest = rest if 0 in factors else rest // factor
                 continue
@@ -121,8 +122,8 @@ class Fuse(Primitive, Plan):
 
 @or_undecided
 def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
-    """Why `loops` of a chain, outermost first, may not become one: a reduction below goes on in one of them, and those
-    outside of that run instances of it again, each time from the init."""
+    """Explain why a chain of `loops`, outermost first, may not be fused: one is a loop of a reduction below, and the
+    loops outside of it run instances of that reduction again, each time from the init."""
     for block in loops[-1].walk():
         if not isinstance(block, BlockOp) or block.init is None:
             continue
@@ -134,7 +135,7 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
             continue
         outside = list(domain.loops[: domain.loops.index(loops[0])])
         if any(loop.induction_variable in reduced for loop in outside):
-            continue  # then they are one run of the reduction already
+            continue  # the loops outside belong to the same reduction
         repeated = repeated_instance(domain, outside)
         if repeated is not None:
             same, name = f'run the same instance of the reduction "{block.label}"', operation_text(loops[first])

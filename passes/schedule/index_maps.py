@@ -1,8 +1,8 @@
-"""Index maps as Python functions: `lambda n, c: (n, c // 4, c % 4)` into an affine map, from the function or its text;
-and what layouts require of them.
+"""Index maps as Python functions: convert `lambda n, c: (n, c // 4, c % 4)` into an affine map, from the function or
+its text, and check the requirements of layouts.
 
-A function is called once, on stand-ins for the indices that know `+`, `-`, and `*`, `//`, `%` by constants, and which
-casts to int32 and int64 leave as they are. Text is read, not run.
+A function is called once, on stand-ins for the indices that support `+`, `-`, and `*`, `//`, `%` by constants, and that
+casts to int32 and int64 leave unchanged. Text is parsed, not executed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TOKENS = {
 
 
 class Traced(Expr):
-    """Stands for an index while an index map is traced: functions and casts of expressions take it too."""
+    """A stand-in for an index while an index map is traced. Functions and casts of expressions accept it."""
 
     __slots__ = ("expr",)
 
@@ -128,7 +128,7 @@ _BINARY: Mapping[BinaryKind, Callable[[Traced, object], Traced]] = {
     BinaryKind.FLOORDIV: Traced.__floordiv__,
     BinaryKind.FLOORMOD: Traced.__mod__,
 }
-"""Operators in expressions that functions make of indices: `T.floordiv(i, 4)`, `T.Cast("int64", i) * 4`."""
+"""Operators in expressions over indices: `T.floordiv(i, 4)`, `T.Cast("int64", i) * 4`."""
 
 
 def _divisor(value: object) -> int:
@@ -140,9 +140,9 @@ def _divisor(value: object) -> int:
 
 
 def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) -> AffineMap:
-    """The map that a function of `rank` indices (as many as it has parameters without one) is.
+    """The map of a function of `rank` indices, by default the number of its parameters.
 
-    Raises `CompileError` where it is not affine.
+    Raises `CompileError` if it is not affine.
     """
     if isinstance(function, AffineMap):
         return function
@@ -152,8 +152,8 @@ def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) 
 
 
 def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions: int | None) -> AffineMap:
-    """The begins and ends, in turn, of the ranges that a function of `rank` indices gives for the dimensions of a
-    buffer: as they are, in pairs, or as indices alone."""
+    """The begins and ends, in turn, of the ranges that a function of `rank` indices returns for the dimensions of a
+    buffer. It may return these as a flat list, as pairs, or as single indices."""
     if isinstance(function, AffineMap):
         return function
     found = _call(function, rank)
@@ -166,7 +166,7 @@ def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions
 
 
 def value_of(function: Callable[..., object], rank: int) -> AffineMap | int | float:
-    """What a function of `rank` indices gives: a constant, or an index."""
+    """The result of a function of `rank` indices: a constant, or an index."""
     result = _call(function, rank)
     if isinstance(result, int | float):
         return result
@@ -246,7 +246,7 @@ def _traced(node: ast.expr, names: dict[str, Traced]) -> Traced:
 
 
 def function_text(map_: AffineMap) -> str:
-    """A map as a Python function, as `parse_function` reads it."""
+    """A map as a Python function that `parse_function` accepts."""
     names = [f"d{at}" for at in range(map_.num_dims)]
     results = [_text(expr, 0) for expr in map_.results]
     body = results[0] if len(results) == 1 else f"({', '.join(results)})"
@@ -268,7 +268,8 @@ def _text(expr: AffineExpr, context: int) -> str:
 
 
 def why_not_function(map_: AffineMap, rank: int) -> str | None:
-    """Why a map is no index map of `rank` indices: one written by hand may have symbols, or odd divisors."""
+    """Explain why a map is not an index map of `rank` indices: one written by hand may have symbols, or invalid
+    divisors."""
     if map_.num_dims != rank or map_.num_symbols:
         return f"it takes {map_.num_dims + map_.num_symbols} indices, there are {rank}"
     if not map_.results:
@@ -290,32 +291,32 @@ def why_not_function(map_: AffineMap, rank: int) -> str | None:
 
 @dataclass(frozen=True)
 class Points:
-    """How messages speak of what a layout moves."""
+    """The words of messages about the elements or instances that a layout moves."""
 
     names: tuple[str, ...]
-    """Of the old indices."""
+    """The names of the old indices."""
     text: Callable[[Sequence[int]], str]
     """`B[0, 1]`, or `instance (i=0, j=1)`."""
     meet: str
-    """`would both lie at`, or `would both run as`."""
+    """`would both be stored at`, or `would both run as`."""
     what: str
     """`element` or `instance`."""
     whole: str
-    """What the indices are of, for the user to look up: `B is memref<6x10xf32>`."""
+    """The shape, for reference: `B is memref<6x10xf32>`."""
 
     def named(self, point: Sequence[int]) -> dict[str, int]:
         return dict(zip(self.names, point, strict=True))
 
 
 def missed_place(layout: LayoutMap, missed: Sequence[int], detail: str, legal: str) -> Violation:
-    """The refusal by a new index that no old one is taken to."""
+    """A violation for a new index to which no old one is mapped."""
     index = {f"d{at}": value for at, value in enumerate(missed)}
     validate = partial(layout.really_missed, missed)
     return Violation(detail, counterexample={"index": index}, legal=legal, validate=validate)
 
 
 def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
-    """How messages speak of the instances of a block: `what` stands before the values of its iterators."""
+    """The `Points` for the instances of a block; `what` precedes the values of the iterators."""
     names = iterator_names(block)
     whole = f"the iterators are {', '.join(names) or 'none'}"
     return Points(
@@ -326,7 +327,8 @@ def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
 def required_layout(
     primitive: Primitive, requirements: tuple[int, int], map_: AffineMap, extents: Sequence[Index], points: Points
 ) -> LayoutMap:
-    """The layout that an index map is on a box, and that keeps points apart: two requirements of a primitive."""
+    """The layout of an index map on a box. Refuses unless it is valid there and injective (two requirements of a
+    primitive)."""
     boxed, apart = requirements
     why = why_not_function(map_, len(extents))
     primitive.require(boxed, why, legal=points.whole)

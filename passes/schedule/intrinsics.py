@@ -1,4 +1,4 @@
-"""Tensor intrinsics: what they compute, and the code that stands for it."""
+"""Tensor intrinsics: their descriptions and the code that implements them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ class TensorIntrinsic:
     description: FuncOp
     implementation: FuncOp
     outside: tuple[FuncOp, ...]
-    """Functions that the implementation calls and that are not in its module. They are `low.pure`: the description says
-    all that they do."""
+    """Functions that the implementation calls and that are not in its module. They are `low.pure`: the description
+    states all of their effects."""
 
     @property
     def calls(self) -> bool:
-        """Whether the implementation calls functions from elsewhere."""
         return bool(self.outside)
 
 
@@ -45,14 +44,15 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
-    """Make an intrinsic known. Raises `CompileError` when its name is taken, unless `override`."""
+    """Register an intrinsic. Raises `CompileError` if its name is taken, unless `override`."""
     if (intrinsic.name in _INTRINSICS or intrinsic.name in _own_intrinsics()) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
     _INTRINSICS[intrinsic.name] = intrinsic
 
 
 def find_intrinsic(name: str) -> TensorIntrinsic:
-    """The intrinsic of a name, registered or one of weft's own. Raises `CompileError`, which suggests near names."""
+    """Return the intrinsic with this name, registered or built in. Raises `CompileError` with suggestions of similar
+    names."""
     if name not in _INTRINSICS:
         own = _own_intrinsics()
         if name not in own:
@@ -64,7 +64,6 @@ def find_intrinsic(name: str) -> TensorIntrinsic:
 
 @cache
 def _own_intrinsics() -> Mapping[str, tuple[str, str]]:
-    """Those that weft has: name -> the text of the description and of the implementation."""
     return {**tensor_core_intrinsics(), **dot_intrinsics()}
 
 
@@ -78,8 +77,8 @@ def _parsed(text: str) -> ModuleOp:
 def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> TensorIntrinsic:
     """An intrinsic from two modules of one function each; the second may declare functions that it calls.
 
-    Raises `CompileError` when the parameters differ, have dynamic extents, or are used in a way that cannot be moved to
-    a part of a larger buffer.
+    Raises `CompileError` if the parameters differ, have dynamic extents, or are used in a way that does not generalise
+    to a part of a larger buffer.
     """
     described, implemented = _only_function(description), _only_function(implementation)
     outside = tuple(op for op in implementation.ops if isinstance(op, FuncOp) and op.is_declaration)
@@ -92,7 +91,7 @@ def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> 
 
 
 def content_of(function: FuncOp) -> Block:
-    """What a function does: the body of its only block when that has no iterators ("root"), else its own body."""
+    """The body of a function: that of its only block if this has no iterators ("root"), else its own."""
     body = function.body.block
     ops = [op for op in body.ops if not isinstance(op, ReturnOp) and not _is_definition(op)]
     if len(ops) == 1 and isinstance(ops[0], BlockOp) and not ops[0].iter_vars and ops[0].init is None:
@@ -142,7 +141,7 @@ def _without_layout(value: SSAValue) -> object:
 
 
 def _check_description(function: FuncOp) -> None:
-    """Loads and stores only, over all of each buffer: the implementation may use all of it."""
+    """Require loads and stores only, over all of each buffer, because the implementation may access all of it."""
     for op in function.walk():
         if any(isinstance(operand.type, MemRefType) for operand in op.operands) and not isinstance(
             op, memref.LoadOp | memref.StoreOp | AccessRegionOp
@@ -186,5 +185,5 @@ def _check_implementation(function: FuncOp) -> None:
 
 
 def points_into(argument: BlockArgument) -> bool:
-    """Whether an implementation hands out pointers into a parameter."""
+    """Whether an implementation passes pointers into a parameter to functions."""
     return any(isinstance(use.operation, AccessPtrOp) for use in argument.uses)

@@ -1,4 +1,4 @@
-"""Loop nests and blocks: build them, and change their loops, extents, bindings and guards."""
+"""Build loop nests and blocks, and change their loops, extents, bindings and guards."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from weft.support.errors import InternalError
 
 
 def new_loop(extent: int | SSAValue, hint: str | None, like: Operation, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
-    """An empty loop with the source location of `like`."""
     loop = ForOp.empty(extent, hint, kind)
     loop.location = like.location
     return loop
 
 
 def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
-    """An empty loop that runs as `loop` does."""
+    """An empty loop of the kind, axis and attributes of `loop`."""
     copy = new_loop(extent, hint, loop, loop.kind.data)
     copy.thread_axis = loop.thread_axis
     copy.attributes.update(loop.attributes)
@@ -39,7 +38,7 @@ def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
 
 
 def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation:
-    """Put each loop into the one before, and `body` into the last; returns the outermost op. One of the two is not
+    """Nest the loops, with `body` in the last one, and return the outermost op. At least one of the two is not
     empty."""
     for loop in reversed(loops):
         loop.body.block.add_ops(body)
@@ -73,7 +72,7 @@ def block_in_loops(
     like: Operation,
     loop_hints: Sequence[str] | None = None,
 ) -> tuple[BlockOp, Operation]:
-    """A block with an empty body in a nest of serial loops (ax0, ax1, ...), one for each iterator; and that nest."""
+    """A block with an empty body in a nest of serial loops (ax0, ax1, ...), one per iterator; and that nest."""
     names = loop_hints or [f"ax{at}" for at in range(len(extents))]
     loops = [new_loop(extent, name, like) for extent, name in zip(extents, names, strict=True)]
     block = new_block(label, kinds, extents, [Index.of(loop.induction_variable) for loop in loops], hints, like)
@@ -81,7 +80,7 @@ def block_in_loops(
 
 
 def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
-    """The values of indices, computed at the end of a body where they do not exist yet."""
+    """The values of indices, computed at the end of `body` unless they exist."""
     found: list[SSAValue] = []
     for index in indices:
         value, operations = materialize(index)
@@ -104,8 +103,8 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
 def if_all_hold(
     positives: Iterable[Index], zeros: Iterable[Index], operations: Sequence[Operation], anchor: Operation
 ) -> scf.IfOp:
-    """A detached `scf.if` that holds `operations`, which leave their place; they run where indices are not negative, or
-    zero, which is computed before `anchor`."""
+    """Move `operations` into a detached `scf.if` that runs if all `positives` are non-negative and all `zeros` are
+    zero. The conditions are computed before `anchor`."""
     for op in operations:
         if op.parent is not None:
             op.detach()
@@ -115,7 +114,7 @@ def if_all_hold(
 
 
 def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-    """Copies of what the init of a block does, over other iterators: in its instances those of the reduction are 0."""
+    """Copies of the ops in the init of a block, over other iterators; the reduce iterators are 0 there."""
     if block.init is None:
         raise InternalError(f'block "{block.label}" has no init')
     used = {operand for op in block.init.body.walk() for operand in op.operands}
@@ -132,8 +131,8 @@ def init_block(
     guards: Sequence[tuple[Index, Index]],
     values: Mapping[SSAValue, SSAValue],
 ) -> BlockOp:
-    """A block that runs the init of `block` over its spatial iterators, of which `bindings` has those of all iterators;
-    `values` replace others from outside."""
+    """A block that runs the init of `block` over its spatial iterators. `bindings` are those of all iterators; `values`
+    replace values from outside."""
     spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     variables = [block.iter_vars[at] for at in spatial]
     extents = [extent if isinstance(extent := block.extents[at], int) else values.get(extent, extent) for at in spatial]
@@ -148,7 +147,8 @@ def init_block(
 def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
     """Replace values in the bindings and guards of a block, simplified with the ranges of the loops around it.
 
-    Bindings that mention none of the values stay as they are: those to loops of one iteration, say, which may be split.
+    Bindings that use none of the values stay as they are, such as those to loops of one iteration, which may still be
+    split.
     """
     bindings = [
         index.substitute(mapping, range_of).simplified(range_of) if index.depends_on(mapping) else index
@@ -160,28 +160,26 @@ def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
 
 
 def insert_in_copies(block: BlockOp, copies: Mapping[ForOp, ForOp], place: Operation) -> None:
-    """Insert a block that is bound to loops, before `place`, in copies of these loops and bound to the copies."""
+    """Insert a block before `place`, in copies of the loops that it is bound to, and bind it to the copies."""
     Rewriter.insert_op(nest(list(copies.values()), [block]), InsertPoint.before(place))
     rebind(block, {old.induction_variable: Index.of(new.induction_variable) for old, new in copies.items()})
 
 
 def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
-    """Give a block the guards `left < right`, without those that ranges prove and without repetition."""
+    """Set the guards of a block to `left < right`, without duplicates and those that ranges prove."""
     kept = [guard for guard in dict.fromkeys(guards) if not always_less(*guard)]
     exprs, operands = exprs_of([side for guard in kept for side in guard])
     block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
 
 
 def always_less(left: Index, right: Index) -> bool:
-    """Whether ranges prove left < right."""
     low = least_value(right - left)
     return low is not None and low > 0
 
 
 def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Operation | None = None) -> None:
-    """Replace every use of a loop value by `index`.
-
-    `body` is a block in which the index can be computed: before `before`, or at its start.
+    """Replace every use of an induction variable by `index`, which is computed in `body`, before `before` or at its
+    start.
     """
     users = dict.fromkeys(use.operation for use in value.uses)
     others: list[Operation] = []
@@ -203,7 +201,7 @@ def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Opera
 
 
 def become(block: BlockOp, other: BlockOp) -> None:
-    """Turn a block into another one, detached and used up: handles on the block stay valid."""
+    """Turn `block` into `other`, which is detached and erased, so that handles on `block` stay valid."""
     region = other.detach_region(0)
     old = block.detach_region(0)
     block.add_region(region)
@@ -215,7 +213,7 @@ def become(block: BlockOp, other: BlockOp) -> None:
 
 
 def erase_empty_loops(op: Operation | None) -> None:
-    """Erase `op` when it is a loop that holds index arithmetic and such loops alone, then the loops around it that
+    """Erase `op` if it is a loop that contains only index arithmetic and such loops, then the loops around it that
     become empty."""
     silent = ForOp | affine.ApplyOp | arith.ConstantOp
     while isinstance(op, ForOp) and all(isinstance(inner, silent) for inner in op.walk()):
@@ -225,7 +223,7 @@ def erase_empty_loops(op: Operation | None) -> None:
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
-    """The loops around a block that hold nothing else, outermost first."""
+    """The loops around a block that contain only this block, outermost first."""
     found: list[ForOp] = []
     child: Operation = block
     parent = block.parent_op()
@@ -236,8 +234,8 @@ def own_loops(block: BlockOp) -> list[ForOp]:
 
 
 def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
-    """The loop that an iterator is bound to where it holds only the block, has the iterator's extent, and is used for
-    nothing else; or why there is none."""
+    """The loop that an iterator is bound to, if it contains only the block, has the iterator's extent, and has no other
+    use; otherwise the reason as text."""
     name = f"%{block.iter_vars[position].name_hint or position}"
     loop = loop_of(block, position)
     if loop is None:
@@ -258,18 +256,16 @@ def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
 
 
 def loop_of(block: BlockOp, position: int) -> ForOp | None:
-    """The loop whose value an iterator is."""
+    """The loop whose induction variable an iterator is bound to."""
     return loop_with_variable(bindings_of(block)[position].single_value)
 
 
 def set_loop_extent(loop: ForOp, extent: int | SSAValue) -> None:
-    """Let a loop run so often."""
     loop.static_extent = IntegerAttr(extent, i64) if isinstance(extent, int) else None
     loop.operands = [] if isinstance(extent, int) else [extent]
 
 
 def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
-    """Give the iterators of a block other domains."""
     bindings, guards = tuple(block.binding_operands), tuple(block.guard_operands)
     values = [extent for extent in extents if not isinstance(extent, int)]
     static = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
@@ -279,18 +275,18 @@ def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
 
 
 def extent_before(index: Index, anchor: Operation) -> int | SSAValue:
-    """An extent as a number, or as a value that is computed just before `anchor`."""
+    """An extent as a number, or as a value computed just before `anchor`."""
     return index.constant if index.is_constant else index_before(index, anchor)
 
 
 def extent_value(index: Index, at: Operation) -> int | SSAValue:
-    """An extent as a number, or as a value that is computed at the top level of the function, before `at`."""
+    """An extent as a number, or as a value computed at the top level of the function, before `at`."""
     return extent_before(index, child_towards(function_of(at), at))
 
 
 def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
-    """The only thing with an effect below a loop, through the loops in it; a block itself. Refuses, as requirement 1 of
-    `primitive`, when there is more or it is no block."""
+    """The only op with an effect below a loop, through nested loops; a block itself. Refuses requirement 1 of
+    `primitive` if there are several, or if it is not a block."""
     inner: Operation = loop
     while isinstance(inner, ForOp):
         effects = [op for op in inner.body.block.ops if not only_computes(op)]
@@ -305,22 +301,21 @@ def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
 
 @dataclass(frozen=True)
 class IterDomain:
-    """What an iterator runs over after the move: `lower + step * v` for a new loop value v below `extent`."""
+    """The values of an iterator after the move: `lower + step * v` for a new induction variable v below `extent`."""
 
     lower: Index
     extent: int | SSAValue
     clipped: bool
-    """Whether the span can leave the iterator's domain, so that a guard must keep it inside."""
+    """Whether the span can exceed the iterator's domain, so that a guard must bound it."""
     step: int = 1
     runs: Runs | None = None
-    """Where the values lie in runs with gaps between them, one after the other: `v` counts through these."""
+    """The runs, if the values form runs with gaps between them: `v` enumerates the values in these."""
 
     def at(self, value: SSAValue) -> Index:
-        """The iterator at a value of the new loop."""
         return self.lower + self._offset(Index.of(value))
 
     def offset(self, value: int) -> int:
-        """The distance of the iterator from the first of its values at one of the new loop."""
+        """The offset of the iterator from its first value at a value of the new loop."""
         return self._offset(Index({}, value)).constant
 
     def _offset(self, value: Index) -> Index:
@@ -337,8 +332,8 @@ def full_domain(extent: int | SSAValue) -> IterDomain:
 def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
     """The domain of an iterator of which `span` is needed.
 
-    An iterator with no more values than the span takes all of them. Where the span may lie beyond the iterator in some
-    iterations of the loops around, these values then run again in each, unless that is ruled out by `again`.
+    If the span covers all values of the iterator, the domain is the whole iterator. If the span can exceed it in some
+    iterations of the loops around, values then run again in each of these; `again=False` prevents that.
     """
     if span is None:
         return full_domain(extent)
@@ -357,7 +352,7 @@ def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool =
 def loops_over(
     domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation, *, unit_loops: bool = False
 ) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
-    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that keep it in its extent."""
+    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that bound it by its extent."""
     loops: list[ForOp] = []
     bindings: list[Index] = []
     guards: list[tuple[Index, Index]] = []
@@ -377,7 +372,6 @@ def loops_over(
 def set_corner(
     op: AccessRegionOp, corner: Sequence[Index], sizes: Sequence[int] | None = None, buffer: SSAValue | None = None
 ) -> None:
-    """State the region from another corner, of other sizes, or of another buffer."""
     new = type(op)(buffer or op.buffer, *exprs_of(corner), op.box_sizes if sizes is None else sizes)
     op.operands = list(new.operands)
     op.properties = dict(new.properties)

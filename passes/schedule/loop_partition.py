@@ -61,8 +61,8 @@ class LoopPartitionPlan(Plan):
 
 
 def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
-    """The blocks whose domain the parts of `loop` cover together: its own, and nested ones that are bound to it by
-    iterators of the blocks around them."""
+    """The blocks whose domain the parts of `loop` cover together: its own, and nested ones whose bindings depend on it
+    through iterators of the enclosing blocks."""
     own = child_blocks(loop)
     return [
         block
@@ -76,7 +76,8 @@ def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
 
 
 def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
-    """Rename the `tir.part_of` of the blocks called `labels`: they cover their domain in each copy of the loop."""
+    """Rename the `tir.part_of` of the blocks called `labels`, because they cover their domain in each copy of the
+    loop."""
     renamed: dict[str, StringAttr] = {}
     for block in part.walk():
         group = block.attributes.get(PART_OF)
@@ -88,7 +89,7 @@ def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
 
 
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
-    """A copy of a loop, for `length` iterations from `start` on."""
+    """A copy of a loop, for `length` iterations from `start`."""
     copy = copy_of(loop)
     part = empty_copy(loop, length, f"{loop.induction_variable.name_hint or 'i'}{at}")
     part.body.block.add_ops(detached_ops(copy.body.block))
@@ -99,7 +100,7 @@ def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
 
 
 def _drop_idle_init(block: BlockOp) -> None:
-    """An init runs where all reduce iterators are 0: in an earlier part, when one of them is never 0 here."""
+    """Erase the init if a reduce iterator is never 0 in this part, so that the init runs in an earlier part."""
     if block.init is None:
         return
     bindings = bindings_of(block)
@@ -112,19 +113,19 @@ def _drop_idle_init(block: BlockOp) -> None:
 
 @dataclass(frozen=True)
 class LoopPartition(MovingPrimitive):
-    """A loop into loops that follow each other, each over as many of its iterations as its factor says; at most one
-    factor (0) is inferred, and a last loop has the iterations that are left.
+    """Partition a loop into consecutive loops, each with the number of iterations that its factor gives. At most one
+    factor (0) is inferred, and a last loop has the remaining iterations.
 
     Requirements:
     1. the loop is serial
     2. at most one factor is inferred and the others are positive: 0 is an inferred one
     3. the extent is static and the factors add up to no more
-    4. loops that run in parallel stay independent: a temporary that each iteration has its own of may not come to lie
-       in copies of the loop
+    4. loops that run in parallel stay independent: a temporary that is private to each iteration must not be used in
+       several copies of the loop
 
-    Every instance runs once and in its old place, so no guards are needed. The blocks below are copied: the part of
-    "C" in loop %i0 is called `C_i0`. A part runs some instances of its domain only; `tir.part_of` says which blocks
-    cover it together. The init of a reduction stays in the parts where it runs.
+    Every instance runs once and in its old order, so no guards are needed. The blocks below are copied: the part of "C"
+    in loop %i0 is called `C_i0`. A part runs only some instances of its domain; `tir.part_of` names the group of blocks
+    that cover it together. The init of a reduction stays in the parts in which it runs.
 
     ```mlir
     tir.for %i in 128 { tir.block "C" iters(%v: spatial<128>) = [%i] {...} }

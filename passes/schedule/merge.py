@@ -28,7 +28,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class MergePlan(Plan):
-    """Chains of loops, outermost first, all of one depth: level by level they become one loop."""
+    """Chains of loops of equal depth, outermost first, which are merged level by level."""
 
     chains: tuple[tuple[ForOp, ...], ...]
 
@@ -41,7 +41,7 @@ class MergePlan(Plan):
             merged.append(loop)
         bodies = [detached_ops(chain[-1].body.block) for chain in self.chains]
         outermost = nest(merged, [op for body in bodies for op in body])
-        # Before the last one: what stands between is known there.
+        # Insert before the last one, where the values computed in between are defined.
         Rewriter.insert_op(outermost, InsertPoint.before(self.chains[-1][0]))
         for chain in self.chains:
             for old, new in zip(chain, merged, strict=True):
@@ -52,18 +52,18 @@ class MergePlan(Plan):
 
 @dataclass(frozen=True)
 class Merge(Primitive):
-    """Loops that follow each other into one: an iteration runs the iterations of all of them, in their order.
+    """Merge consecutive loops into one: an iteration runs the iterations of all of them, in order.
 
     Requirements:
-    1. the loops, or the nests they are innermost in, follow each other: at most computations and allocations are
-       between them; they are loops in one body, or innermost loops of perfect nests of equal depth, which are merged
-       from the outside in
+    1. the loops, or the nests they are innermost in, follow each other: only computations and allocations are between
+       them; they are loops in one body, or innermost loops of perfect nests of equal depth, which are merged from the
+       outside in
     2. the loops are serial: all of them
     3. the extents are equal
     4. dependences stay forward: nothing that a later loop touches in one iteration is touched by an earlier loop in a
        later iteration, one of the two writing
 
-    The new loop is called `<first>_m`. The old ones are gone.
+    The new loop is called `<first>_m`. The old ones are erased.
 
     ```mlir
     tir.for %i in 128 { tir.block "B" ... = [%i] { B[%vi] = ... } }
@@ -95,7 +95,7 @@ class Merge(Primitive):
         return MergePlan(chains)
 
     def _chains(self) -> tuple[tuple[ForOp, ...], ...]:
-        """For each loop the loops from the outermost one that is merged down to it."""
+        """For each loop, the chain from the outermost loop to merge down to it."""
         if len(set(self.loops)) != len(self.loops):
             self.refuse(1, "a loop is named twice", self.loops[0])
         chains: list[tuple[ForOp, ...]] = [(loop,) for loop in self.loops]
@@ -114,18 +114,17 @@ class Merge(Primitive):
 
     def _require_adjacent(self, one: ForOp, other: ForOp) -> None:
         if not precedes(one, other):
-            detail = f"loop {operation_text(other)} does not come after loop {operation_text(one)}"
+            detail = f"loop {operation_text(other)} does not follow loop {operation_text(one)}"
             self.refuse(1, Violation(detail, legal="the loops in the order in which they run"), other)
         op = one.next_op
         while op is not None and op is not other:
             if not (is_pure(op) or isinstance(op, memref.AllocOp)):
-                detail = f"{_what(op)} stands between loops {operation_text(one)} and {operation_text(other)}"
+                detail = f"{_what(op)} is between loops {operation_text(one)} and {operation_text(other)}"
                 self.refuse(1, detail, op)
             op = op.next_op
 
 
 def _what(op: Operation) -> str:
-    """How a message names an op between loops."""
     return f"{op_name(op)} {operation_text(op)}" if isinstance(op, BlockOp | ForOp) else op_name(op)
 
 
@@ -135,9 +134,10 @@ _Chain: TypeAlias = tuple[Sequence[ForOp], Sequence[Access]]
 
 @or_undecided
 def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
-    """Two dependent instances, one below each chain, that the merged loop would run the other way round.
+    """Find two dependent instances, one below each chain, that the merged loop would reorder.
 
-    The merged loops are equal down to some level; there, the instance of the earlier chain is in a later iteration.
+    They are equal in the merged loops down to some level, in which the instance of the earlier chain is in a later
+    iteration.
     """
     (own, ours), (other, theirs) = earlier, later
     for first in ours:

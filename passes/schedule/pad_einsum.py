@@ -1,4 +1,4 @@
-"""pad_einsum: pad the iterators of a block to multiples, over padded copies of its operands."""
+"""pad_einsum: pad the iterators of a block to multiples, with padded copies of its operands."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from weft.support.errors import Violation
 
 Number = int | float
 MAX_OPERANDS = 5
-"""More than that many have too many combinations of candidates."""
+"""The search over combinations of candidates is exponential in the number of operands."""
 _OF_FLOATS: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
     arith.AddfOp: lambda a, b: a + b,
     arith.SubfOp: lambda a, b: a - b,
@@ -66,10 +66,11 @@ _OF_FLOATS: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
 def neutral_padding(
     updates: Sequence[Update], operands: Sequence[tuple[SSAValue, ...]], outside: Sequence[Collection[int]]
 ) -> list[Number] | None:
-    """A number for each operand such that padded steps change nothing; None when none of the candidates does.
+    """Find a number for each operand that makes the padded steps neutral. Returns None if no combination of candidates
+    does.
 
-    An operand is given by the values that are loaded from it; `outside` are, for each padded iterator of the reduction,
-    the operands that lie outside when it does.
+    An operand is given by the values loaded from it. For each padded reduce iterator, `outside` contains the operands
+    that are out of bounds when that iterator is.
     """
     concerned = sorted({at for group in outside for at in group})
     if len(concerned) > MAX_OPERANDS or any(
@@ -106,7 +107,6 @@ def _candidates(type_: Attribute) -> tuple[Number, ...]:
 
 
 def _wrapped(number: Number, type_: Attribute) -> Number:
-    """A number as a value of a type: integers in two's complement."""
     if not isinstance(type_, IntegerType | IndexType):
         return number
     low, high = int(least(type_)), int(greatest(type_))
@@ -114,7 +114,7 @@ def _wrapped(number: Number, type_: Attribute) -> Number:
 
 
 def _value(value: SSAValue, known: dict[SSAValue, Number | None]) -> Number | None:
-    """What a value is when some loads are known; None when it depends on what is not."""
+    """Evaluate a value, given the values of some loads; None if it depends on other loads."""
     if value not in known:
         op = value.owner
         computed = _computed(op, known) if isinstance(op, Operation) else None
@@ -139,7 +139,7 @@ def _computed(op: Operation, known: dict[SSAValue, Number | None]) -> Number | N
             return _value(op.operands[0], known)
         case arith.SIToFPOp() | arith.ExtUIOp() | arith.UIToFPOp():
             number = _value(op.operands[0], known)
-            return number if number is not None and 0 <= number <= 1 else None  # exact, whatever the sign says
+            return number if number is not None and 0 <= number <= 1 else None  # exact for signed and unsigned types
         case arith.NegfOp():
             number = _value(op.operands[0], known)
             return None if number is None else -number
@@ -169,19 +169,19 @@ Extent = int | SSAValue
 
 @dataclass(frozen=True)
 class BufferAxis:
-    """A dimension of a buffer, as a block indexes it: iterator `position` plus `rest`; without an iterator, `rest`."""
+    """The index of a block in one dimension of a buffer: iterator `position` plus `rest`, or only `rest` if there is
+    none."""
 
     position: int | None
     rest: Index
     is_whole: bool = False
-    """Whether the index depends on iterators in another way: the copy has the whole dimension."""
+    """Whether the index depends on iterators in another way, so that the copy contains the whole dimension."""
 
 
 @dataclass(frozen=True)
 class PaddedCopy:
-    """A buffer, how its dimensions are indexed, the accesses that go to the copy, and what it is padded with.
-
-    The copy has no dimension for an index that is constant.
+    """A buffer, its indexing, the accesses to redirect to the copy, and the padding value. Constant indices have no
+    dimension in the copy.
     """
 
     buffer: SSAValue
@@ -191,13 +191,12 @@ class PaddedCopy:
 
     @property
     def values(self) -> tuple[SSAValue, ...]:
-        """What is loaded from it."""
         return tuple(op.res for op in self.accesses if isinstance(op, memref.LoadOp))
 
 
 @dataclass(frozen=True)
 class _Dimension:
-    """A dimension of a copy: the axis it comes from, its extent, and the extent of the valid part."""
+    """A dimension of a copy: its axis, its extent, and the extent of the valid part."""
 
     axis: BufferAxis
     extent: Extent
@@ -205,9 +204,8 @@ class _Dimension:
 
 
 def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
-    """Make the copy, let the accesses of the block go there, and give the nest that fills it: detached.
-
-    `old` and `new` are the extents of the iterators of the block.
+    """Create the copy, redirect the accesses of the block to it, and return the detached nest that fills it. `old` and
+    `new` are the extents of the block's iterators.
     """
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
@@ -236,7 +234,8 @@ def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequen
 
 
 def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
-    """Make the copy, let the accesses of the block go there, and give the nest that writes the valid part back."""
+    """Create the copy, redirect the accesses of the block to it, and return the nest that writes the valid part
+    back."""
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
     copying, outermost = _copying_nest(block, copy, dimensions, [d.valid for d in dimensions])
@@ -253,7 +252,7 @@ def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Seque
 def _allocate(
     block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
 ) -> tuple[list[_Dimension], memref.AllocOp]:
-    """The copy's dimensions, and its allocation, which is put behind that of the buffer."""
+    """The dimensions of the copy, and its allocation, inserted after that of the buffer."""
     type_ = memref_type(copy.buffer)
     shape = type_.get_shape()
     needed = any(axis.is_whole and extent == DYNAMIC_INDEX for axis, extent in zip(copy.axes, shape, strict=True))
@@ -271,7 +270,6 @@ def _allocate(
 
 
 def _redirect_to_copy(block: BlockOp, copy: PaddedCopy, buffer: SSAValue) -> None:
-    """Let the accesses go to the copy, at their iterators."""
     for op in copy.accesses:
         indices: list[SSAValue] = []
         for axis, operand in zip(copy.axes, op.indices, strict=True):
@@ -284,7 +282,6 @@ def _redirect_to_copy(block: BlockOp, copy: PaddedCopy, buffer: SSAValue) -> Non
 
 
 def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
-    """The indices of the buffer at a place of the copy."""
     remaining = iter(places)
     found: list[Index] = []
     for axis in copy.axes:
@@ -298,11 +295,10 @@ def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
 def _copying_nest(
     block: BlockOp, copy: PaddedCopy, dimensions: Sequence[_Dimension], extents: Sequence[Extent]
 ) -> tuple[BlockOp, Operation]:
-    """A block with an empty body that is called after the copy, over what one run of the loops of `block` alone needs;
-    and its nest.
+    """A block with an empty body, named after the copy, over the elements that one execution of the loops of `block`
+    needs; and its nest.
 
-    An iterator that does not grow is bound as in `block`, to copies of its loops; there is a new loop for any other
-    dimension.
+    Iterators that do not grow are bound to copies of the loops of `block`. Each other dimension gets a new loop.
     """
     loops: list[ForOp] = []
     copies: dict[SSAValue, Index] = {}
@@ -330,12 +326,12 @@ def _copying_nest(
 
 
 _NOT_TOTAL = (*DIVISIONS, *SHIFTS)
-"""What is undefined for some operands: padding may be such an operand."""
+"""Ops that are undefined for some operands, which padding may produce."""
 
 
 @dataclass(frozen=True)
 class PadEinsumPlan(Plan):
-    """A block, the outermost op that holds only it, and the copies that its accesses go to."""
+    """A block, the outermost op that contains only it, and the copies to which its accesses are redirected."""
 
     block: BlockOp
     root: Operation
@@ -366,26 +362,26 @@ class PadEinsumPlan(Plan):
 
 @dataclass(frozen=True)
 class PadEinsum(MovingPrimitive):
-    """Every iterator of a block runs up to a multiple of its padding. What the block reads comes from padded copies,
-    what it writes goes to one, whose valid part is then copied back.
+    """Pad every iterator of a block to a multiple of its padding. The block reads padded copies of its operands and
+    writes a padded copy of its result, whose valid part is copied back.
 
     Requirements:
     1. one padding for each iterator, at least 1
     2. the block is complete or a reduction, and its body only computes: its instances store to different elements, and
        the operations are defined for all operands
-    3. each iterator that grows has a serial loop of its own: one that holds only the block; no guard leaves instances
-       out
+    3. each iterator that grows has a dedicated serial loop: one that contains only the block; no guard excludes
+       instances
     4. indices are iterators plus constants: those that depend on an iterator that grows, once an access; each element
        that is stored is indexed by all of the growing spatial iterators, and by iterators or constants only
-    5. the steps that a reduction gets in addition change nothing: there are values for the padding that make what they
-       combine neutral
+    5. the steps that a reduction gets in addition change nothing: some padding values make the additional steps neutral
+       for the combiner
     6. what is copied was written
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The padding is 0 where that is neutral, else 1 or the least or greatest value of the type. A sum of products with a
-    factor that is not padded is refused: it may be infinite, and 0 times that is not 0. A sum may lose the sign of a
-    zero. The copies are called `<buffer>_pad` and stand right before and after the loops of the block; their conditions
-    go with `decompose_padding`.
+    The padding is 0 if that is neutral, else 1 or the least or greatest value of the type. A sum of products with a
+    factor that is not padded is refused, because the factor may be infinite, and infinity times 0 is NaN. A sum may
+    lose the sign of a zero. The copies are called `<buffer>_pad` and placed right before and after the loops of the
+    block; `decompose_padding` removes their conditions.
 
     ```mlir
     tir.for %i in 127 { tir.for %k in 127 {
@@ -429,7 +425,6 @@ class PadEinsum(MovingPrimitive):
                 self.refuse(2, f"{op_name(op)} is not defined for all operands", op)
 
     def _grown(self) -> dict[int, Index]:
-        """The extents that change."""
         block = self.block
         grown: dict[int, Index] = {}
         for at, (extent, factor) in enumerate(zip(block.extents, self.padding, strict=True)):
@@ -451,14 +446,15 @@ class PadEinsum(MovingPrimitive):
         return grown
 
     def _require_copies_of_loops(self, chain: Sequence[ForOp], root: Operation) -> None:
-        """The copies run over loops like those of the block: what these depend on is known outside of them."""
+        """Refuse unless the copies of the loops of the block can be built before the nest: their operands are defined
+        there."""
         own = {loop.induction_variable for loop in chain}
         used = [loop.extent for loop in chain if not isinstance(loop.extent, int)]
         used += [value for index in bindings_of(self.block) for value in index.values() if value not in own]
         self.require(3, why_not_dominating(used, InsertPoint.before(root)))
 
     def _written(self, grown: Mapping[int, Index]) -> list[PaddedCopy]:
-        """The results that get a padded copy: one a buffer, for all accesses to it."""
+        """The results that get a padded copy: one copy per buffer, for all accesses to it."""
         block = self.block
         by_buffer: dict[SSAValue, tuple[BufferAxis, ...]] = {}
         spatial = [at for at in grown if block.kinds[at] is IterKind.SPATIAL]
@@ -484,7 +480,7 @@ class PadEinsum(MovingPrimitive):
         ]
 
     def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue]) -> list[PaddedCopy]:
-        """The operands that get a padded copy: one for each way of indexing a buffer."""
+        """The operands that get a padded copy: one copy for each way of indexing a buffer."""
         block = self.block
         found: dict[tuple[SSAValue, tuple[BufferAxis, ...]], list[memref.LoadOp]] = {}
         for op in block.walk():
@@ -498,7 +494,8 @@ class PadEinsum(MovingPrimitive):
         return [PaddedCopy(buffer, axes, tuple(loads)) for (buffer, axes), loads in found.items()]
 
     def _axes(self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index]) -> tuple[BufferAxis, ...]:
-        """What the indices of an access are: an iterator plus a constant, a constant, anything over other iterators."""
+        """Classify the indices of an access: iterator plus constant, constant, or an expression over iterators that do
+        not grow."""
         block = self.block
         growing = [block.iter_vars[at] for at in grown]
         iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
@@ -529,7 +526,7 @@ class PadEinsum(MovingPrimitive):
             self.refuse(4, f"the init reads {buffer_name(load.memref)} at a step of the reduction", load)
 
     def _require_written(self, load: memref.LoadOp, axes: Sequence[BufferAxis]) -> None:
-        """Dimensions that are copied as a whole may hold elements of a temporary that nobody wrote."""
+        """A dimension that is copied as a whole may contain unwritten elements of a temporary."""
         block, buffer = self.block, load.memref
         if not any(axis.is_whole for axis in axes) or not is_temporary(buffer):
             return
@@ -541,7 +538,6 @@ class PadEinsum(MovingPrimitive):
         self.require(6, unwritten_element(writers[0], buffer, buffer_extents(buffer)), load)
 
     def _neutral(self, read: Sequence[PaddedCopy], grown: Mapping[int, Index]) -> list[Number]:
-        """The padding of each operand."""
         block = self.block
         steps = [at for at in grown if block.kinds[at] is IterKind.REDUCE]
         if not steps:
@@ -560,14 +556,14 @@ class PadEinsum(MovingPrimitive):
 
 
 def _has_safe_divisor(op: Operation) -> bool:
-    """Whether a constant decides that a division or shift is defined."""
+    """Whether a constant divisor or shift amount makes the op defined."""
     divisor = op.operands[-1].owner
     constant = divisor.value if isinstance(divisor, arith.ConstantOp) else None
     return len(op.operands) == 2 and isinstance(constant, IntegerAttr) and constant.value.data not in (0, -1)
 
 
 def _guard_keeps_inside(block: BlockOp) -> bool:
-    """Whether the guards only keep iterators inside their domains, as an imperfect split makes them."""
+    """Whether the guards only keep iterators within their domains, as after an imperfect split."""
     bindings = bindings_of(block)
     allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)}
     allowed |= {index + 1 for index in bindings}

@@ -1,4 +1,4 @@
-"""parallel, vectorize, unroll: how the iterations of a loop run."""
+"""parallel, vectorize, unroll: the execution of the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class LoopKindPlan(Plan):
-    """A loop and its new kind, and the axis that it is bound to."""
+    """A loop, its new kind, and the axis that it is bound to."""
 
     loop: ForOp
     kind: LoopKind
@@ -32,8 +32,8 @@ class LoopKindPlan(Plan):
 
 
 def why_bound_together(loop: ForOp, axis: str | None = None) -> Violation | None:
-    """A loop inside that is bound to the axis of `loop`, which is to run in another way (on another `axis`): both are
-    over the same threads, which fill shared memory together."""
+    """Explain why the kind of `loop` (or its axis, to `axis`) may not change: a loop inside is bound to the same
+    threads, which fill shared memory together."""
     bound = axis_of(loop)
     if bound in (None, axis, VIRTUAL):
         return None
@@ -51,7 +51,7 @@ def reduces_in_lanes(loop: ForOp) -> bool:
 
 @dataclass(frozen=True)
 class Parallel(Primitive):
-    """The iterations of a loop may run on several threads.
+    """Let the iterations of a loop run on several threads.
 
     Requirements:
     1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
@@ -73,12 +73,12 @@ class Parallel(Primitive):
 
 @dataclass(frozen=True)
 class Vectorize(Primitive):
-    """The iterations of a loop become the lanes of vector values.
+    """Turn the iterations of a loop into the lanes of vector values.
 
     Requirements:
     1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
-    2. the iterations are independent: as for `parallel`; those of a loop that is noted `reassociate` (`annotate`) may
-       also combine into one accumulator, by a combiner that is free of order, with the init somewhere else
+    2. the iterations are independent: as for `parallel`; those of a loop with the annotation `reassociate` (`annotate`)
+       may also combine into one accumulator, by an associative and commutative combiner, if the init is elsewhere
     3. the extent is static
     4. no loop inside is parallel: or bound to threads
 
@@ -110,9 +110,9 @@ class Vectorize(Primitive):
 
 @dataclass(frozen=True)
 class Unroll(Primitive):
-    """The body of a loop is repeated when code is emitted.
+    """Replicate the body of a loop when code is emitted.
 
-    Loops whose bodies would be repeated more than 1024 times, together with the unrolled loops inside, run as loops.
+    A loop stays a loop if unrolling it and the unrolled loops inside would emit more than 1024 copies of a body.
 
     Requirements:
     1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far

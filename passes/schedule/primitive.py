@@ -1,11 +1,11 @@
-"""What a schedule primitive is: parameters, numbered requirements, and a plan with its rewrite.
+"""Schedule primitives: parameters, numbered requirements, and a plan with its rewrite.
 
 A primitive is a frozen dataclass. Its fields are the ops it works on (`ForOp`, `BlockOp`, tuples of loops) and plain
-parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes everything without touching the
-IR; the plan then rewrites it. A refused primitive leaves the IR as it was.
+parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes the rewrite without changing
+the IR; the plan then rewrites it. A refused primitive leaves the IR unchanged.
 
-Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all come to this class. Their
-spelling of the parameters follows from the declaration in `dialects/sched.py`.
+Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all use this class. Their spelling of the
+parameters is derived from the declaration in `dialects/sched.py`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ BufferPlace: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """A checked change: what to do, on the IR as it is."""
+    """A rewrite whose requirements were checked on the current IR."""
 
     @abstractmethod
     def rewrite(self) -> tuple[Operation, ...]:
-        """Change the IR; returns the new or changed loops and blocks that the primitive gives back."""
+        """Change the IR, and return the new or changed loops and blocks that are results of the primitive."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Refusing(ABC):
     """A step with requirements, which subclasses number in their docstrings: `1. headline: details`."""
 
     NAME: ClassVar[str]
-    """The class name as that of a step: `ComputeAt` is `compute_at`."""
+    """The step name derived from the class name: `compute_at` for `ComputeAt`."""
 
     def __init_subclass__(cls) -> None:
         cls.NAME = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -68,10 +68,9 @@ class Refusing(ABC):
         operation: Operation | None = None,
         subject: str | None = None,
     ) -> NoReturn:
-        """Raise the `ScheduleError` of a requirement that does not hold; a string is a refutation in words.
+        """Raise the `ScheduleError` of a violated requirement. A string is a refutation in words.
 
-        Place and subject are those of the parameter `block`, where there is one, unless others are given; the subject
-        is the operation where that is a block and the parameter is not there.
+        Location and subject default to the parameter `block`, or else to `operation` if that is a block.
         """
         block: object = getattr(self, "block", operation)
         default = block_text(block) if isinstance(block, BlockOp) else ""
@@ -92,7 +91,7 @@ class Refusing(ABC):
         subject: str | None = None,
         legal: str | None = None,
     ) -> None:
-        """Refuse when there is a violation; `legal` says what is accepted instead, where the violation does not."""
+        """Refuse if there is a violation. `legal` describes what is accepted, if the violation does not."""
         if isinstance(violation, str):
             violation = Violation(violation)
         if violation is not None:
@@ -102,7 +101,7 @@ class Refusing(ABC):
     def deciding(
         self, requirement: int, operation: Operation | None = None, subject: str | None = None
     ) -> Generator[None]:
-        """Refuse when a question about integer sets stays undecided."""
+        """Refuse if a question about integer sets is undecided."""
         try:
             yield
         except NotProved as error:
@@ -129,7 +128,7 @@ class Primitive(Refusing):
 
     @abstractmethod
     def plan(self) -> Plan:
-        """Check every requirement; a `ScheduleError` names the first that does not hold."""
+        """Check every requirement. Raises a `ScheduleError` for the first violated one."""
 
     def apply(self) -> tuple[Operation, ...]:
         """Plan, then rewrite. Returns the resulting loops and blocks."""
@@ -137,7 +136,7 @@ class Primitive(Refusing):
 
 
 def operation_text(op: object) -> str:
-    """How messages name a loop or block."""
+    """The text for a loop or block in messages."""
     if isinstance(op, ForOp):
         return f"%{op.induction_variable.name_hint or '?'}"
     if isinstance(op, BlockOp):
@@ -148,24 +147,23 @@ def operation_text(op: object) -> str:
 
 
 def value_text(value: SSAValue) -> str:
-    """How messages name a value."""
     if value.name_hint is not None:
         return f"%{value.name_hint}"
     return f"the result of {'a loop' if isinstance(value.owner, Block) else value.owner.name}"
 
 
 def extent_text(loop: ForOp) -> str:
-    """How messages name the extent of a loop."""
     return str(loop.extent) if isinstance(loop.extent, int) else f"%{loop.extent.name_hint or '?'}"
 
 
 def buffers_of(block: BlockOp, verb: str) -> list[SSAValue]:
-    """The buffers that a block reads, or those that it writes (`verb` is "write"), as places count them."""
+    """The buffers that a block reads, or writes if `verb` is "write", in the order of their places."""
     return buffers_written(block) if verb == "write" else buffers_read(block)
 
 
 def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "read")) -> BufferPlace:
-    """The place of a buffer that is given by its name: by default among those that the block writes, else reads."""
+    """The place of a buffer given by name, by default among the buffers that the block writes, then among those it
+    reads."""
     names: list[str] = []
     for verb in verbs:
         own = [buffer.name_hint or "" for buffer in buffers_of(block, verb)]
@@ -177,13 +175,12 @@ def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "re
 
 
 def owner_text(op: Operation) -> str:
-    """How messages name what an operation belongs to: the innermost block that is or holds it, else the operation."""
+    """The text for the owner of an operation in messages: the innermost block around it, or the operation itself."""
     block = next((around for around in (op, *ancestors(op)) if isinstance(around, BlockOp)), None)
     return op_name(op) if block is None else block_text(block)
 
 
 def block_text(block: BlockOp) -> str:
-    """The subject of a message about a block."""
     return f'block "{block.label}"'
 
 
@@ -200,14 +197,13 @@ _FILES: Mapping[str, str] = {
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
 }
-"""The modules that are not named as the primitive."""
+"""The modules whose name differs from that of the primitive."""
 PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
 """Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 
 
 @cache
 def primitive_class(name: str) -> type[Primitive]:
-    """The class of a primitive."""
     module = import_module(f"weft.passes.schedule.{PRIMITIVES[name]}")
     found: type[Primitive] = getattr(module, PRIMITIVE_STEPS[name].class_name)
     return found

@@ -1,11 +1,10 @@
 """Each schedule primitive as a pass: `tir-split{func=mm_relu block=Y loop=1 factors=0,4}`.
 
-The options follow from the parameters of the step: a block is named by `block` (and `func`), loops by their
+The options are derived from the parameters of the step: a block is named by `block` (and `func`), loops by their
 position around that block, outermost first. Primitives that move a block under a loop of another one name that other
-block by `at`; where each loop belongs to a block of its own, `blocks` names one for each of `loops`. Where a loop or a
-block can be given, it is the block unless there is an option `loop`; where several blocks can, `blocks` names the
-others. A buffer is given by its name, an index map as
-`"lambda n, c: (n, c // 4, c % 4)"`.
+block by `at`; if each loop belongs to a separate block, `blocks` names one for each of `loops`. If either a loop or a
+block is accepted, it is the block unless there is an option `loop`; if several blocks are accepted, `blocks` names the
+others. A buffer is given by its name, an index map as `"lambda n, c: (n, c // 4, c % 4)"`.
 """
 
 from __future__ import annotations
@@ -50,7 +49,8 @@ class PrimitivePass(ModulePass):
 
 
 def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> dict[str, object]:
-    """The arguments of a primitive from pass options. A `CompileError` names an unknown block or loop position."""
+    """Parse the arguments of a primitive from pass options. Raises `CompileError` for an unknown block or loop
+    position."""
     func = options.get("func")
     func_name = func if isinstance(func, str) else None
     parameters = PRIMITIVE_STEPS[name].parameters
@@ -106,7 +106,6 @@ def _loop_at(block: BlockOp, position: object) -> ForOp:
 
 @cache
 def primitive_pass(name: str) -> type[ModulePass]:
-    """The pass of the primitive `name`, generated from its parameters."""
     parameters = PRIMITIVE_STEPS[name].parameters
     used = [parameter.kind for parameter in parameters]
     required: list[tuple[str, object, object]] = [("block", str, _needed(_BLOCK, "B"))]
@@ -155,7 +154,7 @@ def _absent(meaning: str) -> object:
 
 
 def __getattr__(attribute: str) -> type[ModulePass]:
-    """`primitive_passes.SplitPass` and so on, so that the passes can be named like any other."""
+    """Resolve `primitive_passes.SplitPass` and so on, so that the passes can be imported like others."""
     for step in PRIMITIVE_STEPS.values():
         if attribute == f"{step.class_name}Pass":
             return primitive_pass(step.name)

@@ -32,16 +32,16 @@ _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
 
 @dataclass(frozen=True)
 class WidenedProduct:
-    """What a block adds up: a factor as it is loaded and widened, and the other one."""
+    """A product that a block accumulates: one factor as loaded and widened, and the other factor."""
 
     load: memref.LoadOp
     widening: Operation
     other: SSAValue
     other_operations: tuple[Operation, ...]
-    """What computes the other factor, in order."""
+    """The ops that compute the other factor, in order."""
     store: memref.StoreOp
     element: IntegerType
-    """As the factor is stored."""
+    """The stored type of the factor."""
     sum_type: IntegerType
 
     @property
@@ -51,7 +51,7 @@ class WidenedProduct:
 
 @dataclass(frozen=True)
 class WidenPlan(Plan):
-    """The copy of a factor, in a wider type."""
+    """A copy of a factor in a wider type."""
 
     block: BlockOp
     product: WidenedProduct
@@ -77,7 +77,7 @@ class WidenPlan(Plan):
         insert_before(load, [new_load])
         value: SSAValue = new_load.res
         if self.type != widening.results[0].type:
-            # A wider number is what it was, read as signed; unsigned ones have no sign bit any more.
+            # A widened number has the same value when read as signed: even an unsigned one has no sign bit set.
             again = arith.ExtSIOp.create(operands=[value], result_types=[widening.results[0].type])
             value = result_before(again, widening)
         widening.results[0].replace_all_uses_with(value)
@@ -88,14 +88,15 @@ class WidenPlan(Plan):
 
 @dataclass(frozen=True)
 class ShiftPlan(Plan):
-    """The copy of a factor, half of its range away; the sums of the other factor; and the results put right by them."""
+    """A copy of a factor offset by half of its range, the sums of the other factor, and the correction of the results
+    by them."""
 
     block: BlockOp
     product: WidenedProduct
     reading: CachePlan
     writing: CachePlan
     used: tuple[int, ...]
-    """Positions of the spatial iterators that the other factor is computed from."""
+    """Positions of the spatial iterators that the other factor depends on."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         product = self.product
@@ -120,7 +121,7 @@ class ShiftPlan(Plan):
         return (copy, sums, result)
 
     def _sums(self) -> tuple[BlockOp, SSAValue]:
-        """A nest before the block that adds up the other factor, and the buffer that it fills."""
+        """A nest before the block that sums the other factor, and the buffer for the sums."""
         block, product = self.block, self.product
         reduced = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
         label = free_label(function_of(block), f"{block.label}_sums")
@@ -155,7 +156,7 @@ class ShiftPlan(Plan):
         return [init, *copies, before, after, memref.StoreOp.get(after.result, buffer, list(indices))]
 
     def _put_right(self, result: BlockOp, sums: SSAValue, factor: int) -> None:
-        """What is copied out gets so many times the sum of the other factor added."""
+        """Add `factor` times the sum of the other factor to the results that are copied out."""
         variables = self.block.iter_vars
         written = [Index.of(index).single_value for index in self.product.store.indices]
         indices = [result.iter_vars[written.index(variables[at])] for at in self.used]
@@ -171,8 +172,8 @@ class ShiftPlan(Plan):
 
 @dataclass(frozen=True)
 class Recode(Primitive):
-    """A factor of a sum of products of integers is read from a copy that holds it as other integers: what instructions
-    for dot products take.
+    """Read a factor of a sum of integer products from a copy that stores it as other integers, as dot-product
+    instructions require.
 
     Requirements:
     1. the block reads that many buffers: accumulators of the block itself are not counted
@@ -180,13 +181,13 @@ class Recode(Primitive):
     3. the block adds products of integers, of which the buffer is one factor: loaded once, and widened
     4. the block is alone in a nest of serial loops, one for each of its iterators
     5. the buffer can be read from a copy, and the results be written through one: by `cache_read` and, for "unsigned"
-       and "signed", by `cache_write`, where each spatial iterator of the other factor is an index
+       and "signed", by `cache_write`, with each spatial iterator of the other factor as an index
 
-    Integers wrap, so all of it is exact. A wider type holds the same numbers. With "unsigned" and "signed" the copy
-    holds numbers that are half of the range away, which takes one flipped bit: a * b = a * (b + 128) - 128 * a. What is
-    taken off is computed once for all products with the same `a`, by a block of its own.
+    Integers wrap, so the result is exact. A wider type stores the same numbers. With "unsigned" and "signed" the copy
+    stores numbers offset by half of the range, which flips one bit: a * b = a * (b + 128) - 128 * a. A separate block
+    computes the correction once for all products with the same `a`.
 
-    Gives the block that copies and, for "unsigned" and "signed", the one that adds up the other factor and the one that
+    Returns the block that copies and, for "unsigned" and "signed", the one that sums the other factor and the one that
     writes the results.
 
     ```mlir
@@ -236,7 +237,6 @@ class Recode(Primitive):
             self.refuse(2, detail)
 
     def _product(self, buffer: SSAValue) -> WidenedProduct:
-        """The two factors of what is added."""
         block = self.block
         updates = updates_of(block) if block.init is not None else None
         if updates is None or len(updates) != 1 or updates[0].operation is not arith.AddiOp:
@@ -259,7 +259,6 @@ class Recode(Primitive):
         self.refuse(3, detail)
 
     def _computing(self, value: SSAValue) -> tuple[Operation, ...]:
-        """The ops of the body that compute a value, in order."""
         sources = {source.owner for source in sources_in([value])}
         computing = tuple(op for op in operations_in(self.block.body) if op in sources)
         for op in computing:
@@ -268,7 +267,8 @@ class Recode(Primitive):
         return computing
 
     def _used(self, product: WidenedProduct) -> tuple[int, ...]:
-        """Which spatial iterators the other factor is computed from; each is an index of the results."""
+        """The spatial iterators that the other factor depends on. Refuses requirement 5 unless each is an index of the
+        results."""
         block = self.block
         operands = {operand for op in product.other_operations for operand in op.operands}
         used = tuple(

@@ -1,5 +1,5 @@
-"""reindex: a copy of a buffer with one dimension for each iterator that indexes it; reindex_cache_read and
-reindex_cache_write: one in another memory scope, whose indices are a function of the iterators."""
+"""reindex: copy a buffer with one dimension for each iterator that indexes it; reindex_cache_read and
+reindex_cache_write: copy it to another memory scope, with indices that are a function of the iterators."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from weft.passes.schedule.trial_application import MovingPrimitive
 
 @dataclass(frozen=True)
 class ReindexPlan(Plan):
-    """A buffer, how the block indexes it, by which iterators, how it indexes the copy, of which extents in which scope
-    (that of the buffer, where None), and the nest before (or after) which the copy runs."""
+    """A buffer, its indices in the block, the iterators that these use, the indices, extents and scope of the copy
+    (None for the scope of the buffer), and the nest before (or after) which the copy runs."""
 
     block: BlockOp
     buffer: SSAValue
@@ -68,7 +68,6 @@ class ReindexPlan(Plan):
         return (copy,)
 
     def _redirect(self, new: SSAValue) -> None:
-        """The block accesses the copy."""
         for use in list(self.buffer.uses):
             op = use.operation
             if not self.block.is_ancestor(op):
@@ -97,14 +96,14 @@ class ReindexPlan(Plan):
 
 
 class Reindexing(MovingPrimitive):
-    """What the primitives share whose copy has an instance for each of the iterators that index a buffer."""
+    """Base of the primitives whose copy has an instance for each value of the iterators that index a buffer."""
 
     block: BlockOp
 
     def draft_of(
         self, buffer: SSAValue, *, reading: bool, scope: str | None = None, index_map: AffineMap | None = None
     ) -> ReindexPlan:
-        """The plan; with an index map, that maps the iterators to the indices of the copy, else they are these."""
+        """Compute the plan. The indices of the copy are the iterators, or their image under `index_map`."""
         block = self.block
         if len(parts_of(block)) > 1:
             self.refuse(3, "loop_partition made it one of several parts of a block")
@@ -137,8 +136,8 @@ class Reindexing(MovingPrimitive):
     def _layout(
         self, index_map: AffineMap, iterators: Sequence[int]
     ) -> tuple[tuple[Index, ...], tuple[int | SSAValue, ...]]:
-        """The indices of the copy and its extents, by a map of all iterators; those not in `iterators` make no
-        difference."""
+        """The indices of the copy and its extents, by a map of all iterators. Iterators outside of `iterators` have no
+        effect."""
         block = self.block
         points = points_of_iterators(block, "instance ", "would both use")
         extents = [Index.of(e) if at in iterators else Index({}, 1) for at, e in enumerate(block.extents)]
@@ -152,7 +151,7 @@ class Reindexing(MovingPrimitive):
         return tuple(layout.applied(list(map(Index.of, block.iter_vars)))), tuple(found)
 
     def _indices(self, buffer: SSAValue, place: Operation) -> tuple[Index, ...]:
-        """The indices of all accesses of the block."""
+        """The common indices of all accesses of the block."""
         block, name = self.block, buffer_name(buffer)
         found: dict[tuple[Index, ...], Operation] = {}
         for use in buffer.uses:
@@ -171,7 +170,7 @@ class Reindexing(MovingPrimitive):
         return indices
 
     def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:
-        """No instance is left out."""
+        """Refuse requirement 3 if some instance does not access the buffer."""
         block, name = self.block, buffer_name(buffer)
         context, init = Context.around(block).inside(block), block.init
         found = [access for access in accesses(block) if access.buffer is buffer]
@@ -216,23 +215,22 @@ class Reindexing(MovingPrimitive):
 
 @dataclass(frozen=True)
 class Reindex(Reindexing):
-    """A block reads or writes a copy of a buffer that has a dimension for each iterator in its indices, in the order of
-    the iterators, and that is indexed by just these.
+    """Let a block read or write a copy of a buffer that has a dimension for each iterator in its indices, in the order
+    of the iterators, and is indexed by exactly these.
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. all accesses have the same indices, over iterators of the block: all that the block does with the buffer are
-       loads and stores, at indices over its iterators and values that are known outside of its nest
-    3. every instance accesses the buffer: no guard or condition leaves elements out, of these iterators
+    2. all accesses have the same indices, over iterators of the block: the block only loads from and stores to the
+       buffer, at indices over its iterators and values that are known outside of its nest
+    3. every instance accesses the buffer: no guard or condition excludes values of these iterators
     4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
-    5. what is written is the block's alone: it is the only writer of the buffer in its scope, does not read what was
-       there before, and stores to different elements in different instances; nothing else in its nest accesses the
-       buffer
+    5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
+       and stores to different elements in different instances; no other op in its nest accesses the buffer
     6. the extents of the iterators are known at the top of the function
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
-    An iterator that no index depends on over its domain, as `%v floordiv 64` below 64, has no dimension.
-    The copy runs right before the nest of the block when reading, else right after it. Its block is called
+    An iterator whose value no index depends on within its domain, such as %v in `%v floordiv 64` below 64, has no
+    dimension. The copy runs right before the nest of the block when reading, else right after it. Its block is called
     `<buffer>_reindex`, its loops ax0, ax1, ...
 
     ```mlir
@@ -255,7 +253,7 @@ class Reindex(Reindexing):
 
 @dataclass(frozen=True)
 class _ReindexingCache(Reindexing):
-    """What the two have in common whose copy is in another memory scope, at indices that a map gives."""
+    """Base of the primitives that copy to another memory scope, at indices given by a map."""
 
     READING: ClassVar[bool]
 
@@ -273,20 +271,21 @@ class _ReindexingCache(Reindexing):
 
 @dataclass(frozen=True)
 class ReindexCacheRead(_ReindexingCache):
-    """A block reads a copy of a buffer in another memory scope, at indices that an index map gives for its iterators.
+    """Let a block read a copy of a buffer in another memory scope, at indices that an index map computes from its
+    iterators.
 
     Requirements:
     1. the block reads or writes that many buffers: it reads them
-    2. all accesses have the same indices, over iterators of the block: all that the block does with the buffer are
-       loads, at indices over its iterators and values that are known outside of its nest
-    3. every instance accesses the buffer: no guard or condition leaves elements out, of these iterators
+    2. all accesses have the same indices, over iterators of the block: the block only loads from the buffer, at indices
+       over its iterators and values that are known outside of its nest
+    3. every instance accesses the buffer: no guard or condition excludes values of these iterators
     4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
-    5. what is written is the block's alone: applies to `reindex_cache_write` alone
+    5. what is written is the block's alone: applies only to `reindex_cache_write`
     6. the extents of the iterators are known at the top of the function: those of the copy, too
     7. loops that run in parallel stay independent: parallel and vectorized ones
     8. the scope is a memory scope
-    9. the index map keeps instances apart: it takes all iterators of the block to indices that are not negative, in a
-       box whose extents follow from theirs; no two instances of the iterators in use share a place
+    9. the index map keeps instances apart: it maps all iterators of the block to non-negative indices, in a box whose
+       extents follow from theirs; no two instances of the iterators in use share an element
 
     Iterators that neither the indices of the buffer nor the index map depend on have no loop in the copy. Other blocks
     read the buffer as before. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the
@@ -307,23 +306,23 @@ class ReindexCacheRead(_ReindexingCache):
 
 @dataclass(frozen=True)
 class ReindexCacheWrite(_ReindexingCache):
-    """A block computes into a copy of the buffer it writes, in another memory scope, at indices that an index map gives
-    for its iterators; a new block copies it out.
+    """Let a block compute into a copy of the buffer it writes, in another memory scope, at indices that an index map
+    computes from its iterators; a new block copies the result out.
 
     Requirements:
     1. the block reads or writes that many buffers: it writes them
-    2. all accesses have the same indices, over iterators of the block: all that the block does with the buffer are
-       loads and stores, at indices over its iterators and values that are known outside of its nest
-    3. every instance accesses the buffer: no guard or condition leaves elements out, of these iterators
-    4. nothing in the nest writes what is read: applies to `reindex_cache_read` alone
-    5. what is written is the block's alone: it is the only writer of the buffer in its scope, does not read what was
-       there before, and stores to different elements in different instances; nothing else in its nest accesses the
-       buffer; the index map depends on spatial iterators only
+    2. all accesses have the same indices, over iterators of the block: the block only loads from and stores to the
+       buffer, at indices over its iterators and values that are known outside of its nest
+    3. every instance accesses the buffer: no guard or condition excludes values of these iterators
+    4. nothing in the nest writes what is read: applies only to `reindex_cache_read`
+    5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
+       and stores to different elements in different instances; no other op in its nest accesses the buffer; the index
+       map depends on spatial iterators only
     6. the extents of the iterators are known at the top of the function: those of the copy, too
     7. loops that run in parallel stay independent: parallel and vectorized ones
     8. the scope is a memory scope
-    9. the index map keeps instances apart: it takes all iterators of the block to indices that are not negative, in a
-       box whose extents follow from theirs; no two instances of the iterators in use share a place
+    9. the index map keeps instances apart: it maps all iterators of the block to non-negative indices, in a box whose
+       extents follow from theirs; no two instances of the iterators in use share an element
 
     The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the iterators.
 

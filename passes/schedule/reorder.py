@@ -22,7 +22,7 @@ from weft.support.errors import CompileError, Violation
 
 
 def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
-    """Whether `inner` is all that the body of `outer` holds."""
+    """Explain why the body of `outer` contains more than `inner`."""
     if outer.body.block.first_op is inner and outer.body.block.last_op is inner:
         return None
     names = [operation_text(loop) for loop in (outer, inner)]
@@ -32,8 +32,8 @@ def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
 
 
 def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
-    """Whether `inner` is all that the body of `outer` does: besides, it may compute values for what is further inside,
-    as the quotients and remainders by symbols of a fused loop."""
+    """Explain why `inner` is not the only loop or effect in the body of `outer`. Values for the loops further inside
+    may be computed there, such as quotients and remainders of a loop that was fused with a symbolic extent."""
     if inner.parent_op() is not outer or inner.next_op is not None:
         return why_not_perfect(outer, inner)
     for op in outer.body.block.ops:
@@ -44,7 +44,8 @@ def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
 
 
 def sink_indices(chain: Sequence[ForOp]) -> None:
-    """Move what stands between the loops of a chain to the start of the innermost body: the nest is perfect then."""
+    """Move the ops between the loops of a chain to the start of the innermost body, so that the nest becomes
+    perfect."""
     body = chain[-1].body.block
     first = body.first_op
     for loop, inner in itertools.pairwise(chain):
@@ -55,7 +56,7 @@ def sink_indices(chain: Sequence[ForOp]) -> None:
 
 
 def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
-    """Nest the loops of a chain in another order. The loops keep their identity, the body stays innermost."""
+    """Nest the loops of a chain in another order. The loops keep their identity, and the body stays innermost."""
     if old[0].parent is None:
         raise CompileError("the loops are not part of a function")
     place = InsertPoint(old[0].parent, old[0].next_op)
@@ -77,8 +78,8 @@ class ReorderPlan(Plan):
     new: tuple[ForOp, ...]
 
     def loops_with_others_around(self) -> list[ForOp]:
-        """The loops whose iterations are compared with others now: outside of them stand other loops than before. Of
-        all other loops, dependences that stay forward stay in an iteration too."""
+        """The loops with a different set of loops outside of them than before, whose dependences must be checked again.
+        For the other loops, dependences that stay forward also stay in the same iteration."""
         outside = [
             {loop: {other for other in chain[:at] if other.extent != 1} for at, loop in enumerate(chain)}
             for chain in (self.old, self.new)
@@ -92,14 +93,14 @@ class ReorderPlan(Plan):
 
 @dataclass(frozen=True)
 class Reorder(MovingPrimitive):
-    """Loops of one chain into the given order; loops of the chain that are not named keep their places.
+    """Permute loops of one chain into the given order; loops of the chain that are not named keep their positions.
 
     Requirements:
-    1. the loops lie in one chain: they are different, and each loop of the chain holds only the next (and index
-       arithmetic for what is inside, which moves inside)
+    1. the loops are in one chain: they are different, and each loop of the chain contains only the next (and index
+       arithmetic for the loops inside, which moves inside)
     2. no extent depends on a loop that moves inside
-    3. dependences stay forward: of two instances that touch the same element, one writing, the first stays first. Only
-       the updates of one reduction may change places, and its init stays before them
+    3. dependences stay forward: if two instances touch the same element, and one writes, their order stays the same.
+       Only the updates of one reduction may be reordered, and its init stays before them
     4. loops that run in parallel stay independent: parallel and vectorized ones
 
     ```mlir
@@ -161,13 +162,13 @@ class Reorder(MovingPrimitive):
 
 
 def require_loops(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
-    """A `CompileError` when too few loops are given."""
+    """Raise `CompileError` if fewer than `least` loops are given."""
     if len(loops) < least:
         raise CompileError(f"{primitive.NAME} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")
 
 
 def require_chain(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
-    """Refuse, as requirements 1 and 2 of a primitive, loops that are no chain in their order or not serial."""
+    """Refuse requirements 1 and 2 of a primitive for loops that are not a chain in their order, or not serial."""
     require_loops(primitive, loops, least)
     for outer, inner in itertools.pairwise(loops):
         primitive.require(1, why_not_chain(outer, inner), inner)

@@ -1,4 +1,4 @@
-"""reorder_block_iter_var: the iterators of a block in another order."""
+"""reorder_block_iter_var: permute the iterators of a block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class ReorderBlockIterVarPlan(Plan):
-    """A block, or the parts of one, and for each place the position of the iterator that comes there."""
+    """A block, or the parts of one, and the old position of the iterator at each new position."""
 
     blocks: tuple[BlockOp, ...]
     order: tuple[int, ...]
@@ -48,12 +48,12 @@ class ReorderBlockIterVarPlan(Plan):
 
 @dataclass(frozen=True)
 class ReorderBlockIterVar(Primitive):
-    """The iterators of a block in another order. Loops, and what runs when, stay as they are.
+    """Permute the iterators of a block. Loops and the order of execution stay the same.
 
     Requirements:
     1. the order is a permutation of the iterators: their positions 0 .. n-1
 
-    Parts of one block (`loop_partition`) have the same iterators: they are all changed.
+    Parts of one block (`loop_partition`) have the same iterators, and are all changed.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<8>, %vk: reduce<16>) = [%i, %k] { ... }

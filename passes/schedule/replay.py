@@ -1,4 +1,4 @@
-"""Executes `sched` steps on a module: handles are bound to ops, steps run primitives and samplers."""
+"""Execute `sched` steps on a module: bind handles to ops, run primitives and samplers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """What a step gives, one for each of its results, and what it drew."""
+    """The results of a step, and its decision."""
 
     found: Sequence[Drawn]
     decision: Attribute | None = None
@@ -58,14 +58,14 @@ class StepOutcome:
 
 @dataclass
 class Replay:
-    """Schedule state: what each handle stands for in `module`, and where sampling steps draw from."""
+    """State of a schedule: the object of each handle in `module`, and the random generator of sampling steps."""
 
     module: ModuleOp
     random: Random = field(default_factory=lambda: Random(0))
     handles: dict[SSAValue, Drawn] = field(default_factory=dict[SSAValue, Drawn])
 
     def run(self, step: sched.StepOp) -> None:
-        """Apply one step and bind its results. Raises `ScheduleError` or `CompileError`, changing nothing."""
+        """Apply one step and bind its results. Raises `ScheduleError` or `CompileError`, and then changes nothing."""
         try:
             self.bind(step, self.evaluate(step).found)
         except CompileError as error:
@@ -74,7 +74,7 @@ class Replay:
             raise
 
     def evaluate(self, step: sched.StepOp) -> StepOutcome:
-        """Apply one step; returns what it gives without binding it to the step's results."""
+        """Apply one step and return its outcome without binding the step's results."""
         if isinstance(step, sched.SamplingOp):
             sampler = SAMPLERS[step_name(step)](**self._arguments(step))
             decision = self.draw(sampler)
@@ -87,17 +87,16 @@ class Replay:
         return StepOutcome(self._apply_primitive(step))
 
     def draw(self, sampler: Sampler) -> Decision:
-        """What a sampling step decides."""
         return sampler.draw(self.random)
 
     def bind(self, step: sched.StepOp, found: Sequence[Drawn]) -> None:
-        """Let the results of a step stand for `found`, one each."""
+        """Bind each result of a step to the object in `found` at its position."""
         check_handles(step, len(found))
         for handle, op in zip(step.results, found, strict=False):
             self.handles[handle] = op
 
     def resolve(self, handle: SSAValue) -> Operation:
-        """The op a handle stands for; a `CompileError` when the op is gone."""
+        """The op of a handle. Raises `CompileError` if the op was erased."""
         op, name = self.handles.get(handle), f"handle %{handle.name_hint or '?'}"
         if isinstance(op, ComputeLocation):
             what = "stay where it is" if op is ComputeLocation.STAY else "be inlined"
@@ -113,7 +112,6 @@ class Replay:
         return op
 
     def integer(self, handle: SSAValue) -> int:
-        """The integer a handle stands for."""
         found = self.handles.get(handle)
         if not isinstance(found, int):
             raise CompileError(f"handle %{handle.name_hint or '?'} is no integer that a step gave")
@@ -132,7 +130,6 @@ class Replay:
         return op
 
     def _arguments(self, step: sched.StepOp) -> dict[str, object]:
-        """The value of each parameter of a step."""
         handles = iter([handle for handle in step.operands if not isinstance(handle.type, IntType)])
         integers = iter([self.integer(handle) for handle in step.operands if isinstance(handle.type, IntType)])
         arguments: dict[str, object] = {}
@@ -162,7 +159,7 @@ class Replay:
         return arguments
 
     def _apply_primitive(self, step: sched.StepOp) -> Sequence[Operation]:
-        """Run a primitive. compute_at of a sampled place that is no loop inlines the block, or does nothing."""
+        """Run a primitive. A compute_at whose sampled location is not a loop inlines the block, or does nothing."""
         name = step_name(step)
         place = self.handles.get(step.operands[-1]) if name in _INLINING else None
         if place is ComputeLocation.STAY:
@@ -174,8 +171,8 @@ class Replay:
 
 
 def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decision | None]) -> None:
-    """Raises `CompileError` unless there is a decision for each sampling step, None or of the form that it draws: an
-    integer, or several. Which values are right depends on the program."""
+    """Raise `CompileError` unless each sampling step has a decision that is None or has the form that the step draws
+    (an integer, or several). Which values are valid depends on the program."""
     if len(decisions) != len(steps):
         raise CompileError(f"{len(decisions)} decisions for {len(steps)} sampling steps")
     for step, decision in zip(steps, decisions, strict=True):
@@ -186,14 +183,13 @@ def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decis
 
 
 def set_decision(step: sched.StepOp, decision: Decision | None) -> None:
-    """Let a sampling step decide so; None to draw."""
+    """Set the decision of a sampling step; None to draw one."""
     step.properties.pop("decision", None)
     if decision is not None:
         step.properties["decision"] = attribute_of(decision)
 
 
 def step_name(step: sched.StepOp) -> str:
-    """The name of a step in the tables of declarations and primitives."""
     return step.name.removeprefix("sched.")
 
 
@@ -205,7 +201,7 @@ def _next(values: Iterator[T], step: sched.StepOp) -> T:
 
 
 def check_handles(step: sched.StepOp, given: int) -> None:
-    """A step names all of the handles that it gives, or none."""
+    """Require that a step names all of its result handles, or none."""
     if step.results and given != len(step.results):
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
@@ -219,13 +215,13 @@ def _buffer_place(step: sched.StepOp, name: str, given: Attribute | None) -> Buf
 
 
 def plain_value(value: Attribute | None) -> object:
-    """What a primitive or a sampler takes for a property."""
+    """The Python value of a property, as primitives and samplers take it."""
     found = None if value is None else value_of(value)
     return tuple(cast("list[object]", found)) if isinstance(found, list) else found
 
 
 def apply_schedule(module: ModuleOp, schedule: sched.FuncOp, seed: int = 0) -> Replay:
-    """Run every step of `schedule` on `module`, in order. Sampling steps without a decision draw from `seed`."""
+    """Run every step of `schedule` on `module`, in order. `seed` is that of sampling steps without a decision."""
     replay = Replay(module, Random(seed))
     for step in schedule.body.block.ops:
         if isinstance(step, sched.StepOp) and may_rewrite(step.name, step):

@@ -33,7 +33,8 @@ from weft.support.errors import Violation
 
 @or_undecided
 def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) -> Violation | None:
-    """An instance that a domain leaves out, over iterators of these names, as `told` says; None where all run."""
+    """An instance outside of `domain`, as a violation with the text of `told`; None if all instances run. `names` are
+    those of the iterators."""
     missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
@@ -43,29 +44,28 @@ def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) 
 
 
 def place_text(place: Sequence[int]) -> str:
-    """How messages name a place by its indices: `[0, 3]`."""
+    """The text for indices in messages: `[0, 3]`."""
     return f"[{', '.join(map(str, place))}]"
 
 
 def element_text(buffer: SSAValue, place: Sequence[int]) -> str:
-    """How messages name an element of a buffer: `B[0, 3]`."""
+    """The text for an element of a buffer in messages: `B[0, 3]`."""
     return f"{buffer_name(buffer)}{place_text(place)}"
 
 
 def missed_element(missed: Missed, detail: str, place: Sequence[int] | None = None) -> Violation:
-    """The refusal by an element that is never written, the one at `place` where the counts of `missed` start elsewhere
-    than the dimensions do."""
+    """A violation for an element that is never written. `place` is its index if the coordinates of `missed` have
+    another origin than the dimensions."""
     element = {f"d{d}": at for d, at in enumerate(place or missed.place)}
     return Violation(detail, counterexample={"element": element}, validate=missed.holds)
 
 
 def iterator_names(block: BlockOp) -> list[str]:
-    """The names of the iterators of a block in messages."""
     return [variable.name_hint or f"v{at}" for at, variable in enumerate(block.iter_vars)]
 
 
 def instance_left_out(block: BlockOp) -> Violation | None:
-    """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
+    """An instance that the loops and guards of a block exclude, or None if every instance runs."""
     return missed_by(domain_of(block), iterator_names(block), lambda text: f"its loops or guards leave out {text}")
 
 
@@ -76,7 +76,7 @@ def two_iterations(
     roles: tuple[str, str] = ("first", "second"),
     legal: str | None = None,
 ) -> Violation:
-    """The refusal by a pair of instances, in the iterations of some loops, as `told` says."""
+    """A violation for a pair of instances, with their iterations of `loops`, in the text of `told`."""
     first, second = (dict(found.iteration(role, loops)) for role in ("first", "second"))
     detail = told(point_text(first.items()), point_text(second.items()))
     counterexample = {f"{role} iteration": point for role, point in zip(roles, (first, second), strict=True)}
@@ -84,8 +84,8 @@ def two_iterations(
 
 
 def why_not_divisible(block: BlockOp) -> Violation | str | None:
-    """Why a block is neither complete nor a reduction, or two of its instances store to one element: the instances of
-    other blocks run in any order and in any number of pieces."""
+    """Explain why the instances of a block may not be reordered and partitioned: the block is neither complete nor a
+    reduction, or two of its instances store to one element."""
     complete, reduction = why_not_complete(block), why_not_reduction(block)
     if complete is not None and reduction is not None:
         return reduction if block.init is not None else complete
@@ -93,7 +93,8 @@ def why_not_divisible(block: BlockOp) -> Violation | str | None:
 
 
 def why_not_any_order(block: BlockOp) -> Violation | str | None:
-    """Why the instances of a block may not run in any order: it is not divisible, or its combiner does not commute."""
+    """Explain why the instances of a block may not run in any order: the block is not divisible, or its combiner does
+    not commute."""
     found = why_not_divisible(block)
     if found is None and IterKind.REDUCE in block.kinds and not combines_freely(block):
         if (in_order := why_in_order(block)) is not None:
@@ -107,7 +108,8 @@ def why_not_any_order(block: BlockOp) -> Violation | str | None:
 def unwritten_element(
     block: BlockOp, buffer: SSAValue, extents: Sequence[Index], lower: Sequence[Index] = ()
 ) -> Violation | None:
-    """An element of a box of a buffer (from `lower`, else 0) that a block may not write in one run of its scope."""
+    """An element of a box of a buffer (from `lower`, by default 0) that a block may not write in one run of its
+    scope."""
     scope = scope_of(block)
     stores = [a for a in accesses(block) if a.is_write and a.buffer is buffer and not a.in_init]
     for store in stores:
@@ -126,8 +128,8 @@ def unwritten_element(
 
 
 def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
-    """What can be done about a reduction block without init: the block around it that starts the accumulation, or the
-    one before it that was its init."""
+    """Advice for a reduction block without init: the enclosing block that starts the accumulation, or the preceding one
+    that was its init."""
     if block.init is not None:
         return None
     for parent in ancestors(block):
@@ -143,7 +145,7 @@ def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
 def require_sole_use(
     primitive: Primitive, requirement: int, block: BlockOp, loop: ForOp, buffers: Collection[SSAValue]
 ) -> None:
-    """Below a loop around a block nothing else touches some buffers."""
+    """Refuse if anything else below a loop around a block touches one of the buffers."""
     for access in accesses(loop):
         if block in access.blocks:
             continue
@@ -154,7 +156,7 @@ def require_sole_use(
 
 
 def found_overlapping(detail: str, buffer: SSAValue, found: SSAValue) -> Violation:
-    """The refusal for what is found of a buffer, or of one that may overlap it."""
+    """A violation for a use of a buffer, or of one that may overlap it."""
     if buffer is found:
         return Violation(detail)
     return Violation(f"{detail}: {overlap_text(buffer, found)}", "not proved", {}, overlap_advice(buffer))

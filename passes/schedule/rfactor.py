@@ -52,7 +52,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class Partial:
-    """An accumulator and the buffer of its partial results, which has one more dimension, `axis`."""
+    """An accumulator and the buffer of its partial results, which has an additional dimension, `axis`."""
 
     update: Update
     buffer: SSAValue
@@ -63,12 +63,12 @@ class Partial:
         return self.update.store.memref
 
     def place(self, indices: Sequence[SSAValue], picked: SSAValue) -> list[SSAValue]:
-        """The indices of a partial result of the element at `indices`."""
         return [*indices[: self.axis], picked, *indices[self.axis :]]
 
 
 def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
-    """Starts from the neutral value; of an idempotent combiner from the old start, which may be combined repeatedly."""
+    """The init of the partial results: the neutral value, or the old start of an idempotent combiner, which may be
+    combined repeatedly."""
     neutral = {
         p.accumulator: neutral_value(p.update.operation, p.update.store.value.type)
         for p in partials
@@ -80,19 +80,17 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
             number = neutral[op.memref]
             if number is not None and constant_number(op.value) != number:
                 op.operands[0] = result_before(arith.ConstantOp(number_attribute(number, op.value.type)), op)
-    erase_if_unused(init.body.block.ops)  # what computed the old start values
+    erase_if_unused(init.body.block.ops)  # ops that computed the old start values
     return init
 
 
 def _init_over(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
-    """The init of `old` over other iterators."""
     init = InitOp(Region(Block(init_operations(old, spatial))))
     init.location = old.location if old.init is None else old.init.location
     return init
 
 
 def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> None:
-    """Let every access of an accumulator in `block` be one of its partial results."""
     by_accumulator = {p.accumulator: p for p in partials}
     for op in block.walk():
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (partial := by_accumulator.get(op.memref)) is not None:
@@ -119,13 +117,13 @@ def _combined(
 
 
 def _copied(value: SSAValue, known: dict[SSAValue, SSAValue], old: BlockOp, body: Block) -> SSAValue:
-    """What `value` is when accumulators and terms are those in `known`: copies of the ops in between."""
+    """Copy the ops that compute `value`, with accumulators and terms replaced as in `known`."""
     if value in known:
         return known[value]
     op = value.owner
     if isinstance(op, Block) or not old.is_ancestor(op):
         return value
-    if isinstance(op, memref.LoadOp):  # an old value of an accumulator: the only loads that a choice depends on
+    if isinstance(op, memref.LoadOp):  # old value of an accumulator: a choice depends on no other loads
         known[value] = known[op.memref]
         return known[value]
     for operand in op.operands:
@@ -142,20 +140,21 @@ Guard = tuple[Index, Index]
 
 @dataclass(frozen=True)
 class RfactorPlan(Plan):
-    """A reduction block, its chain of loops (outermost first), the loop to factor, and what follows from them."""
+    """A reduction block, its chain of loops (outermost first), the loop to factor, and the parts derived from them."""
 
     block: BlockOp
     chain: tuple[ForOp, ...]
     loop: ForOp
     updates: tuple[Update, ...]
     axes: tuple[int, ...]
-    """For each accumulator, where the new dimension stands."""
+    """The position of the new dimension of each accumulator."""
     reduced: tuple[ForOp, ...]
     """The loops of the reduction, without `loop`."""
     guards: tuple[Guard, ...]
     """The guards on spatial loops."""
     steps: tuple[Guard, ...]
-    """Those on loops of the reduction: conditions on the updates alone, for the init runs where they fail too."""
+    """The guards on loops of the reduction. They are conditions on the updates only, because the init also runs if they
+    fail."""
     used: tuple[SSAValue, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -174,7 +173,6 @@ class RfactorPlan(Plan):
         return (partial,)
 
     def _partial_buffer(self, buffer: SSAValue, axis: int) -> SSAValue:
-        """The buffer of partial results: the shape of the accumulator with one more dimension."""
         extents, operations = extents_of(buffer)
         extents.insert(axis, self.loop.extent)
         type_, name = memref_type(buffer), f"{buffer.name_hint or 'buffer'}_rf"
@@ -185,8 +183,8 @@ class RfactorPlan(Plan):
     def _block_over(
         self, label: str, loops: Sequence[ForOp], kinds: Sequence[IterKindAttr], names: Mapping[SSAValue, SSAValue]
     ) -> tuple[BlockOp, dict[SSAValue, SSAValue]]:
-        """An empty block over the spatial iterators and some loops, an iterator of one of `kinds` for each, where
-        `names` are the loop variables that it is bound to; and the new spatial iterators for the old ones."""
+        """An empty block over the spatial iterators and some loops, with an iterator of the given kind for each loop.
+        `names` renames the induction variables in its bindings. Also map the old spatial iterators to the new ones."""
         block = self.block
         iterators = zip(block.iter_vars, bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(v, index, extent) for v, index, extent, kind in iterators if kind is IterKind.SPATIAL]
@@ -202,7 +200,8 @@ class RfactorPlan(Plan):
         return new, {old: variable for (old, _, _), variable in zip(spatial, new.iter_vars, strict=False)}
 
     def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
-        """The block in the old loops: spatial iterators, the factored loop as one more, the other loops to reduce."""
+        """The block in the old loops. The factored loop becomes a spatial iterator, the other loops of the reduction
+        reduce iterators."""
         block, loops = self.block, (self.loop, *self.reduced)
         label = free_label(function_of(block), f"{block.label}_rf")
         new, spatial = self._block_over(label, loops, [SPATIAL, *(REDUCE for _ in self.reduced)], {})
@@ -231,7 +230,7 @@ class RfactorPlan(Plan):
         return new
 
     def _final_nest(self, partials: Sequence[Partial]) -> Operation:
-        """The old block over spatial loops of its own and the factored one: it combines the partial results."""
+        """The old block over new spatial loops and the factored one, which combines the partial results."""
         block = self.block
         copies: dict[SSAValue, ForOp] = {}
         for loop in self.chain:
@@ -276,27 +275,27 @@ def _variable(loop: ForOp) -> SSAValue:
 
 @dataclass(frozen=True)
 class Rfactor(MovingPrimitive):
-    """A reduction in two steps: partial results for each iteration of a loop, then a block that combines those.
+    """Factor a reduction into partial results for each iteration of a loop, and a block that combines them.
 
     Requirements:
     1. the loop holds one reduction block and nothing else
     2. the loop is serial
-    3. the loop is of the reduction alone: a reduce iterator is bound to it, or it runs once; no spatial iterator is
-       bound to a loop of the reduction; the loops of the reduction hold nothing but the block
+    3. the loop is of the reduction alone: a reduce iterator is bound to it, or it has one iteration; no spatial
+       iterator is bound to a loop of the reduction; the loops of the reduction contain only the block
     4. factor_axis is a place among the dimensions of the result: `-(rank + 1) .. rank`
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
-       or, exclusive or; or the block is declared `tir.commutative` and chooses old or new values (argmax, argmin). Sums
-       and products of floats are of a function that promises `reassoc`, or their op is `fastmath<reassoc>`
-    6. each spatial instance stores to elements of its own: at indices that follow from its spatial iterators
+       or, exclusive or; or the block is declared `tir.commutative` and selects old or new values (argmax, argmin).
+       Floating-point sums and products need the assumption `reassoc` on the function, or `fastmath<reassoc>` on the op
+    6. each spatial instance stores to distinct elements: at indices computed from its spatial iterators
     7. guards are on spatial or on reduce loops: not on both
     8. what the new buffer and loops need is known before the loops
     9. loops that run in parallel stay independent: parallel and vectorized ones
 
-    Floating-point sums and products change by rounding: asking for `rfactor` is asking for another order.
+    Floating-point sums and products change by rounding, because their order changes.
 
     The new block is called `<block>_rf`, its buffer `<buffer>_rf`, with the extent of the loop as dimension
-    `factor_axis` (negative: counted from the end). It stays in the old loops, in which `loop` is free then; the block
-    itself gets loops of its own behind them, and combines over the factored dimension.
+    `factor_axis` (negative: counted from the end). It stays in the old loops, where `loop` is now independent of the
+    reduction; the block itself moves to new loops after them, and combines over the factored dimension.
 
     ```mlir
     tir.for %i in 8 { tir.for %ko in 4 { tir.for %ki in 16 {
@@ -336,7 +335,7 @@ class Rfactor(MovingPrimitive):
         return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, steps, used)
 
     def _block(self) -> BlockOp:
-        """The only thing with an effect below the loop: a reduction block."""
+        """The reduction block, which must be the only op with an effect below the loop."""
         inner = only_child_block(self, self.loop)
         self.require(1, why_not_reduction(inner), inner, legal=started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
@@ -347,7 +346,7 @@ class Rfactor(MovingPrimitive):
         bound = {kind: sources_of(block, kind) for kind in IterKind}
         reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]
         if self.loop not in reduced and self.loop.extent == 1 and _variable(self.loop) not in bound[IterKind.SPATIAL]:
-            reduced.append(self.loop)  # its value is 0 wherever it was bound
+            reduced.append(self.loop)  # its value is 0 in all bindings
         if self.loop not in reduced:
             names = ", ".join(operation_text(loop) for loop in reduced) or "none"
             detail = Violation(f"no reduce iterator is bound to {operation_text(self.loop)}", legal=f"loops {names}")
@@ -379,7 +378,6 @@ class Rfactor(MovingPrimitive):
                         self.refuse(6, Violation(detail, "not proved"), update.store, subject)
 
     def _guards(self, block: BlockOp, reduced: Sequence[ForOp]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
-        """The guards on spatial loops, and those on loops of the reduction."""
         values = {_variable(loop) for loop in reduced}
         around = {_variable(loop) for loop in loops_around(block)} - values
         spatial: list[Guard] = []
@@ -394,14 +392,13 @@ class Rfactor(MovingPrimitive):
         return tuple(spatial), tuple(steps)
 
     def _values(self, block: BlockOp, chain: Sequence[ForOp], guards: Sequence[Guard]) -> tuple[SSAValue, ...]:
-        """What the final block and its loops use from outside; what is bound to the loops of the reduction is not."""
         iterators = zip(bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(index, extent) for index, extent, kind in iterators if kind is IterKind.SPATIAL]
         indices = [*(index for index, _ in spatial), *(side for guard in guards for side in guard)]
         return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *captured_values(block)])
 
     def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:
-        """The extent of the new dimension is known where the accumulator is."""
+        """Refuse unless the extent of the new dimension is defined in the block that defines the accumulator."""
         extent = self.loop.extent
         if isinstance(extent, int):
             return

@@ -41,8 +41,8 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class RollingWindow:
-    """In an iteration of `loop`, indices `lower .. lower + extent - 1` of a dimension are computed by the iterations of
-    `rows`; in the next iteration the window begins up to `step` later, which is less than `extent`, and never earlier.
+    """In an iteration of `loop`, the iterations of `rows` compute indices `lower .. lower + extent - 1` of a dimension.
+    In the next iteration the window advances by 0 to `step` indices; `step` is less than `extent`.
     """
 
     loop: ForOp
@@ -55,12 +55,12 @@ class RollingWindow:
 
     @property
     def shared(self) -> int:
-        """The number of indices that the iteration before has computed, at least."""
+        """The least number of indices that the previous iteration has computed."""
         return self.extent - self.step
 
     def new_rows(self, row: Index) -> tuple[Index, Index] | None:
-        """The guard (left < right) that `row`, one of the last `step` indices, is not in the window of the iteration
-        before; None where that is always so, and where the first iteration would not run all of them."""
+        """The guard `left < right` under which `row`, one of the last `step` indices, is not in the window of the
+        previous iteration. None if that always holds, and if the first iteration would not run all of these rows."""
         value = self.loop.induction_variable
         before = self.lower.substitute({value: Index({value: 1}, -1)})
         first = [lower.substitute({value: Index({})}) for lower in (before, self.lower)]
@@ -73,8 +73,8 @@ class RollingWindow:
 def window_of(
     block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
 ) -> RollingWindow | str:
-    """How a dimension of a buffer that `block` stores at `indices` moves with one of the `common` loops, which are
-    around the block and the readers of the buffer; or why it has no window that overlaps the next one."""
+    """The window in a dimension of a buffer, which `block` stores at `indices`, along one of the `common` loops around
+    the block and the readers; or the reason why consecutive windows do not overlap."""
     value = loop.induction_variable
     name = f"dimension {dimension} of {buffer_name(buffer)}"
     iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
@@ -105,8 +105,8 @@ def window_of(
 
 
 def _largest_step(lower: Index, loop: ForOp) -> int | None:
-    """By how much an index grows at most from an iteration of a loop to the next; None where it does not grow, may get
-    less in some iteration, or that is not known."""
+    """The largest increment of an index from one iteration of a loop to the next. None if it never grows, may decrease,
+    or is unknown."""
     value = loop.induction_variable
     following = lower.substitute({value: Index({value: 1}, 1)})
     distance = following - lower
@@ -124,7 +124,7 @@ def _largest_step(lower: Index, loop: ForOp) -> int | None:
 
 
 def _why_not_alone(block: BlockOp, position: int, window: RollingWindow) -> str | None:
-    """Nothing but the index of its dimension depends on the two loops of a window."""
+    """Explain why anything except the index of the window's dimension depends on the two loops of the window."""
     value, rows = window.loop.induction_variable, window.rows.induction_variable
     for at, binding in enumerate(bindings_of(block)):
         if at != position and binding.depends_on([value, rows]):
@@ -144,7 +144,7 @@ def _why_not_alone(block: BlockOp, position: int, window: RollingWindow) -> str 
 
 @or_undecided
 def outside_of(read: Access, window: RollingWindow) -> Violation | None:
-    """A read of an element that does not lie in the window of its iteration."""
+    """Find a read of an element outside of the window of its iteration."""
     if read.indices is None:
         return Violation("a call reads the whole buffer", "not proved")
     place = read.indices[window.dimension] - window.lower
@@ -171,8 +171,8 @@ def outside_of(read: Access, window: RollingWindow) -> Violation | None:
 def changed_between(
     block: BlockOp, other: Operation, window: RollingWindow, outside: Sequence[ForOp]
 ) -> Violation | None:
-    """`other` writes something that `block` reads for an element, after one iteration of the window's loop computes
-    that element and before another one does. `outside` are the loops around the window's loop."""
+    """Find a write by `other` to an element that `block` reads, between two iterations of the window's loop that
+    compute the same element. `outside` are the loops around the window's loop."""
     for read in accesses(block):
         for write in accesses(other):
             if read.is_write or not may_conflict(read, write):
@@ -220,7 +220,7 @@ def _changed(
 
 @dataclass(frozen=True)
 class RollingBufferPlan(Plan):
-    """A block, the buffer that it writes, the window along which that becomes circular, and windows inside of it."""
+    """A block, its buffer, the window along which the buffer becomes circular, and windows inside of it."""
 
     block: BlockOp
     alloc: memref.AllocOp
@@ -236,8 +236,8 @@ class RollingBufferPlan(Plan):
         return ()
 
     def _first_part(self, block: BlockOp, window: RollingWindow, at: int) -> BlockOp:
-        """A copy of the nest of a block for what the first iteration computes alone; the nest itself keeps what is new
-        in each iteration. `at` is the position of the loop over the rows."""
+        """Copy the nest of a block, for the elements that only the first iteration computes; the nest itself keeps
+        those that are new in each iteration. `at` is the position of the loop over the rows."""
         root = own_loops(block)[0]
         copy = root.clone()
         twins = zip(root.walk(), copy.walk(), strict=True)
@@ -257,7 +257,7 @@ class RollingBufferPlan(Plan):
         return first
 
     def _fold(self) -> None:
-        """Shrink the dimension of the window to the extent of one window, and index it modulo that."""
+        """Shrink the dimension of the window to the extent of one window, and index it modulo that extent."""
         old, dimension, extent = self.alloc, self.window.dimension, self.window.extent
         extents, _ = extents_of(old.memref)
         known_extent = extents[dimension]
@@ -282,25 +282,25 @@ class RollingBufferPlan(Plan):
 
 @dataclass(frozen=True)
 class RollingBuffer(MovingPrimitive):
-    """A producer under a loop of its consumers (`compute_at`), whose window overlaps the one of the next iteration,
-    computes the new elements only. Its buffer keeps the others: it becomes circular.
+    """Let a producer under a loop of its consumers (`compute_at`) compute only new elements, if its window overlaps
+    that of the next iteration. Its buffer keeps the other elements and becomes circular.
 
     Requirements:
     1. the block writes that many buffers
     2. the buffer is a temporary that the block alone writes, before it is read: only loads and stores use it; the block
-       is complete or a reduction, writes nothing else, and is right before all that read it
-    3. loops are around the block and all that read the buffer: no reduction of the block goes on in them
-    4. a dimension moves by less than it spans, and no other moves with it: it moves with one of these loops that is
-       serial, never back; the block may have guards on elements
-    5. what an iteration reads lies in its window
-    6. an element has the same value in every iteration that computes it: what the block reads stays as it is in the
-       loop, or is computed from such values alone
+       is complete or a reduction, writes no other buffer, and immediately precedes all readers
+    3. loops are around the block and all that read the buffer: no reduction of the block continues in them
+    4. a dimension moves by less than it spans, and no other moves with it: it advances with one of these loops that is
+       serial, and never moves back; the block may have guards on elements
+    5. the elements that an iteration reads are in its window
+    6. an element has the same value in every iteration that computes it: the inputs of the block do not change in the
+       loop, or are computed only from such values
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The outermost of such loops is taken, its dimension is indexed modulo the extent of a window. Windows that overlap
-    along loops inside of it are not computed twice either, without folding. The first iteration computes all of the
-    window: the part that later ones have from before in a block called `<block>_first`. In a chain of stages every one
-    can roll.
+    The outermost such loop is chosen, and its dimension is indexed modulo the extent of a window. The overlap along
+    loops inside of it is not recomputed either, but these dimensions are not folded. The first iteration computes the
+    whole window: a block called `<block>_first` computes the part that later iterations find in the buffer. Every stage
+    in a chain of stages can be rolled.
 
     ```mlir
     %B = memref.alloc() : memref<10xf32>
@@ -348,7 +348,6 @@ class RollingBuffer(MovingPrimitive):
         return owner
 
     def _common_loops(self, buffer: SSAValue) -> list[ForOp]:
-        """The loops around the block and all readers, outermost first."""
         block = self.block
         readers = [use.operation for use in buffer.uses if not block.is_ancestor(use.operation)]
         if not readers:
@@ -361,7 +360,7 @@ class RollingBuffer(MovingPrimitive):
             if parent is common[0]:
                 break
             if not isinstance(parent, ForOp):
-                self.refuse(3, f"the block stands in {parent.name}", parent)
+                self.refuse(3, f"the block is in {parent.name}", parent)
         values = {loop.induction_variable for loop in common}
         for variable, kind, binding in zip(block.iter_vars, block.kinds, bindings_of(block), strict=True):
             if kind is IterKind.REDUCE and binding.depends_on(values):
@@ -408,7 +407,7 @@ class RollingBuffer(MovingPrimitive):
             self.require(5, outside_of(read, window), read.op)
 
     def _require_stable(self, window: RollingWindow) -> None:
-        """Nothing in the loop changes what the block reads, or what that is computed from."""
+        """Refuse if anything in the loop changes the inputs of the block, or values that these are computed from."""
         loop = window.loop
         outside = [around for around in loops_around(self.block) if around is not loop and around.is_ancestor(loop)]
         others = [op for op in actions_of(scope_of(self.block)) if loop.is_ancestor(op)]
@@ -432,8 +431,9 @@ class RollingBuffer(MovingPrimitive):
                     pending.append(other)
 
     def _recomputes(self, block: BlockOp) -> bool:
-        """Whether each run of an instance of a block gives the same values when its inputs are the same: it alone
-        writes temporaries, an element each, and no reduction of it goes on in loops around the block that rolls."""
+        """Whether an instance of a block computes the same values in each run with the same inputs: it is the only
+        writer of temporaries, with distinct elements, and no reduction of it continues in loops around the rolled
+        block."""
         if why_not_divisible(block) is not None:
             return False
         around = {loop.induction_variable for loop in loops_around(self.block)}

@@ -1,7 +1,7 @@
-"""Sampling: integers and places for blocks that a schedule draws, so that a search can draw them again.
+"""Sampling: integers and locations of blocks that a schedule draws, so that a search can draw them again.
 
-A sampler states requirements as primitives do, and changes nothing. Its *decision* says what was drawn: with a decision
-given it draws nothing, and refuses one that could not have been drawn.
+A sampler has requirements, as primitives do, and changes nothing. Its *decision* is the value that was drawn. A sampler
+with a decision draws nothing, and refuses a decision that it could not have drawn.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ Decision: TypeAlias = int | tuple[int, ...]
 
 
 class ComputeLocation(Enum):
-    """A compute location that is no loop."""
+    """A compute location other than a loop."""
 
     STAY = -1
-    """The block stays where it is."""
+    """The block stays in place."""
     INLINE = -2
-    """The block becomes part of its readers."""
+    """The block is inlined into its readers."""
 
 
 Drawn: TypeAlias = Operation | int | ComputeLocation
-"""What the result of a sampling step stands for."""
+"""The object that a result of a sampling step represents."""
 
 
 class Sampler(Refusing):
-    """A step that draws."""
+    """A sampling step."""
 
     @abstractmethod
     def draw(self, random: Random) -> Decision:
@@ -49,23 +49,24 @@ class Sampler(Refusing):
 
     @abstractmethod
     def options(self) -> Iterator[Decision]:
-        """Every decision that could be drawn, once each, where the requirements hold."""
+        """Every possible decision, once each, if the requirements hold."""
 
     @abstractmethod
     def results(self, decision: Decision) -> Sequence[Drawn]:
-        """What the results of the step stand for."""
+        """The objects that the results of the step represent."""
 
 
 @cache
 def divisors(number: int) -> tuple[int, ...]:
-    """The divisors of a positive number, small ones first."""
+    """The divisors of a positive number, in increasing order."""
     small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
     return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
 
 
 @cache
 def count_tilings(extent: int, n: int) -> int:
-    """In how many ways n ordered factors multiply to `extent`: C(a + n - 1, n - 1) for each prime power p^a in it."""
+    """The number of tuples of n factors whose product is `extent`: the product of C(a + n - 1, n - 1) over its prime
+    powers p^a."""
     if n == 0:
         return 1 if extent == 1 else 0
     total, prime = 1, 2
@@ -82,7 +83,7 @@ def count_tilings(extent: int, n: int) -> int:
 
 
 def tilings(extent: int, n: int, most: int) -> Iterator[tuple[int, ...]]:
-    """The ways in which n ordered factors, the last not above `most`, multiply to `extent`."""
+    """The tuples of n factors, the last at most `most`, whose product is `extent`."""
     if n == 0:
         if extent == 1:
             yield ()
@@ -94,7 +95,7 @@ def tilings(extent: int, n: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def known_divisor(extent: int | SSAValue) -> int:
-    """A static extent; of one that is known at run time, the largest power of 2, up to 1024, that surely divides it."""
+    """A static extent; otherwise the largest power of 2, up to 1024, that provably divides the extent."""
     if isinstance(extent, int):
         return extent
     known = 1
@@ -104,14 +105,14 @@ def known_divisor(extent: int | SSAValue) -> int:
 
 
 _LARGEST = 1 << 40
-"""Of larger extents the divisors take long to find."""
+"""Factoring larger extents takes long."""
 _MOST_FACTORS = 64
-"""Extents of 64 bits have no more factors above 1."""
+"""An extent of 64 bits has at most this number of factors above 1."""
 
 
 @dataclass(frozen=True)
 class SamplePerfectTile(Sampler):
-    """n factors whose product is the extent of a loop; every tiling is as likely.
+    """Draw n factors whose product is the extent of a loop, uniformly among all tilings.
 
     Requirements:
     1. a static extent is at least 1 and at most 2^40
@@ -119,8 +120,8 @@ class SamplePerfectTile(Sampler):
     3. the decision is one of the tilings: n positive factors that multiply to the extent, the innermost (of several)
        not above the maximum
 
-    Of an extent that is known at run time, the first factor is 0: `split` infers it. The others multiply to a divisor
-    of the largest power of 2, up to 1024, that the extent is a multiple of (`tir.assume`).
+    If the extent is known only at run time, the first factor is 0, which `split` infers. The product of the others
+    divides the largest power of 2, up to 1024, that divides the extent (`tir.assume`).
     """
 
     loop: ForOp
@@ -175,7 +176,7 @@ class SamplePerfectTile(Sampler):
 
 @dataclass(frozen=True)
 class SampleCategorical(Sampler):
-    """One of several integers, with given probabilities.
+    """Draw one of several integers, with given probabilities.
 
     Requirements:
     1. each candidate has a probability, and they add up to 1: not negative; there is at least one candidate
@@ -206,9 +207,9 @@ class SampleCategorical(Sampler):
 
 @dataclass(frozen=True)
 class SampleComputeLocation(Sampler):
-    """A place for a block: a loop around all that reads what it writes, to which `compute_at` may move it (a position
-    among the loops around the first reader), where it is (-1), or inside its readers (-2). All that are legal are as
-    likely.
+    """Draw a location for a block: a loop around all its readers, to which `compute_at` may move it (a position among
+    the loops around the first reader), its present place (-1), or inside its readers (-2). All legal locations are
+    equally likely.
 
     Requirements:
     1. the decision is one of the legal places: those that are legal here
@@ -220,7 +221,7 @@ class SampleComputeLocation(Sampler):
     def draw(self, random: Random) -> int:
         candidates = self._candidates()
         if self.decision is None:
-            # The first legal one in random order: each is as likely, and few are asked about.
+            # The first legal one in random order is uniformly distributed, and few are checked.
             return next(at for at in random.sample(candidates, len(candidates)) if self._is_legal(at))
         if self.decision not in candidates or not self._is_legal(self.decision):
             legal = ", ".join(_place_text(at) for at in candidates if self._is_legal(at))
@@ -241,7 +242,7 @@ class SampleComputeLocation(Sampler):
         return loops_around(consumers[0]) if consumers else []
 
     def _candidates(self) -> list[int]:
-        """The places whose legality is checked; the present one is legal."""
+        """The locations whose legality is checked; the present one is legal."""
         consumers = consumers_of(self.block)
         loops = [
             at

@@ -1,4 +1,4 @@
-"""set_scope: the memory scope of a temporary."""
+"""set_scope: change the memory scope of a temporary."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SetScopePlan(Plan):
 
 @dataclass(frozen=True)
 class SetScope(Primitive):
-    """The memory scope of a temporary that the block writes.
+    """Set the memory scope of a temporary that the block writes.
 
     Requirements:
     1. the block writes that many buffers
     2. the scope is a memory scope
-    3. the buffer is a temporary: parameters live where the caller put them; no op takes all of it as it is
+    3. the buffer is a temporary: the caller determines the memory of parameters; no op takes all of it as it is
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>

@@ -1,4 +1,4 @@
-"""split: a loop into nested loops; block bindings are rewritten, so that iterators keep their values."""
+"""split: turn a loop into nested loops and rewrite block bindings, so that iterators keep their values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.support.errors import Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
-    """Why a loop is not serial: only serial loops are restructured."""
+    """Explain why a loop is not serial; only serial loops are restructured."""
     kind = loop.kind.data
     if kind is LoopKind.SERIAL:
         return None
@@ -37,7 +37,7 @@ def why_not_serial(loop: ForOp) -> Violation | None:
 
 
 def always_divides(factor: int, extent: Index) -> bool:
-    """Whether an extent is surely a multiple of a positive factor, by what the function assumes if need be."""
+    """Whether an extent is provably a multiple of a positive factor, given the assumptions of the function."""
     rest = extent % factor
     if rest.is_constant:
         return rest.constant == 0
@@ -52,10 +52,10 @@ def always_divides(factor: int, extent: Index) -> bool:
 
 
 def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -> int | None:
-    """The position of the factor, 0, that is to be inferred.
+    """The position of the factor to infer (0).
 
-    Refuses, as requirements 1 and 2 of a primitive, a loop that is not serial, and factors of which several are
-    inferred or one is negative.
+    Refuses requirement 1 of a primitive if the loop is not serial, and requirement 2 if several factors are inferred or
+    one is negative.
     """
     primitive.require(1, why_not_serial(loop), loop)
     inferred = [at for at, factor in enumerate(factors) if factor == 0]
@@ -66,7 +66,7 @@ def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -
 
 
 def unguarded_access(loop: ForOp) -> Operation | None:
-    """An operation below `loop` that accesses memory outside of any block there, where no guard can be."""
+    """An op below `loop` that accesses memory outside of any block there, where it cannot be guarded."""
     for access in accesses(loop):
         if not any(loop.is_ancestor(block) for block in access.blocks):
             return access.op
@@ -112,7 +112,6 @@ class SplitPlan(Plan):
         return tuple(loops)
 
     def _scaled(self, index: Index, extent: int | SSAValue, body: Block, before: Operation | None) -> Index:
-        """`index * extent`: an operation in `body` where the extent is a value."""
         if isinstance(extent, int):
             return index * extent
         value, operations = materialize(index)
@@ -123,18 +122,18 @@ class SplitPlan(Plan):
 
 @dataclass(frozen=True)
 class Split(Primitive):
-    """A loop into nested loops whose extents are the factors; at most one factor (0) is inferred.
+    """Split a loop into nested loops whose extents are the factors; at most one factor (0) is inferred.
 
     Requirements:
     1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
     2. at most one factor is inferred and the others are positive: 0 is an inferred one
     3. the factors cover the extent: their product is at least the extent
-    4. what touches memory below the loop can be guarded: when the product is more than the extent (or may be), all of
-       it is in blocks, which get a guard, and `disable_predication` is not given
+    4. what touches memory below the loop can be guarded: if the product is more than the extent (or may be), all of it
+       is in blocks, which get a guard, and `disable_predication` is not given
 
-    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
-    below gets a guard; an extent that is known at run time only needs none where `tir.assume` says that it is a
-    multiple. Annotations stay on the outermost new loop.
+    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. If the product is more than the extent, every block below
+    gets a guard; an extent that is known only at run time needs none if `tir.assume` states that it is a multiple.
+    Annotations stay on the outermost new loop.
 
     ```mlir
     tir.for %j in 127 { tir.block "C" iters(%v: spatial<127>) = [%j] {...} }

@@ -1,4 +1,4 @@
-"""storage_align: the row stride of a temporary."""
+"""storage_align: pad the row stride of a temporary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class StorageAlignPlan(Plan):
-    """An allocation, and the axis, factor and offset that annotate it."""
+    """An allocation, and the axis, factor and offset of its annotation."""
 
     alloc: memref.AllocOp
     axis: int
@@ -38,19 +38,19 @@ class StorageAlignPlan(Plan):
 
 @dataclass(frozen=True)
 class StorageAlign(Primitive):
-    """The stride of an axis of a temporary that the block writes becomes a multiple of `factor` plus `offset`.
+    """Pad the stride of an axis of a temporary that the block writes to a multiple of `factor` plus `offset`.
 
     Requirements:
     1. the block writes that many buffers
-    2. the buffer is a temporary: parameters lie where the caller put them
+    2. the buffer is a temporary: the caller determines the layout of parameters
     3. the axis is one of the buffer's, but not the last: a negative one is counted from the end; the stride of the last
        is 1
     4. the factor is positive, the offset less than it: the offset is at least 0
     5. nothing takes for granted that the buffer lies without gaps: loads, stores, and pointers with strides
 
-    The stride is in elements; the least one that fits is taken when the buffer is placed and flattened. Where its size
-    is known at run time only even there, it stays as it is. Rows that are apart by a stride that is no power of two do
-    not fall into the same banks of memory or sets of a cache.
+    The stride is in elements; the least one that fits is chosen when the buffer is placed and flattened. If its size is
+    known only at run time even then, it stays as it is. Rows at a stride that is not a power of two do not map to the
+    same memory banks or cache sets.
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>

@@ -1,4 +1,4 @@
-"""The tensor intrinsics that weft has: tensor cores, as `Schedule.tensorize` names them.
+"""The built-in tensor intrinsics for tensor cores, as `Schedule.tensorize` names them.
 
     wmma_load_16x16x16_f16_a_shared          a tile of A (rows m, columns k) from shared memory; also _b, and _global
     wmma_load_16x16x16_f16_a_trans_shared    from memory that holds A transposed (rows k, columns m)
@@ -6,9 +6,9 @@
     wmma_sync_16x16x16_f16f16f32             C += A * B; also _a_trans, _b_trans and _a_trans_b_trans
     wmma_store_16x16x16_f32_shared           an accumulator to shared memory; also _global
 
-The same for `bf16`, for the shapes 32x8x16 and 8x32x16, and for `mma.sync` with `ldmatrix`: `mma_..._m16n8k16_...` and
-`mma_..._m16n16k16_...`, whose loads are from shared memory. Buffers are in the scopes `wmma.matrix_a`, `wmma.matrix_b`
-and `wmma.accumulator`, or `mma.matrix_a` and so on.
+They also exist for `bf16`, for the shapes 32x8x16 and 8x32x16, and for `mma.sync` with `ldmatrix`:
+`mma_..._m16n8k16_...` and `mma_..._m16n16k16_...`, whose loads are from shared memory. Buffers are in the scopes
+`wmma.matrix_a`, `wmma.matrix_b` and `wmma.accumulator`, or `mma.matrix_a` and so on.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ def _of_shape(family: Family, shape: tuple[int, int, int]) -> Iterator[tuple[str
 
 
 def _type(fragment: FragmentAttr, place: str, *, part: bool = False) -> str:
-    """The type of a tile; of one that lies in a larger buffer."""
     rows, columns = fragment.tile
     layout = ", strided<[?, 1], offset: ?>" if part else ""
     space = "" if place == "global" else f', "{place}"'
@@ -75,7 +74,7 @@ def _function(name: str, parameters: Sequence[str], body: str) -> str:
 
 
 def _implementation(tiles: Mapping[str, tuple[str, str, FragmentAttr]], op: str) -> str:
-    """`op` on a pointer (%p_X) and the distance of rows (%r_X) of each tile X: its type, its access, its fragment."""
+    """`op` on a pointer (%p_X) and the row stride (%r_X) of each tile X, given its type, access and fragment."""
     lines = ["  %c0 = arith.constant 0 : index"]
     for name, (type_, access, fragment) in tiles.items():
         sizes = ", ".join(map(str, fragment.tile))
@@ -85,7 +84,6 @@ def _implementation(tiles: Mapping[str, tuple[str, str, FragmentAttr]], op: str)
 
 
 def _parameters(fragment: FragmentAttr) -> str:
-    """As an op shows its fragment."""
     return str(fragment).removeprefix("#low.fragment")
 
 

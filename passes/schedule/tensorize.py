@@ -1,4 +1,4 @@
-"""tensorize: the body of a block becomes the implementation of a tensor intrinsic that computes the same."""
+"""tensorize: replace the body of a block by the implementation of a tensor intrinsic that computes the same."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class TensorizePlan(Plan):
-    """The block, the intrinsic, and the box that each parameter of the implementation stands for."""
+    """The block, the intrinsic, and the box of each parameter of the implementation."""
 
     block: BlockOp
     intrinsic: TensorIntrinsic
@@ -44,7 +44,7 @@ class TensorizePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
         if IterKind.REDUCE in block.kinds and combines_freely(block):
-            block.attributes[COMMUTATIVE] = UnitAttr()  # its new body does not tell
+            block.attributes[COMMUTATIVE] = UnitAttr()  # not visible in its new body
         self._declare_outside()
         body = block.body.block
         for op in reversed(list(body.ops)):
@@ -65,7 +65,7 @@ class TensorizePlan(Plan):
         return (block,)
 
     def _move_access(self, old: Operation, new: Operation) -> None:
-        """Let an access of a parameter be one of the box that it stands for."""
+        """Redirect an access of a parameter to its box."""
         if not isinstance(old, memref.LoadOp | memref.StoreOp | AccessPtrOp | StrideOp | AccessRegionOp):
             return
         parameter = old.memref if isinstance(old, memref.LoadOp | memref.StoreOp) else old.buffer
@@ -73,7 +73,7 @@ class TensorizePlan(Plan):
         if box is None or new.parent is None:
             return
         if isinstance(new, AccessRegionOp):
-            Rewriter.erase_op(new)  # it is stated of the parameter; what the block accesses is inferred
+            Rewriter.erase_op(new)  # annotates the parameter; the accesses of the block are inferred
             return
         first = len(box.corner) - memref_type(parameter).get_num_dims()
         if isinstance(new, StrideOp):
@@ -97,7 +97,6 @@ class TensorizePlan(Plan):
             new.sizes = AccessPtrOp(old.buffer, list(old.indices), old.access.data, [1] * first + list(sizes)).sizes
 
     def _declare_outside(self) -> None:
-        """The functions that the implementation calls become functions outside of this module."""
         caller = function_of(self.block)
         missing = [f for f in self.intrinsic.outside if SymbolTable.lookup_symbol(caller, f.sym_name) is None]
         if caller.parent is not None:
@@ -123,7 +122,7 @@ def _remaining(op: AccessPtrOp) -> list[int]:
 
 @dataclass(frozen=True)
 class TensorizeLoopPlan(Plan):
-    """A loop that becomes a block first."""
+    """A loop to blockize first, and the intrinsic."""
 
     blockize: Plan
     intrinsic: str
@@ -137,22 +136,22 @@ class TensorizeLoopPlan(Plan):
 
 @dataclass(frozen=True)
 class Tensorize(MovingPrimitive):
-    """The body of a block becomes the implementation of a tensor intrinsic whose description it matches.
+    """Replace the body of a block by the implementation of a tensor intrinsic whose description it matches.
 
     Requirements:
     1. the body of the block is the description: op by op, the same loops, blocks, iterators and expressions (operands
-       of commutative ops in any order), where each buffer of the description is a box of a buffer of the program
-    2. the buffers fit: element type, memory scope, at least the rank; strides as the implementation takes them
+       of commutative ops in any order), with a box of a buffer of the program for each buffer of the description
+    2. the buffers fit: element type, memory scope, at least the rank; strides as the implementation requires them
     3. no buffer stands for two parameters of which one is written
-    4. outside functions have one type: functions that the implementation calls are declared with the same types where
-       the module has them already
+    4. outside functions have one type: functions that the implementation calls and the module already declares have the
+       same types in both
     5. loops that run in parallel stay independent: parallel and vectorized ones
 
-    A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`. Whether
-    the implementation computes what the description says is checked there, where it calls no outside functions. Those
-    of tensor cores, such as `wmma_sync_16x16x16_f16f16f32`, are registered already (docs/gpu.md).
-    Where the implementation takes pointers, a parameter of a plain type is a contiguous piece of memory;
-    `strided<[?, 1]>` says that it asks for the distance between rows (`low.stride`).
+    A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`, which
+    also checks that the implementation computes its description, if it calls no outside functions. Those of tensor
+    cores, such as `wmma_sync_16x16x16_f16f16f32`, are registered already (docs/gpu.md). If the implementation takes
+    pointers, a parameter of a plain type is a contiguous piece of memory; `strided<[?, 1]>` means that it takes the row
+    stride (`low.stride`).
 
     ```mlir
     tir.block "C_o" iters(%vi: spatial<8>) = [%i] {
@@ -187,7 +186,7 @@ class Tensorize(MovingPrimitive):
         return TensorizePlan(block, intrinsic, placed)
 
     def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
-        """Matches a copy of the function in which the loop is a block."""
+        """Match a copy of the function in which the loop is a block."""
         function = function_of(loop)
         self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
         self._require_one_type(loop, intrinsic)
@@ -234,7 +233,7 @@ class Tensorize(MovingPrimitive):
                 self.refuse(4, detail, target)
 
     def _require_layout(self, block: BlockOp, parameter: SSAValue, box: Box) -> None:
-        """Where the implementation takes pointers, the box has the strides that it assumes."""
+        """Refuse requirement 2 unless the box has the strides that an implementation with pointers assumes."""
         type_, found = parameter.type, box.buffer.type
         if not isinstance(parameter, BlockArgument) or not points_into(parameter):
             return
@@ -250,7 +249,7 @@ class Tensorize(MovingPrimitive):
                 or strides != tuple(type_.get_strides() or ())
                 or STORAGE_ALIGN in _attributes(box.buffer)
             ):
-                legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and asks for strides"
+                legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and queries strides"
                 detail = f"rows of {name} are not next to each other: it is {found}"
                 self.refuse(2, Violation(detail, legal=legal), block)
         elif isinstance(type_.layout, StridedLayoutAttr):

@@ -19,14 +19,14 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class Tile(Primitive, Plan):
-    """Each loop of a perfect nest split by its factor, the inner loops moved inside all outer ones.
+    """Split each loop of a perfect nest by its factor, and move the inner loops inside all outer ones.
 
     Requirements:
-    1. the loops form a perfect nest in the given order: each holds only the next
+    1. the loops form a perfect nest in the given order: each contains only the next
     2. the loops are serial
     3. one positive factor a loop
     4. dependences stay forward: no dependence runs backwards inside a tile
-    5. what touches memory below the loops can be guarded: where a factor does not divide its extent, all of it is in
+    5. what touches memory below the loops can be guarded: if a factor does not divide its extent, all of it is in
        blocks
 
     ```mlir
@@ -60,7 +60,8 @@ class Tile(Primitive, Plan):
 
 @or_undecided
 def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
-    """Loops of a perfect nest can be tiled when no dependence goes forward in one and backward in another."""
+    """Explain why loops of a perfect nest may not be tiled: a dependence is carried forward by one and backward by
+    another."""
     found = accesses(loops[0])
     for first, second in conflicting_pairs(found):
         if is_accumulation(first, second):

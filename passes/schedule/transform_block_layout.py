@@ -36,7 +36,7 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class OwnNest:
-    """A block, and loops that hold nothing else, one for each of its iterators: together they run its domain once."""
+    """A block, and loops that contain only this block, one per iterator, which together run its domain once."""
 
     block: BlockOp
     loops: tuple[ForOp, ...]
@@ -45,7 +45,7 @@ class OwnNest:
     def block_over(
         self, layout: LayoutMap, kinds: Sequence[IterKindAttr], hints: Sequence[str | None]
     ) -> tuple[BlockOp, list[ForOp]]:
-        """An empty block over the new box, bound to new loops; they stand nowhere yet. `hints` name the old indices."""
+        """An empty block over the new box, bound to new loops; both are detached. `hints` name the old indices."""
         outer = self._outermost
         if layout.new_extents is None:
             raise InternalError("a nest to replace has no new extents")
@@ -56,7 +56,7 @@ class OwnNest:
         return new_block(block.label, kinds, extents, bindings, names, block, block.attributes), loops
 
     def give_way(self, new: BlockOp, loops: Sequence[ForOp]) -> None:
-        """The block becomes `new`, in `loops`, at the place of the nest."""
+        """Replace the nest by `new`, in `loops`; the block becomes `new`."""
         block, point = self.block, InsertPoint.after(self._outermost)
         block.detach()
         become(block, new)
@@ -70,7 +70,7 @@ class OwnNest:
 
 
 def own_nest(block: BlockOp) -> OwnNest | str:
-    """The nest that is the block's own, or why there is none."""
+    """The dedicated nest of a block, or the reason why there is none."""
     name = f'block "{block.label}"'
     if len(parts_of(block)) > 1:
         return f"loop_partition made {name} one of several parts of a block"
@@ -102,8 +102,8 @@ def own_nest(block: BlockOp) -> OwnNest | str:
 
 
 def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue]) -> None:
-    """Let what is in `body` compute with indices over other values instead of iterators: affine expressions, bindings
-    and stated regions whole, so that they stay simple, and the rest with values that are `known`."""
+    """Replace iterators in `body` by indices over other values. Affine expressions, bindings and region annotations are
+    replaced whole, so that they stay simple; other uses are replaced by `known` values."""
     for op in [op for op in body.walk() if any(operand in mapping for operand in op.operands)]:
         if isinstance(op, affine.ApplyOp):
             index = Index.of(op.result).substitute(mapping, range_of).simplified(range_of)
@@ -122,8 +122,9 @@ def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Map
 
 
 def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
-    """Replace iterators around a block in its bindings and guards. An iterator of extent 1 stays in them: a guard on
-    what is around says what a block leaves out, a constant one would leave out part of its domain always."""
+    """Replace iterators around a block in its bindings and guards. Do not simplify iterators of extent 1 away: a guard
+    on an enclosing iterator defines which instances an iteration excludes, whereas a constant guard would always
+    exclude part of the domain."""
     block.set_bindings(*exprs_of([index.substitute(mapping, range_of) for index in bindings_of(block)]))
     sides = [side.substitute(mapping, range_of) for guard in guards_of(block) for side in guard]
     exprs, operands = exprs_of(sides)
@@ -132,14 +133,14 @@ def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
 
 @dataclass(frozen=True)
 class TransformBlockLayoutPlan(Plan):
-    """A nest, the layout of its iterators, the way back, and the kinds of the new iterators."""
+    """A nest, the layout of its iterators, the inverse, and the kinds of the new iterators."""
 
     nest: OwnNest
     layout: LayoutMap
     inverse: tuple[Index, ...]
     kinds: tuple[IterKindAttr, ...]
     whole: tuple[tuple[SSAValue, int], ...]
-    """Old iterators of extent 1 that stay, and their new places: as good as 0, but guards inside may be on them."""
+    """Old iterators of extent 1 that are kept, because guards inside may use them, and their new positions."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.nest.block
@@ -161,7 +162,6 @@ class TransformBlockLayoutPlan(Plan):
 
 
 def _compute_with(body: Block, operations: list[Operation], back: Mapping[SSAValue, Index]) -> None:
-    """Add operations in which `back` gives the iterators."""
     known = named_values(body, back)
     body.add_ops(operations)
     replace_iterators(body, back, known)
@@ -170,21 +170,21 @@ def _compute_with(body: Block, operations: list[Operation], back: Mapping[SSAVal
 
 @dataclass(frozen=True)
 class TransformBlockLayout(Primitive):
-    """The iterators of a block become those of another domain, and the loops around it loops over that domain.
+    """Map the iterators of a block to another domain, and replace the loops around it by loops over that domain.
 
     Requirements:
     1. instances may run in any order: the block is complete, or a reduction with a known combiner, and its instances
        store to different elements
-    2. the block has a nest of its own: each iterator is bound to a serial loop of its own, in a chain of loops that
-       hold nothing else; there is no guard
+    2. the block has a nest of its own: each iterator is bound to a dedicated serial loop, in a chain of loops that
+       contain only the block; there is no guard
     3. the index map takes the iterators to a box: it takes as many indices as the block has iterators, to a box that
-       starts at 0; each new iterator is made of spatial ones or of reduce ones only; one of extent 1 that a guard
-       inside is on stays
+       starts at 0; each new iterator is computed from spatial ones or from reduce ones only; an iterator of extent 1
+       that a guard inside uses is kept
     4. no two instances become one
-    5. every instance of the new domain is one of the old: it is told by one expression
+    5. every instance of the new domain is one of the old: the inverse is a single expression
     6. the init does not use reduce iterators
 
-    Gives back the new loops, outermost first. The old ones are gone.
+    Returns the new loops, outermost first. The old ones are erased.
 
     ```mlir
     tir.for %i in 8 { tir.for %j in 32 {
@@ -221,7 +221,8 @@ class TransformBlockLayout(Primitive):
         return TransformBlockLayoutPlan(own, layout, inverse, kinds, self._units())
 
     def _units(self) -> tuple[tuple[SSAValue, int], ...]:
-        """The iterators of extent 1 that stay iterators; guards inside are on no others of them."""
+        """The iterators of extent 1 that remain iterators. Refuses requirement 3 if a guard inside uses another one of
+        extent 1."""
         block = self.block
         places = {
             expr.position: at for at, expr in enumerate(self.index_map.data.results) if isinstance(expr, AffineDimExpr)
@@ -235,14 +236,13 @@ class TransformBlockLayout(Primitive):
         return tuple((variable, places[variable.index]) for variable in units if variable.index in places)
 
     def _layout(self) -> LayoutMap:
-        """The layout, which keeps instances apart."""
         extents = [Index.of(extent) for extent in self.block.extents]
         points = points_of_iterators(self.block, "", "would both run as")
         return required_layout(self, (3, 4), self.index_map.data, extents, points)
 
     def _kind(self, at: int) -> IterKindAttr:
-        """The kind of a new iterator: that of all that it is made of, where those of extent 1 do not count besides
-        others."""
+        """The common kind of the iterators that a new one is computed from. Iterators of extent 1 are ignored if there
+        are others."""
         block = self.block
         used = sorted(self.index_map.data.results[at].used_dims())
         moving = [dim for dim in used if block.extents[dim] != 1]

@@ -1,4 +1,4 @@
-"""transform_layout: the layout of a buffer, given by an index map; all accesses are rewritten."""
+"""transform_layout: change the layout of a buffer by an index map, and rewrite all accesses."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
 UNDEFINED: Final = "undefined"
-"""The `pad_value` of padding that is not written, because it is not read."""
+"""The `pad_value` of padding that is neither written nor read."""
 PadValue = IntegerAttr | FloatAttr
 """A constant of the element type."""
 
 
 def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
-    """A number as a constant of an element type; None when the type has no such number."""
+    """A number as a constant of an element type; None if the type cannot represent it."""
     if not isinstance(value, IntegerAttr | FloatAttr):
         return None
     number: int | float = value.value.data
@@ -89,7 +89,7 @@ def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
 
 @dataclass(frozen=True)
 class LayoutPadding:
-    """The value of the elements to which the index map takes no old element."""
+    """The value of the new elements to which the index map maps no old element."""
 
     value: PadValue | Index
     """A constant, or an index over the outputs of the layout."""
@@ -110,7 +110,7 @@ class LayoutPadding:
 
 @dataclass(frozen=True)
 class Filling:
-    """A producer that writes the padding too: its nest and store, and the way back from new to old indices."""
+    """A producer that also writes the padding: its nest and store, and the map from new to old indices."""
 
     nest: OwnNest
     store: memref.StoreOp
@@ -118,7 +118,7 @@ class Filling:
     inside: Piece
 
     def rewrite(self, layout: LayoutMap, padding: LayoutPadding) -> None:
-        """Run the producer over the new box: the old body where there is an old element, the padding elsewhere."""
+        """Run the producer over the new box: the old body if there is an old element, else the padding."""
         block, store = self.nest.block, self.store
         stored = [Index.of(index).single_value for index in store.indices]
         new, loops = self.nest.block_over(layout, [SPATIAL] * len(layout.outputs), [v and v.name_hint for v in stored])
@@ -156,13 +156,14 @@ class Filling:
 def condition_of_piece(
     piece: Piece, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue], anchor: Operation
 ) -> SSAValue:
-    """Whether new indices are in a piece, which has conditions: computed just before `anchor` where not `known`."""
+    """Whether new indices are in a piece, which has conditions. Values that are not `known` are computed just before
+    `anchor`."""
     conditions: list[SSAValue] = []
     for indices, is_zero in ((piece.positives, False), (piece.zeros, True)):
         for index in substituted(indices, mapping):
             left, predicate = Index({atom: f for atom, f in index.terms.items() if f > 0}), "sge"
             right = left - index
-            if not left.terms:  # 20 - v >= 0 reads better as v <= 20
+            if not left.terms:  # v <= 20 is more readable than 20 - v >= 0
                 left, right, predicate = right + index.constant, Index({}, index.constant), "sle"
             sides = [known.get(side) or index_before(side, anchor) for side in (left, right)]
             compare = arith.CmpiOp(sides[0], sides[1], "eq" if is_zero else predicate)
@@ -171,7 +172,7 @@ def condition_of_piece(
 
 
 def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
-    """The producer of all of a buffer that can write the padding too, element by element, if there is one."""
+    """The producer of the whole buffer that can also write the padding, element by element, if there is one."""
     stores = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
     if len(stores) != 1:
         return None
@@ -203,7 +204,7 @@ def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
 
 
 def place_before(buffer: SSAValue) -> Operation:
-    """Where the padding of a buffer is written: before its first use, outside of the serial loops around all uses."""
+    """Where to write the padding of a buffer: before its first use, outside of the serial loops around all uses."""
     users = [use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)]
     around: Operation = function_of(users[0])
     for parent in reversed([op for op in ancestors(users[0]) if around.is_ancestor(op)]):
@@ -230,8 +231,8 @@ def _in_init(block: BlockOp, users: Sequence[Operation]) -> bool:
 
 @dataclass(frozen=True)
 class TransformLayoutPlan(Plan):
-    """A buffer, its layout, and who writes the padding: the producer of the buffer, or a block for each of the `pieces`
-    of the padding, before `place`."""
+    """A buffer, its layout, and the writer of the padding: the producer of the buffer, or, before `place`, one block
+    for each of the `pieces` of the padding."""
 
     buffer: SSAValue
     layout: LayoutMap
@@ -266,7 +267,7 @@ class TransformLayoutPlan(Plan):
         return new
 
     def _padding_nest(self, piece: Piece, buffer: SSAValue, padding: LayoutPadding, place: Operation) -> Operation:
-        """A nest that writes a part of the padding of the buffer, which has its new layout already."""
+        """A nest that writes a piece of the padding of the buffer, which already has its new layout."""
         extents = [
             extent_before(extent, place) if span is None else span[1] - span[0] + 1
             for span, extent in zip(piece.spans, self.layout.new_extents or (), strict=True)
@@ -289,7 +290,7 @@ class TransformLayoutPlan(Plan):
 
 
 def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None:
-    """Rewrite all uses of a buffer to the new indices. The store of the block `written` has them already."""
+    """Rewrite all uses of a buffer to the new indices. The store of the block `written` already has them."""
     users = dict.fromkeys(use.operation for use in buffer.uses)
     function = function_of(next(iter(users)))
     known: dict[tuple[Block, Index], SSAValue] = {}
@@ -329,7 +330,7 @@ def _follow_access(
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:
-    """The value of an index that an earlier op in a block around `op` computes."""
+    """The value of an index computed by an earlier op in a block around `op`."""
     block = op.parent
     while block is not None:
         value = known.get((block, index))
@@ -341,7 +342,7 @@ def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAVa
 
 
 def _follow_region(op: AccessRegionOp, layout: LayoutMap) -> None:
-    """The box around the new places of a box; nothing is stated where its corner is no expression."""
+    """Map an annotated region to the box around its new elements, or drop it if the corner has no expression."""
     steps = Block(arg_types=[index.type for index in layout.inputs]).args
     sizes: dict[SSAValue, int] = dict(zip(steps, op.box_sizes, strict=True))
 
@@ -374,7 +375,7 @@ def _follow_dimension(op: memref.DimOp, layout: LayoutMap) -> None:
 
 
 def _bare(layout: LayoutMap, at: int) -> int:
-    """The new dimension that an old one becomes whole; -1 when there is none."""
+    """The new dimension that equals an old one; -1 if there is none."""
     wanted = layout.inputs[at]
     holders = [place for place, index in enumerate(layout.results) if index.depends_on([wanted])]
     return holders[0] if len(holders) == 1 and layout.results[holders[0]].single_value is wanted else -1
@@ -382,25 +383,25 @@ def _bare(layout: LayoutMap, at: int) -> int:
 
 @dataclass(frozen=True)
 class TransformLayout(MovingPrimitive):
-    """A buffer in another layout: its element at `indices` comes to lie at `index_map(indices)`, and all that accesses
-    the buffer follows.
+    """Change the layout of a buffer: move its element at `indices` to `index_map(indices)`, and rewrite all accesses.
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. the index map takes the indices of the buffer to a box: it takes as many indices as the buffer has, to indices
-       that are not negative, in a box whose extents follow from those of the buffer
-    3. no two elements come to lie in one place
+    2. the index map takes the indices of the buffer to a box: it takes as many indices as the buffer has, to
+       non-negative indices, in a box whose extents follow from those of the buffer
+    3. no two elements are mapped to one place
     4. every place holds an element, or padding: unless there is a value for the padding
     5. the padding can be written: the value is one of the element type, and the function writes the buffer (the padding
-       of a buffer that it only reads is the caller's: `cache_read` it first); padding that is "undefined" is that of a
-       temporary buffer, of which no access reads it
-    6. all that uses the buffer can follow: loads, stores, stated regions and extents
+       of a buffer that it only reads is the caller's: `cache_read` it first); "undefined" padding requires a temporary
+       buffer, and no access that reads the padding
+    6. all that uses the buffer can follow: loads, stores, annotated regions and extents
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The new buffer is as large as the index map reaches. The padding is written by the block that fills the buffer, when
-    that runs element by element over loops of its own (they become loops over the new buffer), else by blocks of its
-    own, called `<buffer>_pad`, before the first use. Parameters may be transformed: callers then pass buffers of the
-    new shape, and get the padding written. Indices are simplified by the ranges of loops and iterators.
+    The extents of the new buffer are the least that contain all indices of the map. If the block that fills the buffer
+    runs element by element over dedicated loops, it also writes the padding (its loops become loops over the new
+    buffer); otherwise separate blocks do, called `<buffer>_pad`, before the first use. Parameters may be transformed:
+    callers then pass buffers of the new shape, whose padding is written. Indices are simplified by the ranges of loops
+    and iterators.
 
     ```mlir
     %T = memref.alloc() : memref<64x30xf32>
@@ -418,7 +419,7 @@ class TransformLayout(MovingPrimitive):
 
     def plan(self) -> Plan:
         plan = self.draft()
-        # Without padding to write, the same iterations touch one element as before: no two elements meet.
+        # Without padding to write, the same iterations touch the same elements, since the map is injective.
         return plan if plan.padding is None else self.checked_on_copy(plan)
 
     def draft(self) -> TransformLayoutPlan:
@@ -433,13 +434,12 @@ class TransformLayout(MovingPrimitive):
         return self._padded(buffer, layout, missed)
 
     def _layout(self, buffer: SSAValue) -> LayoutMap:
-        """The layout, which keeps elements apart."""
         name = buffer_name(buffer)
         extents = buffer_extents(buffer)
         points = Points(
             tuple(f"d{at}" for at in range(len(extents))),
             partial(element_text, buffer),
-            "would both lie at",
+            "would both be stored at",
             "element",
             f"{name} is {buffer.type}",
         )
@@ -447,7 +447,7 @@ class TransformLayout(MovingPrimitive):
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
         if self.pad_value is None:
-            detail = f"no element comes to lie at {place_text(missed)}"
+            detail = f"no element is mapped to {place_text(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
             self.refuse(4, missed_place(layout, missed, detail, legal))
@@ -502,7 +502,7 @@ class TransformLayout(MovingPrimitive):
         for use in buffer.uses:
             user = use.operation
             if isinstance(user, memref.DimOp) and not Index.of(user.index).is_constant:
-                self.refuse(6, f"{op_name(user)} asks for an extent that is known at run time", user)
+                self.refuse(6, f"{op_name(user)} queries an extent that is known at run time", user)
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp | memref.DimOp | AssumeShapeOp) or (
                 isinstance(user, memref.StoreOp) and use.index == 0
             ):
@@ -521,7 +521,7 @@ class TransformLayout(MovingPrimitive):
             self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
 
     def _caller(self) -> Operation | None:
-        """An operation of the module that refers to the function, whose parameter the buffer is."""
+        """An operation of the module that refers to the function, if the buffer is one of its parameters."""
         function = function_of(self.block)
         module = next((op for op in ancestors(function) if isinstance(op, ModuleOp)), None)
         name = function.sym_name.data

@@ -1,8 +1,8 @@
 """Trial application: in functions with parallel loops, a primitive that moves blocks or loops is first applied to a
 copy, and rejected if such a loop gains a dependence.
 
-`parallel` and `vectorize` prove that the iterations of a loop are independent, as the program is then. A block that
-later comes under such a loop, or a loop that changes places with it, may undo that.
+`parallel` and `vectorize` prove that the iterations of a loop are independent at that time. A block that later moves
+under such a loop, or a loop that is interchanged with it, may invalidate the proof.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from weft.support.errors import InternalError
 
 @dataclass(frozen=True)
 class FunctionCopy:
-    """Some nests of a function, copied, with a module around in which calls have the effects that they have there."""
+    """A copy of some nests of a function, in a module in which calls have the same effects."""
 
     original: FuncOp
     function: FuncOp
@@ -50,11 +50,11 @@ class FunctionCopy:
 
     @cached_property
     def originals(self) -> dict[Operation, Operation]:
-        """Copied operation -> the original, as it was copied."""
+        """Copied operation -> the original, at the time of the copy."""
         return {twin: original for original, twin in self.twins.items()}
 
     def apply(self, plan: Plan) -> tuple[Operation, ...]:
-        """Carry out on the copy a plan for the original, of which all that it names is copied."""
+        """Apply a plan for the original to the copy. All ops that the plan names must be copied."""
         return cast("Plan", self._translated(plan)).rewrite()
 
     def _translated(self, part: object) -> object:
@@ -87,7 +87,7 @@ class FunctionCopy:
         raise InternalError(f"a plan holds a {type(part).__name__}")
 
     def _foreign(self, part: object, place: Operation | Block) -> object:
-        """A part of a plan of which there is no copy, as the function has none of it."""
+        """A part of a plan without a copy, which must be outside of the function."""
         parent = place if isinstance(place, Operation) else place.parent_op()
         if parent is not None and self.original.is_ancestor(parent):
             raise InternalError("a plan names a part of the function that is not in the copy")
@@ -95,7 +95,6 @@ class FunctionCopy:
 
 
 def operations_named(part: object) -> Iterator[Operation]:
-    """The operations that a primitive or a plan names."""
     if isinstance(part, Operation):
         yield part
     elif isinstance(part, OpResult):
@@ -117,13 +116,13 @@ class Originals:
         self._same: dict[Operation, bool] = {copy.function: True}
 
     def has_type(self, value: SSAValue) -> bool:
-        """Whether a value is a copy, of the type of the original."""
+        """Whether a value is a copy with the type of the original."""
         original = self._values.get(value)
         return original is not None and original.type == value.type
 
     def is_same(self, op: Operation) -> bool:
-        """Whether an operation stands in the same loops and blocks as its original, with operands that are computed in
-        the same way; what a store stores does not count."""
+        """Whether an operation is in the same loops and blocks as its original, with operands that are computed in the
+        same way. The value that a store stores is ignored."""
         known = self._same.get(op)
         if known is None:
             known = self._same[op] = self._compare(op)
@@ -153,7 +152,7 @@ def _place_of_region(op: Operation) -> int:
 
 
 def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy:
-    """A copy of a function without the loop nests that are not `kept`, and without what only these use."""
+    """A copy of a function without the loop nests that are not `kept`, and without ops that only these use."""
     (body,) = function.body.blocks
     chosen = {op: None for op in body.ops if op in kept or not isinstance(op, ForOp | memref.AllocOp | ConstantOp)}
     used = {value for op in chosen for inner in operations_in(op) for value in inner.operands}
@@ -183,18 +182,18 @@ KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 class MovingPrimitive(Primitive):
     """A primitive with one requirement, `KEEPS_INDEPENDENCE`, on the result of its rewrite.
 
-    Subclasses write `draft()`, which is `plan()` without that requirement.
+    Subclasses implement `draft()`, which is `plan()` without that requirement.
     """
 
     @abstractmethod
     def draft(self) -> Plan:
-        """Check every other requirement, and say what to do."""
+        """Check every other requirement, and compute the plan."""
 
     def plan(self) -> Plan:
         return self.checked_on_copy(self.draft())
 
     def checked_on_copy(self, plan: Plan) -> Plan:
-        """Check that requirement for a plan that meets all others; returns the plan."""
+        """Check that requirement for a plan that meets all others, and return the plan."""
         operations = list(operations_named(self))
         function = function_of(operations[0])
         concerned = _with_neighbours(function, operations)
@@ -205,14 +204,14 @@ class MovingPrimitive(Primitive):
         return plan
 
     def _check_copy(self, drafted: Plan, copy: FunctionCopy) -> None:
-        """Apply the primitive to a copy of the function; refuse if a parallel loop of the result has a dependence that
-        it did not have before."""
+        """Apply the primitive to a copy of the function. Refuse if a parallel loop of the result has a new
+        dependence."""
         before = users_of_buffers(copy.function)
         copy.apply(drafted)
         changed = changed_buffers(before, copy)
         for op, found in _parallel_loops(copy.function, changed):
             loop = copy.originals.get(op)
-            inits = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
+            inits = axis_of(op) not in THREAD_AXES  # threads may reduce together, as `bind` allows
             together = axis_of(op) in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(op)
             reductions = not together
             consequence = f"and {operation_text(op)} is {op.kind.data.value}"
@@ -223,14 +222,14 @@ class MovingPrimitive(Primitive):
                 isinstance(loop, ForOp)
                 and dependent_iterations(loop, "", reductions=reductions, inits=inits) is not None
             ):
-                continue  # it was so before
+                continue  # not a new dependence
             legal = violation.legal or f"make {operation_text(op)} {op.kind.data.value} afterwards"
             requirement = self.requirements().index(KEEPS_INDEPENDENCE) + 1
             self.refuse(requirement, replace(violation, legal=legal), loop or next(operations_named(self)), "")
 
 
 def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
-    """The loops of a function that run in parallel, in order, each with the accesses in it to `buffers` (or to any)."""
+    """The parallel loops of a function, in order, each with the accesses in it to `buffers` (None for all)."""
     for nest in function.body.block.ops:
         loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and runs_in_parallel(op)]
         found = accesses(nest) if loops and buffers != set() else []
@@ -241,8 +240,8 @@ def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> I
 
 
 def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[Operation]:
-    """The ops of the body of `function` that hold some of `operations`, and those that use a buffer which one of these
-    uses. The other nests stay as they are, and are not copied: a function may have thousands."""
+    """The ops of the body of `function` around some of `operations`, and those that share a buffer with one of these.
+    Other nests do not change and are not copied, because a function may have thousands."""
     own = {child_towards(function, op) for op in operations}
     buffers = {v for nest in own for op in operations_in(nest) for v in op.operands if isinstance(v.type, MemRefType)}
     found, pending = set(own), list(with_overlapping(buffers))
@@ -259,12 +258,12 @@ def runs_in_parallel(op: Operation) -> bool:
     return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 
 
-# Which buffers does a rewrite concern? Of the others, iterations touch what they touched before.
+# The buffers that a rewrite affects. Accesses of other buffers are the same as before.
 
 
 def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None:
-    """Buffer -> the operations that take it, in order. None where an operation may touch buffers that it does not
-    take."""
+    """Buffer -> the operations that take it, in order. None if an operation may touch buffers other than its
+    operands."""
     users: dict[SSAValue, list[Operation]] = {}
     for op in operations_in(function):
         if type(op) is not memref.LoadOp and type(op) is not memref.StoreOp and effects_of(op).reads_all:
@@ -276,8 +275,8 @@ def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None
 
 
 def changed_buffers(before: Mapping[SSAValue, list[Operation]] | None, copy: FunctionCopy) -> set[SSAValue] | None:
-    """The buffers of a copied function of which a rewrite may have changed an access, or the loops around one; None for
-    all. `before` holds the users of buffers before the rewrite."""
+    """The buffers of a copied function for which a rewrite may have changed an access, or the loops around one; None
+    for all. `before` has the users of buffers before the rewrite."""
     after = users_of_buffers(copy.function)
     if before is None or after is None:
         return None
@@ -291,7 +290,7 @@ def changed_buffers(before: Mapping[SSAValue, list[Operation]] | None, copy: Fun
     for block in blocks:
         if isinstance(block, BlockOp) and (original := copy.originals.get(block)) is not None:
             written = buffers_written(block)
-            # A question about one accumulator may be one about the whole block.
+            # A question about one accumulator may depend on the whole block.
             if len(written) > 1 or combines_freely(block) != combines_freely(cast("BlockOp", original)):
                 changed.update(written)
     return changed

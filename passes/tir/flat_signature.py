@@ -1,4 +1,4 @@
-"""The signature of a flat function as callers see it: full shapes, symbols for dynamic extents and strides, and whether
+"""The signature of a flat function for its callers: full shapes, symbols for dynamic extents and strides, and whether
 each buffer parameter is read, written or updated."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from weft.support.names import free_name, new_name
 
 
 class Quantity(NamedTuple):
-    """A number that the arrays of a call decide: an extent or a stride of a parameter."""
+    """A number determined by the arrays of a call: an extent or a stride of a parameter."""
 
     parameter: int
     dimension: int
@@ -56,7 +56,7 @@ class Quantity(NamedTuple):
 
 
 def quantity_of(value: SSAValue) -> Quantity | None:
-    """The extent or stride of a parameter that `value` is, through `memref.dim` or `low.stride`."""
+    """The extent or stride of a parameter that `value` reads with `memref.dim` or `low.stride`."""
     op = value.owner
     if isinstance(op, StrideOp) and isinstance(op.buffer, BlockArgument):
         dimension = op.dimension.value.data
@@ -71,27 +71,27 @@ def quantity_of(value: SSAValue) -> Quantity | None:
 
 @dataclass
 class FlatSignature:
-    """The parameters of a function as callers see them, and the symbols that are added."""
+    """The parameters of a function as callers see them, and the added symbols."""
 
     types: list[Attribute]
     labels: list[str]
     symbols: list[str]
     of_quantity: dict[Quantity, str]
-    """Dynamic extent or stride of a parameter -> symbol. Those of one parameter stand in order, extents first."""
+    """Dynamic extent or stride of a parameter -> symbol. Those of one parameter are in order, extents first."""
     of_scalar: dict[int, str]
-    """Index parameter -> the symbol that it must equal, for those that state extents or strides."""
+    """Index parameter -> the symbol that it must equal, for parameters that state extents or strides."""
     memrefs: list[int]
     access: dict[int, AccessMode] = field(default_factory=dict[int, AccessMode])
     facts: list[str] = field(default_factory=list[str])
-    """What calls check besides shapes (`call_facts`)."""
+    """Conditions that calls check in addition to shapes (`call_facts`)."""
 
     @staticmethod
     def of(function: FuncOp) -> FlatSignature:
-        """The signature that the body of a tir function asks for."""
+        """The signature that the body of a tir function requires."""
         elements = _elements(function)
         arguments = function.args[: len(function.args) - len(elements)]
         labels: list[str] = []
-        for a in arguments:  # several may have one name: of `%x_1` and `%x_2` it is `x`
+        for a in arguments:  # names may repeat: that of `%x_1` and `%x_2` is `x`
             labels.append(free_name(a.name_hint or f"arg{a.index}", labels))
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
         types = list(parameter_types(function))[: len(arguments)]
@@ -126,7 +126,7 @@ class FlatSignature:
 
     @staticmethod
     def of_low(function: FuncOp) -> FlatSignature:
-        """The signature of a function that is at low level already."""
+        """The signature of a function that is already at the low level."""
         params = params_of(function)
         of_quantity = {
             own: symbol.data
@@ -140,7 +140,7 @@ class FlatSignature:
         return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
 
     def add_symbols(self, function: FuncOp) -> dict[str, SSAValue]:
-        """Give a function a parameter for each symbol, and the attributes that state the signature; returns the
+        """Add a parameter for each symbol to a function, and the attributes that state the signature; returns the
         parameters by name."""
         block, given = function.body.block, len(self.labels)
         symbols: dict[str, SSAValue] = dict(zip(self.symbols, block.args[given:], strict=False))
@@ -185,7 +185,8 @@ def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
 
 
 def quantities_of(position: int, type_: Attribute) -> list[Quantity]:
-    """What arrays of a type decide, in the order of `low.param`: dynamic extents, then dynamic strides."""
+    """The numbers determined by arrays of a type, in the order of `low.param`: dynamic extents, then dynamic
+    strides."""
     extents = [Quantity(position, dimension) for dimension in dynamic_extents(type_)]
     return extents + [Quantity(position, dimension, True) for dimension in dynamic_strides(type_)]
 
@@ -202,8 +203,8 @@ def _hint(argument: BlockArgument, own: Quantity) -> str | None:
 
 
 def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
-    """Extent or stride -> what `tir.assume_shape` and `tir.assume_strides` say it is: another one, or an index
-    parameter."""
+    """Extent or stride -> the equal one, or the equal index parameter, according to `tir.assume_shape` and
+    `tir.assume_strides`."""
     shared: dict[Quantity, SSAValue | Quantity] = {}
 
     def resolve(key: Quantity) -> SSAValue | Quantity:
@@ -222,7 +223,7 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
             elif isinstance(value, BlockArgument):
                 same = value
             else:
-                continue  # computed from others: a symbol of its own, and a fact (`call_facts`)
+                continue  # computed from others: a separate symbol, and a fact (`call_facts`)
             mine = resolve(own)
             if mine != same and isinstance(mine, Quantity):
                 shared[mine] = same
@@ -230,16 +231,16 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
 
 
 def stated_quantities(op: AssumeSizesOp) -> Iterator[tuple[Quantity, SSAValue]]:
-    """The extents or strides of a parameter that an op states, and their values; none of other buffers."""
+    """The extents or strides of a parameter that an op states, and their values; none for other buffers."""
     if isinstance(op.buffer, BlockArgument):
         for dimension, value in zip(op.dimensions, op.values, strict=True):
             yield Quantity(op.buffer.index, dimension, op.is_of_strides), value
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
-    """The facts that `tir.assume` states, and the extents and strides that are computed from others.
+    """The facts stated by `tir.assume`, and extents and strides that are computed from others.
 
-    Raises CompileError for what does not only depend on parameters and their extents.
+    Raises CompileError for a fact that depends on anything except parameters and their extents.
     """
     facts: list[str] = []
     for op in operations_in(function):
@@ -249,7 +250,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             left, right = (Index.of_expr(side, operands) for side in (op.left, op.right))
             alternatives = operands_of_minimum(left) if op.kind is Relation.LESS and right == Index({}) else [left]
             if len(alternatives) > 1:
-                # The condition on the extent before those of empty loops.
+                # The condition on the extent precedes those of empty loops.
                 alternatives.sort(key=lambda index: -len(index.terms))
                 fact = " or ".join(map(texts.negative, alternatives))
             else:
@@ -267,7 +268,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
 
 
 class _Texts:
-    """Index expressions in terms of what callers pass."""
+    """Index expressions over the values that callers pass."""
 
     def __init__(self, signature: FlatSignature, op: Operation) -> None:
         self._signature = signature
@@ -286,7 +287,7 @@ class _Texts:
         return text[2:] if text.startswith("+ ") else f"0 {text}"
 
     def negative(self, index: Index) -> str:
-        """The comparison that an index is negative: of its positive terms with the others."""
+        """The comparison that an index is negative, with its positive terms on the left side."""
         above = index + 1
         left = Index({atom: factor for atom, factor in above.terms.items() if factor > 0}, max(above.constant, 0))
         return f"{self.index(left)} <= {self.index(left - above)}"
@@ -309,7 +310,7 @@ class _Texts:
         if isinstance(meaning, Division):
             sign = "//" if meaning.is_quotient else "%"
             return f"{_wrapped(self.index(meaning.numerator))} {sign} {_wrapped(self.index(meaning.divisor))}"
-        if isinstance(value.owner, FloorDivSIOp):  # of any signs
+        if isinstance(value.owner, FloorDivSIOp):  # operands of any sign
             numerator, divisor = (_wrapped(self.index(Index.of(side))) for side in value.owner.operands)
             return f"{numerator} // {divisor}"
         name = f"%{value.name_hint}" if value.name_hint else "a value"
@@ -324,10 +325,10 @@ def _wrapped(text: str) -> str:
 
 
 def state_parameter_accesses(module: ModuleOp) -> None:
-    """Note on every tir function how it accesses each parameter, unless that is noted already.
+    """Annotate every tir function with its accesses to each parameter, unless it is already annotated.
 
-    The signature belongs to the program as given, so this runs before schedules and lowering passes, which may remove
-    loads, stores and loops of no iteration.
+    The signature belongs to the original program. Therefore this runs before schedules and lowering passes, which may
+    remove loads, stores and loops without iterations.
     """
     parameters = ParameterAccesses()
     for function in tir_functions(module):
@@ -337,10 +338,10 @@ def state_parameter_accesses(module: ModuleOp) -> None:
 
 @dataclass
 class ParameterAccesses:
-    """How functions access their buffer parameters, as noted on them or as their bodies do; calls are followed.
+    """The accesses of functions to their buffer parameters, from annotations or bodies; calls are followed.
 
-    A parameter is `write` when every element that is read was surely written before in the same call, as by the init
-    of a reduction (decided by integer sets; where they do not decide, it is `readwrite`).
+    A parameter is `write` if every element that is read was provably written before in the same call, as by the init of
+    a reduction. If integer sets do not decide that, it is `readwrite`.
     """
 
     _known: dict[tuple[str, int], AccessMode] = field(default_factory=dict[tuple[str, int], AccessMode])
@@ -353,13 +354,13 @@ class ParameterAccesses:
             return AccessMode.READ
         attribute = function.attributes.get(PARAMETER_ACCESS)
         noted = attribute.data if isinstance(attribute, ArrayAttr) else ()
-        # Passes of users may have added parameters, or writes of what was only read.
+        # Passes of users may have added parameters, or writes to buffers that were only read.
         entry = noted[position] if len(noted) == len(function.args) else None
         if isinstance(entry, AccessAttr) and entry.data is not AccessMode.READ:
             return entry.data
         key = (function.sym_name.data, position)
         if key not in self._known:
-            self._known[key] = AccessMode.READWRITE  # what a recursive call is taken to do
+            self._known[key] = AccessMode.READWRITE  # the assumption for a recursive call
             found = self._of_value(function.args[position])
             if found is AccessMode.READWRITE and self._is_written_first(function, function.args[position]):
                 found = AccessMode.WRITE
@@ -367,9 +368,9 @@ class ParameterAccesses:
         return self._known[key]
 
     def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
-        """Whether each element that is read of a parameter was written before in the same call."""
+        """Whether each element of a parameter that is read was written before in the same call."""
         if any(type(use.operation) in RENAMES for use in buffer.uses):
-            return False  # an alias, whose accesses are not those of `buffer`
+            return False  # accesses of an alias are not listed for `buffer`
         found = self._accesses_in(function).get(buffer, [])
         reads = [a for a in found if not a.is_write and self._may_read(a.op, buffer)]
         try:
@@ -409,7 +410,7 @@ class ParameterAccesses:
 
 
 def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
-    """Several accesses as one; None is no access."""
+    """Combine several accesses into one; None is no access."""
     found = set(accesses) - {None}
     if found <= {AccessMode.READ}:
         return AccessMode.READ

@@ -21,7 +21,8 @@ from weft.passes.index_ops import bool_constant, conjunction_before, detached_op
 from weft.passes.tir.nest import range_of, remembered_ranges
 
 _MOST_CHOICES: Final = 32
-"""Maxima and minima of a question about assumptions; one with more takes half a second, and a loop asks dozens."""
+"""The most maxima and minima of a question about assumptions. A question with more takes half a second, and a loop has
+dozens of questions."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Constraint:
 
 
 def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | None:
-    """The signed comparison of two index values as a constraint. `ranges` may remember (`remembered_ranges`)."""
+    """The signed comparison of two index values as a constraint. `ranges` may be memoised (`remembered_ranges`)."""
     if not isinstance(op.lhs.type, IndexType):
         return None
     left, right = Index.of(op.lhs), Index.of(op.rhs)
@@ -54,7 +55,7 @@ def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | 
 
 
 def conjuncts(condition: SSAValue) -> Iterator[SSAValue]:
-    """The conditions whose conjunction `condition` is."""
+    """The conjuncts of `condition`."""
     if isinstance(condition, OpResult) and isinstance(condition.op, arith.AndIOp):
         yield from conjuncts(condition.op.lhs)
         yield from conjuncts(condition.op.rhs)
@@ -72,7 +73,7 @@ def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tup
 
 
 def _truth(condition: SSAValue, ranges: RangeOf) -> bool | None:
-    """What the ranges of loops say of `condition`, or None when they do not decide it."""
+    """The value of `condition` if the ranges of loops decide it, else None."""
     constant = constant_integer(condition)
     if constant is not None:
         return bool(constant)
@@ -107,7 +108,7 @@ def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
 
 
 def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
-    """Whether what the function assumes of its symbols (`tir.assume`) proves that an index is not negative."""
+    """Whether the function's assumptions about its symbols (`tir.assume`) prove that an index is non-negative."""
     if not any(assumptions_about(value) for value in index.values()):
         return False
     system = System()
@@ -131,7 +132,7 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
 
 
 def decide_ifs(root: Operation | Region) -> None:
-    """Replace every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
+    """Fold every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is None:
@@ -147,7 +148,7 @@ def decide_ifs(root: Operation | Region) -> None:
 
 
 def _replace_by_branch(op: scf.IfOp, region: Region) -> None:
-    """Put the region that runs in the place of `op`."""
+    """Replace `op` by the region that runs."""
     if region.blocks:
         *ops, end = detached_ops(region.block)
         for result, value in zip(op.results, end.operands, strict=True):

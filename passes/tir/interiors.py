@@ -33,11 +33,11 @@ from weft.passes.tir.nest import range_of_difference, remembered_ranges
 from weft.passes.tir.speculation import speculate
 
 _NARROWED: Final = 8
-"""Lanes from which half of them take less time."""
+"""The least number of lanes for which half the vector length is faster."""
 
 
 def make_interior_version(loop: ForOp, extents: Extents) -> bool:
-    """Cut `loop` where conditions of all its body begin or cease to hold. Return whether there are such conditions.
+    """Split `loop` where conditions of its whole body begin or cease to hold. Return whether there are such conditions.
 
     ```mlir
     tir.for %i in ceil(%n / 4) { tir.for %r in 4 unrolled { tir.for %l in 8 vectorized {
@@ -47,8 +47,8 @@ def make_interior_version(loop: ForOp, extents: Extents) -> bool:
     else { tir.for %i in %n floordiv 4 { ... { scf.if %j * 8 + %l < %m { BODY } } } }
     tir.for %i from %n floordiv 4 { ... { scf.if %i * 4 + %r < %n and %j * 8 + %l < %m { BODY } } }
     ```
-    In the interior no conditions are left, or those that differ between lanes; at the border all are left. They become
-    masks. `loop` loses its annotation. `extents` are those of the function.
+    In the interior no conditions remain, or only those that differ between lanes; at the border all remain. They become
+    masks. The annotation of `loop` is removed. `extents` are those of the function.
     """
     loop.attributes.pop(INTERIOR, None)
     half = _half_of_lanes(loop)
@@ -62,7 +62,7 @@ def make_interior_version(loop: ForOp, extents: Extents) -> bool:
 
 
 def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
-    """Cut `loop`; one that `is_narrow` has idle lanes in all iterations."""
+    """Split `loop`. If it `is_narrow`, some lanes are idle in all iterations."""
     uniform, of_lanes = _conditions(loop)
     inside, masked = (_version(loop, known, extents) for known in ([*uniform, *of_lanes], [*uniform]))
     _speculate(loop, extents)
@@ -89,7 +89,7 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
 
 
 def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
-    """A copy of `loop` with half of the lanes, and an index that is negative if the other half is idle in all of the
+    """A copy of `loop` with half of the lanes, and an index that is negative if the other half is idle in the whole
     loop. None if this is not known before the loop."""
     vectors = [op for op in operations_in(loop.body) if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED]
     lanes = vectors[0].extent if vectors else 0
@@ -109,15 +109,15 @@ def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
 
 
 def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
-    """Whether each lane of a loop does nothing unless its distance is at most `last`."""
+    """Whether each lane of a loop has no effect unless its distance is at most `last`."""
     effects = [op for op in vector.body.block.ops if not only_computes(op)]
     lane = Index.of(vector.induction_variable)
     return all(isinstance(op, scf.IfOp) and guards.distances.get(op.cond, {}).get(last) == lane for op in effects)
 
 
 def _conditions(loop: ForOp) -> tuple[dict[arith.CmpiOp, Index], dict[arith.CmpiOp, Index]]:
-    """The comparisons in the body of `loop`, with an index that is not negative if they hold in all of an iteration:
-    those that are the same for all lanes, and those that are not."""
+    """The comparisons in the body of `loop`, each with an index that is non-negative if it holds in a whole iteration:
+    those uniform over lanes, and the others."""
     ranges = remembered_ranges()
     uniform: dict[arith.CmpiOp, Index] = {}
     of_lanes: dict[arith.CmpiOp, Index] = {}
@@ -162,14 +162,12 @@ def _range(loop: ForOp, needed: Sequence[Index], low: Index, high: Index) -> tup
 
 
 def _least_in(loop: ForOp, index: Index, ranges: RangeOf) -> Index | None:
-    """The least value of an index in an iteration of `loop`, computed from values that are known at its start."""
     inner = _inner_part(index, loop)
     low, _ = inner.range(ranges)
     return None if low is None else (index - inner + low).simplified(ranges)
 
 
 def _inner_part(index: Index, loop: ForOp) -> Index:
-    """The terms of an index that vary in an iteration of `loop`."""
     body = loop.body.block
 
     def is_inner(atom: Atom) -> bool:
@@ -179,7 +177,7 @@ def _inner_part(index: Index, loop: ForOp) -> Index:
 
 
 def _distinct(indices: Iterable[Index]) -> list[Index]:
-    """Of indices that differ by a constant, the least one."""
+    """The least index of each set of indices that differ by a constant."""
     least: dict[Index, int] = {}
     for index in indices:
         terms = index - index.constant
@@ -188,7 +186,7 @@ def _distinct(indices: Iterable[Index]) -> list[Index]:
 
 
 def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> ForOp:
-    """A copy of `loop` in which some comparisons hold, detached."""
+    """A detached copy of `loop` in which the `known` comparisons hold."""
     mapping: dict[SSAValue, SSAValue] = {}
     copy = copy_of(loop, mapping)
     for comparison in known:
@@ -200,16 +198,15 @@ def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> Fo
 
 @dataclass
 class _Guards:
-    """Conditions `last - distance >= 0` of code without results, with distances from 0 that vary in a body."""
+    """Conditions `last - distance >= 0` on code without results, with distances from 0 that vary in a body."""
 
     distances: dict[SSAValue, dict[Index, Index]]
-    """For each condition, the distance of each `last`."""
+    """Condition -> `last` -> distance."""
     sizes: dict[Index, int]
-    """For each `last`, the number of distances."""
+    """`last` -> the number of distances."""
 
 
 def _guards_in(loop: ForOp) -> _Guards:
-    """The guards in the body of `loop`."""
     ranges = remembered_ranges()
     guards = _Guards({}, {})
     for op in operations_in(loop.body):
@@ -230,7 +227,7 @@ def _guards_in(loop: ForOp) -> _Guards:
 
 
 def _speculate(loop: ForOp, extents: Extents) -> None:
-    """Let accumulators of idle rows and lanes be updated, too (`speculate`)."""
+    """Make the updates of accumulators in idle rows and lanes unconditional (`speculate`)."""
     guards = _guards_in(loop)
     whole = {
         condition: [found[last] for last in guards.sizes]
@@ -242,7 +239,7 @@ def _speculate(loop: ForOp, extents: Extents) -> None:
 
 
 def _is_reached(last: Index) -> bool:
-    """Whether the distance 0 is at most `last` in all iterations of the loops around."""
+    """Whether the distance 0 is at most `last` in all iterations of the enclosing loops."""
     for value in list(last.values()):
         loop = loop_with_variable(value)
         if loop is not None and last.coefficient(value) < 0:

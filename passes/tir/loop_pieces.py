@@ -1,4 +1,4 @@
-"""Parts of the range of a loop, and the bounds between them."""
+"""Restriction of loops to parts of their range, and the bounds between the parts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def extreme(
 
 
 def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """A copy of `loop` over `start .. end-1`, before it when it starts at 0, else after it; None when empty."""
+    """A copy of `loop` over `start .. end-1`, inserted before it if `start` is 0, else after it; None if empty."""
     if is_at_most((end - start).simplified(range_of), 0):
         return None
     copy = copy_of(loop)
@@ -50,7 +50,7 @@ def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
 
 
 def restrict(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """Let `loop` run over `start .. end-1` only; None when that is empty."""
+    """Restrict `loop` to `start .. end-1`; returns None if that is empty."""
     size = (end - start).simplified(range_of)
     if is_at_most(size, 0):
         Rewriter.erase_op(loop)

@@ -26,7 +26,7 @@ from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
 from weft.passes.index_ops import compare_before, index_before, insert_before
 
 LOCAL = StringAttr("local")
-"""Memory space of buffers that live in registers or on the stack."""
+"""Memory space of buffers in registers or on the stack."""
 _OWN_DIALECTS = ("tir.", "low.")
 Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
@@ -35,7 +35,7 @@ class FunctionPass(ModulePass, ABC):
     """A pass that rewrites the functions of a module one by one."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
-        """The functions that the pass rewrites: all, unless a subclass says otherwise."""
+        """The functions to rewrite: all, by default."""
         return (op for op in module.ops if isinstance(op, FuncOp))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -55,15 +55,15 @@ class TirPass(FunctionPass):
 
 
 class KernelPass(FunctionPass):
-    """A pass on the functions whose kernels `tir-bind-threads` has made."""
+    """A pass on the functions with kernels made by `tir-bind-threads`."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp) and IN_STEP in op.attributes)
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` that tir passes work on: those of `buffer_functions` that hold an op of the level, or
-    are marked as `TIR_FUNCTION`. All others belong to somebody else."""
+    """The functions of `module` at tir level: those of `buffer_functions` that contain an op of the level, or are
+    marked as `TIR_FUNCTION`."""
     for function in buffer_functions(module):
         if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
             yield function
@@ -74,7 +74,7 @@ def _is_of_tir(op: Operation) -> bool:
 
 
 def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` that can be at tir level: with a body, over buffers, not lowered yet, no kernels."""
+    """The functions of `module` that can be at tir level: with a body, over buffers, not lowered, and not kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)
@@ -105,7 +105,7 @@ def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) ->
 
 
 def repetitions(op: Operation, root: Operation) -> int:
-    """How often unrolled loops up to `root`, itself included, repeat `op`."""
+    """The number of copies of `op` after unrolling the loops around it up to and including `root`."""
     count = 1
     while op is not root and (parent := op.parent_op()) is not None:
         op = parent
@@ -115,7 +115,6 @@ def repetitions(op: Operation, root: Operation) -> int:
 
 
 def replace_variable(loop: ForOp, index: Index) -> None:
-    """Let the body of `loop` use `index` in the place of the loop variable."""
     first = loop.body.block.first_op
     variable = loop.induction_variable
     if first is None or variable.first_use is None:
@@ -125,7 +124,6 @@ def replace_variable(loop: ForOp, index: Index) -> None:
 
 
 def set_memory_space(buffer: SSAValue, space: Attribute) -> None:
-    """Give a buffer another memory space."""
     old = buffer_type(buffer)
     Rewriter.replace_value_with_new_type(buffer, MemRefType(old.element_type, old.shape, old.layout, space))
 
@@ -138,7 +136,7 @@ def allocate_before(
     alignment: Attribute | None = None,
     sizes: Sequence[SSAValue] = (),
 ) -> Allocation:
-    """A new buffer, allocated before `anchor`; `sizes` are its dynamic extents."""
+    """Allocate a new buffer before `anchor`; `sizes` are its dynamic extents."""
     properties = {} if alignment is None else {"alignment": alignment}
     alloc = kind.build(operands=[list(sizes), []], result_types=[type_], properties=properties)
     alloc.memref.name_hint = hint
@@ -147,20 +145,19 @@ def allocate_before(
 
 
 def buffer_type(value: SSAValue) -> MemRefType:
-    """The type of a buffer value."""
     if not isinstance(value.type, MemRefType):
         raise TypeError(f"{value} is no buffer")
     return value.type
 
 
 def range_of(value: SSAValue) -> Interval:
-    """The range of an index value, as in `weft.analysis.integer_ranges`; loops of dynamic extent stay below the
-    greatest one, and the extents that flat functions take are not negative."""
+    """The range of an index value, as in `weft.analysis.integer_ranges`. Variables of loops of dynamic extent are
+    bounded by the greatest extent, and the extents that flat functions take are non-negative."""
     return _range_of(value, range_of)
 
 
 def remembered_ranges() -> RangeOf:
-    """`range_of` with a memory, for questions between which no extent of a loop changes."""
+    """A memoised `range_of`, valid as long as no loop extent changes."""
     return integer_ranges.Ranges(_range_of)
 
 
@@ -179,8 +176,8 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
 
 
 def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
-    """Whether a parameter is one of the extents that a flat function takes after its parameters. These are not
-    negative; strides may be."""
+    """Whether a parameter is one of the extents appended to the parameters of a flat function. Extents are
+    non-negative; strides may be negative."""
     if KERNEL in function.attributes:
         return value.index >= len(function.args) - len(symbols_of(function))
     params = function.attributes.get(PARAMS)
@@ -190,10 +187,10 @@ def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
 
 
 def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None) -> Interval:
-    """The range of `left - right`, which also knows how far quotients of neighbouring indices lie apart.
+    """The range of `left - right`, including the relation between quotients of indices at a constant distance.
 
-    `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, is in
-    `d floordiv a .. d ceildiv a + k - 1`, and `y - k * (y floordiv k)` in `0 .. k - 1`.
+    `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, is in `d floordiv a .. d ceildiv a + k - 1`,
+    and `y - k * (y floordiv k)` in `0 .. k - 1`.
     """
     ranges = ranges or remembered_ranges()
     difference = (left - right).simplified(ranges)
@@ -210,7 +207,7 @@ def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None
 
 
 def _partner_of(one: Quotient, factor: int, terms: Mapping[Atom, int]) -> tuple[list[Atom], Interval] | None:
-    """The terms of a sum whose values follow those of `factor * one`, and the range of their sum with it."""
+    """The terms of a sum whose values are correlated with `factor * one`, and the range of their sum with it."""
     for other, times in terms.items():
         if not isinstance(other, Quotient) or other == one or times * factor >= 0:
             continue

@@ -1,4 +1,4 @@
-"""Guarded accumulations in private memory, run for all lanes: only what they read from other memory keeps the guard."""
+"""Speculation of guarded accumulations in private memory: only their reads of other memory stay guarded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.passes.tir.nest import LOCAL, buffer_type, range_of
 
 
 def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int], extents: Extents) -> None:
-    """Run the guarded accumulations of `loop` in private arrays whether their guards hold or not.
+    """Run the guarded accumulations of `loop` in private arrays even if their guards fail.
 
     ```mlir
     scf.if %x + %lane < %n { %a = load %data[%x + %lane]; %b = load %sums[%lane]; store %a * %w + %b, %sums[%lane] }
@@ -31,11 +31,11 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
     %a = scf.if %x + %lane < %n { yield load %data[%x + %lane] } else { yield 0 }
     %b = load %sums[%lane]; store %a * %w + %b, %sums[%lane]
     ```
-    `guards` are conditions, each with the distances from the first element, from 0 to below `sizes`, that decide it: of
-    lanes, or of rows and lanes. Guards of equal distances are equal. The elements that idle lanes write are read by
-    idle lanes alone if all accesses to an array index the same dimensions by the distances. Requires that some lane of
-    `loop` runs: what is the same for all distances is read without a guard, as are loads that another condition keeps
-    in an array, by the `extents` of the function.
+    `guards` maps conditions to the distances from the first element that decide them, from 0 to below `sizes`: of
+    lanes, or of rows and lanes. Guards of equal distances are equal. If all accesses to an array index the same
+    dimensions by the distances, elements that idle lanes write are only read by idle lanes. Requires that some lane of
+    `loop` is active: values that are the same for all distances are read without a guard, as are loads that another
+    condition keeps within an array, given the `extents` of the function.
     """
     arrays = {
         op.memref
@@ -89,7 +89,7 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[Index], extents: Extents) -> None:
-    """Put the guarded code before its guard, which what depends on the lane and reads other memory keeps."""
+    """Move the guarded code before its guard. Only ops that depend on the lane and read other memory stay guarded."""
     *ops, end = detached_ops(guarded.true_region.block)
     deciding = [value for distance in distances for value in distance.values()]
     for op in ops:
@@ -110,8 +110,8 @@ def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[In
 
 
 def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Extents) -> bool:
-    """Whether the condition of a choice keeps what it loads in its array along the dimensions that `deciding` values
-    index, as that of a border does."""
+    """Whether the condition of a choice keeps its loads within their arrays along the dimensions that `deciding` values
+    index, as the condition of a border does."""
     known = [constraint.index for _, constraint in comparisons(choice.cond) if not constraint.equality]
     for op in operations_in(choice):
         if isinstance(op, memref.LoadOp):
@@ -128,7 +128,7 @@ def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Ex
 
 
 def _follows(index: Index, known: Sequence[Index]) -> bool:
-    """Whether an index is not negative, by ranges or as one of the `known` ones is not."""
+    """Whether an index is non-negative, by ranges or because one of the `known` ones is."""
     index = index.simplified(range_of)
     low, _ = index.range(range_of)
     if low is not None and low >= 0:
@@ -138,7 +138,7 @@ def _follows(index: Index, known: Sequence[Index]) -> bool:
 
 
 def _guard(op: Operation, guarded: scf.IfOp) -> None:
-    """Run an op, which is before a guard, under the guard; its results are 0 otherwise."""
+    """Guard an op, which precedes `guarded`, by the same condition; its results are 0 otherwise."""
     (result,) = op.results
     type_ = result.type
     zero = FloatAttr(0.0, type_) if isinstance(type_, AnyFloat) else IntegerAttr(0, cast("IntegerType", type_))

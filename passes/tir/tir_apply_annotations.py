@@ -1,4 +1,4 @@
-"""tir-apply-annotations: loops become parallel, vectorized and unrolled as annotations of automatic schedulers say."""
+"""tir-apply-annotations: parallelise, vectorize and unroll loops according to annotations of automatic schedulers."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ _CHANGED: Final = Statistic(
 
 @dataclass(frozen=True)
 class ApplyAnnotationsPass(TirPass):
-    """Apply the annotations that automatic schedulers leave on functions (TVM: on their root blocks) and loops.
+    """Apply the annotations of automatic schedulers on functions (TVM: on their root blocks) and loops.
 
-    `meta_schedule.parallel = n`: of each nest, outer loops with independent iterations are fused, up to the first with
-    which their iterations exceed `n`, and run in parallel. `meta_schedule.vectorize = n`: inner loops with at most `n`
-    iterations together are fused and vectorized; loops that are wanted for both are fused into one, which is split
-    by `n`. `meta_schedule.unroll_explicit = n` (or `unroll_implicit`), and `pragma_auto_unroll_max_step = n` of a loop:
-    inner loops are unrolled from the inside while their body is repeated at most `n` times. A change that is not legal
-    is skipped. Kernels of GPUs take their threads from bound loops: only loops are unrolled for them.
+    - `meta_schedule.parallel = n`: in each nest, fuse outer loops with independent iterations until they have more than
+      `n` iterations, and make the result parallel.
+    - `meta_schedule.vectorize = n`: fuse inner loops with at most `n` iterations in total, and vectorize the result.
+      Loops that both annotations select are fused into one, which is split by `n`.
+    - `meta_schedule.unroll_explicit = n` (or `unroll_implicit`), and `pragma_auto_unroll_max_step = n` of a loop:
+      unroll inner loops, innermost first, up to `n` copies of their body.
+
+    An illegal change is skipped. For GPUs, whose kernels take their threads from bound loops, loops are only unrolled.
 
     ```mlir
     func.func @f(%A: memref<64x8xf32>) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {
@@ -92,7 +94,6 @@ class ApplyAnnotationsPass(TirPass):
 
 
 def _taken(op: Operation, key: str) -> int:
-    """The integer that an annotation holds, which is removed; 0 if there is none."""
     value = op.attributes.get(key)
     if not isinstance(value, IntegerAttr):
         return 0
@@ -119,8 +120,8 @@ def _parallelize_and_vectorize(block: BlockOp, parallel: int, lanes: int) -> Non
 
 
 def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """The longest chain from the outermost loop of serial loops with independent iterations, which ends at the first
-    with which they have more than `limit` iterations."""
+    """The chain of serial loops with independent iterations from the outermost loop, up to the first with which they
+    have more than `limit` iterations."""
     found: list[ForOp] = []
     for loop in loops:
         if not _is_free(loop, Parallel(loop)):
@@ -132,7 +133,8 @@ def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """The longest chain to the innermost loop of serial loops with independent iterations, at most `limit` of them."""
+    """The longest chain of serial loops with independent iterations down to the innermost loop, with at most `limit`
+    iterations."""
     found: list[ForOp] = []
     for loop in reversed(loops):
         chained = not found or holds_one_nest(loop)
@@ -143,7 +145,7 @@ def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _is_free(loop: ForOp, change: Primitive) -> bool:
-    """Whether a loop is serial and of constant extent, and a change of its kind is legal."""
+    """Whether a loop is serial, its extent is constant, and a change of its kind is legal."""
     if loop.kind.data is not LoopKind.SERIAL or not isinstance(loop.extent, int):
         return False
     try:
@@ -158,13 +160,11 @@ def _extent(loop: ForOp) -> int:
 
 
 def _fused(loops: list[ForOp]) -> ForOp | None:
-    """One loop of a chain; None if there is no loop or the chain may not be fused."""
     found = loops if len(loops) < 2 else _applied(Fuse(tuple(loops)))
     return found[0] if found else None
 
 
 def _applied(change: Primitive) -> list[ForOp] | None:
-    """The loops that a primitive gives; None if it is refused."""
     try:
         return [op for op in change.apply() if isinstance(op, ForOp)]
     except ScheduleError:
@@ -177,8 +177,8 @@ def _apply_to_all(kind: type[Parallel | Vectorize], loops: Iterable[ForOp]) -> N
 
 
 def _unroll(loop: ForOp, limit: int) -> int | None:
-    """Unroll the loops in a nest from the inside while their body is repeated at most `limit` times. Returns the number
-    of copies of blocks in an iteration of the loop around it; None if a loop remains."""
+    """Unroll the loops in a nest, innermost first, up to `limit` copies of their body. Returns the number of copies of
+    blocks in an iteration of the enclosing loop; None if a loop remains."""
     inside = [_unroll(op, limit) for op in _next_loops(loop)]
     own = sum(isinstance(op, BlockOp) for op in loop.body.block.ops)
     if any(copies is None for copies in inside):
@@ -197,7 +197,6 @@ def _unroll(loop: ForOp, limit: int) -> int | None:
 
 
 def _next_loops(op: Operation) -> list[ForOp]:
-    """The loops inside an operation that are in no other loop there."""
     found: list[ForOp] = []
     for region in op.regions:
         for block in region.blocks:

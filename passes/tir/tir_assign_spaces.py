@@ -26,12 +26,12 @@ GLOBAL = (NoneAttr(), StringAttr("global"))
 
 @dataclass(frozen=True)
 class AssignSpacesPass(TirPass):
-    """Decide which threads own each temporary:
+    """Assign each temporary to memory of a thread, a thread block or the device:
 
-    - one thread (space "local"), when all that a thread reads was surely written by itself before;
-    - a block of threads ("shared"), when it is allocated in the kernel (`tir-place-buffers` puts it there when no
-      value of it leaves an iteration of the block loops);
-    - the device, otherwise: it stays where it is, outside of kernels.
+    - one thread (space "local"), if all elements that a thread reads were provably written by the same thread before;
+    - a thread block ("shared"), if it is allocated in the kernel (`tir-place-buffers` moves it there if no value of it
+      leaves an iteration of the block loops);
+    - the device, otherwise: it stays outside of kernels.
 
     ```mlir
     tir.for %b in 8 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
@@ -39,12 +39,12 @@ class AssignSpacesPass(TirPass):
     // becomes
       %T = memref.alloc() : memref<512xf32, "local">
     ```
-    A temporary that names a space keeps it. Raises CompileError where its values would have to be seen by more threads
-    than that space has.
+    A temporary with a memory space keeps it. Raises CompileError if its values would have to be visible to more threads
+    than that space allows.
 
     Requires: kernels of one loop an axis (`tir-bind-threads`).
 
-    Leaves: temporaries in the memory spaces of a thread, a block of threads or the device.
+    Leaves: temporaries in the memory spaces of a thread, a thread block or the device.
     """
 
     name = "tir-assign-spaces"
@@ -65,8 +65,8 @@ class AssignSpacesPass(TirPass):
 
 
 def _is_combined(access: Access) -> bool:
-    """Whether threads read an accumulator together: what each of them has stands in another buffer, and all of them get
-    the result where each has accumulators of its own. One that has company does when all of them say so."""
+    """Whether threads read an accumulator of a combination across threads: the values of each thread are in another
+    buffer, and each thread gets the result in its accumulators. With several accumulators, all must be local."""
     block = block_around(access.op)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
         return False
@@ -76,13 +76,12 @@ def _is_combined(access: Access) -> bool:
 
 
 def _threads_around(op: Operation) -> ForOp | None:
-    """The innermost loop over threads or blocks of threads around an op."""
     around = (parent for parent in ancestors(op) if isinstance(parent, ForOp))
     return next((loop for loop in around if runs_over_threads(loop) or runs_over_blocks(loop)), None)
 
 
 def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access], *, required: bool) -> None:
-    """Give a temporary to each thread when no other one needs it."""
+    """Make a temporary private to each thread if no other thread reads its values."""
     if kernel is not None and is_private(alloc.memref, kernel, found):
         loop = private_loop(alloc, found)
         if loop is not None:
@@ -91,7 +90,7 @@ def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access],
     elif required:
         raise CompileError.at(
             alloc,
-            f'%{alloc.memref.name_hint} is in memory of space "local", which each thread has of its own, but not every '
+            f'%{alloc.memref.name_hint} is in memory of space "local", which is private to each thread, but not every '
             "element that a thread reads was surely written by the same thread",
         )
     elif _threads_around(alloc) is not None:
@@ -105,7 +104,7 @@ def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None) -> None:
     if kernel is None or any(runs_over_blocks(loop) and loop.extent != 1 for loop in around):
         raise CompileError.at(
             alloc,
-            f'%{alloc.memref.name_hint} is in memory of space "shared", which a block of threads has of its own while '
-            "it runs, but not every element that is read was surely written in the same block of threads",
+            f'%{alloc.memref.name_hint} is in memory of space "shared", which is private to a block of threads, but '
+            "not every element that is read was surely written in the same block of threads",
         )
     insert_at_start(kernel.body.block, alloc)

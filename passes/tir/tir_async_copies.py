@@ -1,4 +1,4 @@
-"""tir-async-copies: copies into the buffers of pipelined loops become asynchronous."""
+"""tir-async-copies: make copies into the buffers of pipelined loops asynchronous."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIZES = (16, 8, 4)
 
 @dataclass(frozen=True)
 class AsyncCopiesPass(KernelPass):
-    """Turn loads from device memory whose value is but stored to a buffer of a pipelined loop into `low.async_copy`.
+    """Turn loads from device memory whose value is only stored to a buffer of a pipelined loop into `low.async_copy`.
 
     ```mlir
     %v = vector.load %A[%i] : memref<4096xf32>, vector<4xf32>
@@ -32,7 +32,7 @@ class AsyncCopiesPass(KernelPass):
     // becomes
     low.async_copy %A[%i] to %S[%j] bytes 16 : memref<4096xf32>, memref<512xf32, "shared">
     ```
-    16, 8 or 4 bytes at a time, where both places are surely multiples of that. What cannot be copied so stays as it is.
+    Copies have 16, 8 or 4 bytes, if both addresses are provably multiples of that size. Other loads and stores stay.
 
     Requires: kernels over flat buffers (`tir-flatten`), after vectorization (`tir-lower-vectorized`).
 
@@ -49,7 +49,7 @@ class AsyncCopiesPass(KernelPass):
 
 
 def _is_committed(op: Operation) -> bool:
-    """Whether the next thing that threads wait for or commit behind `op` is a group that it can be a copy of."""
+    """Whether `op` can be in a group: the next commit, barrier or wait after it is a commit."""
     inner: Operation | None = op
     while inner is not None and not isinstance(inner, FuncOp):
         following = inner.next_op
@@ -101,7 +101,6 @@ def _buffer(op: memref.LoadOp | memref.StoreOp | vector.LoadOp | vector.StoreOp)
 
 
 def _nothing_between(first: Operation, second: Operation) -> bool:
-    """Whether only computations stand between two ops of a block."""
     op = first.next_op
     while op is not None and op is not second:
         if not is_pure(op):
@@ -111,7 +110,7 @@ def _nothing_between(first: Operation, second: Operation) -> bool:
 
 
 def _width(places: Sequence[Index], lanes: int, size: int) -> int | None:
-    """How many elements a copy takes: the widest that divides the lanes and both places."""
+    """The number of elements per copy: the largest that divides the lanes and both indices."""
     for total in _SIZES:
         width = total // size
         if total % size or width > lanes or lanes % width:

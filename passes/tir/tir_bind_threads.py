@@ -35,12 +35,12 @@ from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 AXES = (*reversed(BLOCK_AXES), *reversed(THREAD_AXES))
-"""The axes in the order in which the loops of a kernel stand, outermost first."""
+"""The axes in the order of the loops of a kernel, outermost first."""
 
 
 @dataclass(frozen=True)
 class BindThreadsPass(TirPass):
-    """Give every kernel the shape `blocks { threads { body } }`, with one loop an axis.
+    """Turn every kernel into `blocks { threads { body } }`, with one loop per axis.
 
     ```mlir
     tir.for %i in 32 thread_binding<"blockIdx.x"> {
@@ -51,29 +51,29 @@ class BindThreadsPass(TirPass):
         tir.block "S" ... = [%i * 64 + %a] {...}
         tir.block "C" ... = [%i * 64 + %a] {...} } }
     ```
-    A kernel is an outermost nest with bound loops; loops around several of them are host loops, and so are unbound ones
-    around bound ones. Threads run in step as far as they depend on each other: barriers come later. Where loops of one
-    axis differ in extent, the axis has the largest one, and blocks of the others get a guard. A block outside of all
-    loops of a thread axis runs in the first thread of it, unless it only writes memory that each thread has of its own;
-    so does one that fills shared memory alike in all threads. A block that works on tiles stands in no
-    loop over threadIdx.x: the 32 threads along it are a warp, which runs it together. Virtual threads become unrolled
-    loops.
+    A kernel is an outermost nest with bound loops; loops around several of them, and unbound loops around bound ones,
+    are host loops. Threads run in lockstep as far as they depend on each other; barriers are inserted later. If loops
+    of one axis differ in extent, the axis gets the largest one, and blocks in the shorter loops get a guard. A block
+    outside of all loops of a thread axis runs in the first thread of it, unless it only writes thread-private memory; a
+    block that fills shared memory identically in all threads also runs in the first one. A block that works on tiles is
+    in no loop over threadIdx.x: the 32 threads along it are a warp, which executes it together. Virtual threads become
+    unrolled loops.
 
-    Host code may load truth values that only decide which branch of it runs.
+    Host code may load boolean values that only select its branches.
 
-    Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for host code
-    that touches buffers in other ways, and for thread axes of dynamic extent; ScheduleError for blocks of more threads
-    than the target has.
+    Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for other
+    accesses to buffers in host code, and for thread axes of dynamic extent; ScheduleError for thread blocks larger than
+    the limit of the target.
 
     Requires: block loops with loops bound to GPU axes; temporaries at their places (`tir-place-buffers`).
 
-    Leaves: kernels of one loop an axis, whose threads run in step (`tir.threads_in_step`).
+    Leaves: kernels of one loop per axis, whose threads run in step (`tir.threads_in_step`).
     """
 
     name = "tir-bind-threads"
 
     target: str = "cuda"
-    """The target, as `weft.build` takes it: its limits and instructions decide."""
+    """The target, as in `weft.build`, for its limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
@@ -88,8 +88,8 @@ class BindThreadsPass(TirPass):
 
 
 def _drop_tags(function: FuncOp) -> None:
-    """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with; fragments are
-    local."""
+    """Replace a tagged memory space, such as "shared.dyn" or "global.A_reg", by its prefix, and those of fragments by
+    "local"."""
     for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
         old = buffer_type(op.memref).memory_space
         if not isinstance(old, StringAttr):
@@ -97,7 +97,7 @@ def _drop_tags(function: FuncOp) -> None:
         name = old.data.partition(".")[0]
         if is_fragment_scope(old):
             require_fragment(op)
-            name = LOCAL.data  # each thread of a warp has its part
+            name = LOCAL.data  # each thread of a warp holds a part
         if name not in ("global", "shared", "local"):
             raise CompileError.at(op, f'%{op.memref.name_hint}: kernels have no memory of space "{old.data}"')
         space = NoneAttr() if name == "global" else StringAttr(name)
@@ -106,7 +106,8 @@ def _drop_tags(function: FuncOp) -> None:
 
 
 def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
-    """The nests of host code that become kernels. Raises CompileError for what can be neither."""
+    """The nests of host code that become kernels. Raises CompileError for ops that are valid neither in host code nor
+    as kernels."""
     for op in block.ops:
         if isinstance(op, ForOp):
             if axis_of(op) is not None:
@@ -132,7 +133,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
 
 
 def _drop_single_iterations(block: Block) -> None:
-    """Host loops of one iteration are no loops: what stands in them may be a kernel as it is."""
+    """Dissolve host loops of one iteration, since their body may be a kernel."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and axis_of(op) is None:
             _drop_single_iterations(op.body.block)
@@ -145,7 +146,7 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    """A loop of host code may call functions, no more."""
+    """Refuse a loop of host code with any effect except calls."""
     work = next(
         (op for op in loop.walk() if isinstance(op, BlockOp) or (not isinstance(op, CallOp) and touches_memory(op))),
         None,
@@ -162,7 +163,7 @@ def _refuse_unbound(loop: ForOp, target: Target) -> None:
 
 
 class _Binder:
-    """Makes one kernel."""
+    """Builds one kernel."""
 
     def __init__(self, root: Operation, target: Target) -> None:
         self.root = root
@@ -189,7 +190,7 @@ class _Binder:
             loop.attributes[VIRTUAL_THREADS] = UnitAttr()
 
     def give_lanes(self, extents: dict[str, int | SSAValue]) -> None:
-        """Where there is work on tiles, threadIdx.x is the threads of a warp."""
+        """If a block works on tiles, make threadIdx.x the threads of a warp."""
         blocks = [op for op in self.root.walk() if isinstance(op, BlockOp) and works_on_tiles(op)]
         if blocks:
             require_lanes(blocks, self.loops[LANES], extents.get(LANES))
@@ -201,10 +202,10 @@ class _Binder:
             if (buffer is None and not is_opaque(op)) or block_around(op) is not None:
                 continue
             what = opaque_text(op) if buffer is None else f"a store to %{buffer.name_hint}"
-            raise CompileError.at(op, f"{what} stands outside of blocks, in a kernel")
+            raise CompileError.at(op, f"{what} is outside of blocks, in a kernel")
 
     def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
-        """The number of threads or blocks on an axis. Raises CompileError."""
+        """The number of threads or thread blocks on an axis. Raises CompileError."""
         if axis in THREAD_AXES:
             for loop in loops:
                 if not isinstance(loop.extent, int):
@@ -249,7 +250,7 @@ class _Binder:
             raise ScheduleError("bind", 0, "the target runs so many threads", violation, self.loops[axis][0], axis)
 
     def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
-        """Loops over the axes, in the place of the root; gives their variables and the innermost body."""
+        """Insert loops over the axes before the root; returns their induction variables and the innermost body."""
         nest: dict[str, ForOp] = {}
         place = InsertPoint.before(self.root)
         for axis in AXES:
@@ -268,14 +269,13 @@ class _Binder:
         return {axis: loop.induction_variable for axis, loop in nest.items()}, place.block
 
     def add_guards(self, block: BlockOp, extents: dict[str, int | SSAValue], variables: dict[str, SSAValue]) -> None:
-        """Let `block` run in the threads that its loops give it."""
         added: list[tuple[Index, Index]] = []
         for axis, variable in variables.items():
             extent = extents[axis]
             if extent == 1:
                 continue
             if axis == LANES and works_on_tiles(block):
-                continue  # a warp does it together
+                continue  # executed by a whole warp
             around = [loop for loop in self.loops[axis] if loop.is_ancestor(block)]  # outermost first
             if axis in BLOCK_AXES and around and not any(isinstance(op, AtomicOp) for op in block.walk()):
                 _require_no_reduction(block, around[-1])
@@ -287,7 +287,7 @@ class _Binder:
                 if axis in BLOCK_AXES:
                     raise CompileError.at(
                         block,
-                        f'block "{block.label}" stands in a kernel of several blocks of threads along {axis}, but in '
+                        f'block "{block.label}" is in a kernel of several blocks of threads along {axis}, but in '
                         "no loop over them, and blocks of threads do not wait for each other",
                     )
                 added.append((Index.of(variable), Index({}, 1)))
@@ -302,7 +302,7 @@ class _Binder:
             set_guards(block, [*guards_of(block), *added])
 
     def require_no_values_of_others(self, block: BlockOp, axis: str) -> None:
-        """What all blocks of threads run reads nothing that one of them writes."""
+        """Refuse a block that all thread blocks run and that reads a value written by one of them."""
         writes = [access for loop in self.loops[axis] for access in accesses(loop) if access.is_write]
         for read, write in product(accesses(block), writes):
             if read.buffer is not write.buffer or block.is_ancestor(write.op):
@@ -327,7 +327,6 @@ def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
 
 
 def _does_work(block: BlockOp) -> bool:
-    """Whether a block has effects itself, and not only in blocks inside of it."""
     return any(touches_memory(op) and block_around(op) is block for op in block.walk())
 
 

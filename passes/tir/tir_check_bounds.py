@@ -1,5 +1,5 @@
-"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures, divisions by zero and
-bad sizes."""
+"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures, divisions by zero and invalid
+sizes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _DIVISIONS: Final = Statistic("tir-check-bounds", "divisions-checked", "integer 
 
 @dataclass(frozen=True)
 class CheckBoundsPass(ModulePass):
-    """Guard each load and store that is not proved to stay in its buffer, and log those that would leave it.
+    """Guard each load and store that is not proved to stay in its buffer, and log those out of bounds.
 
     ```mlir
     func.func @gather(%A: memref<16xf32>, %I: memref<8xindex>, %B: memref<8xf32>) { ...
@@ -71,12 +71,12 @@ class CheckBoundsPass(ModulePass):
       }
     ```
     The log has a row for each guarded dimension of an access: whether it failed, an index that failed, and the extent.
-    Callers pass zeros and read it after the call; a function of the module that calls one passes its own log on.
-    Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
+    Callers pass zeros and read it after the call; a function of the module that calls one passes on its log. Taking
+    maxima makes the log independent of the order of threads, and a reduction in vectorized loops.
 
-    Accesses that are proved to be in bounds, from the extents of loops, guards and assumptions
-    (`analysis.bounds.may_leave`), are not touched. A division of integers, not of indices, gets a row too if its
-    divisor is no constant: the first number is 2 after a division by zero.
+    Accesses that are proved in bounds, from the extents of loops, guards and assumptions (`analysis.bounds.may_leave`),
+    are unchanged. A division of integers, but not of indices, also gets a row if its divisor is not constant: the first
+    number is 2 after a division by zero.
 
     ```mlir
       %q = arith.divsi %x, %y : i32
@@ -87,10 +87,10 @@ class CheckBoundsPass(ModulePass):
       }
       %q = arith.divsi %x, %y : i32
     ```
-    A size that data decide (`tir.check_size`) gets a row: 3, the size, and its bound.
+    A data-dependent size (`tir.check_size`) gets a row: 3, the size, and its bound.
 
-    Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
-    for calls by functions that are not at tir level.
+    Raises `CompileError` for pointers passed to outside code at indices that are not proved, and for calls by functions
+    that are not at tir level.
 
     Requires: block loops.
 
@@ -103,7 +103,7 @@ class CheckBoundsPass(ModulePass):
         functions = list(tir_functions(op))
         for function in functions:
             if function.sym_visibility == StringAttr("private"):
-                # Conditions that calls do not meet for sure keep their reason (`tir-state-preconditions`).
+                # Conditions that calls do not provably meet keep their reason (`tir-state-preconditions`).
                 for assumed in [assumed for assumed in assumptions_of(function) if assumed.reason is not None]:
                     Rewriter.erase_op(assumed)
         guards = [guard for function in functions for guard in _unproved(function)]
@@ -118,7 +118,7 @@ class CheckBoundsPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Guard:
-    """A load or store, with the dimensions in which it may leave its buffer."""
+    """A load or store, and the dimensions in which it may be out of bounds."""
 
     function: FuncOp
     access: Access
@@ -126,7 +126,7 @@ class _Guard:
     dimensions: tuple[int, ...]
 
     def texts(self) -> list[str]:
-        """What the rows of the log mean, one a dimension."""
+        """The texts of its rows of the log, one per dimension."""
         block = "" if self.access.block is None else f'block "{self.access.block.label}" '
         verb = "writes" if self.access.is_write else "reads"
         place = location_of(self.access.op)
@@ -163,13 +163,12 @@ def _unproved(function: FuncOp) -> list[_Guard]:
 
 @dataclass(frozen=True)
 class _Division:
-    """A division of integers whose divisor may be zero."""
+    """An integer division whose divisor may be zero."""
 
     function: FuncOp
     op: Operation
 
     def texts(self) -> list[str]:
-        """The meaning of its row of the log."""
         block = block_around(self.op)
         label = "" if block is None else f'block "{block.label}" '
         place = location_of(self.op)
@@ -188,13 +187,12 @@ def _divisions(function: FuncOp) -> list[_Division]:
 
 @dataclass(frozen=True)
 class _Size:
-    """A size that data decide."""
+    """A data-dependent size."""
 
     function: FuncOp
     op: CheckSizeOp
 
     def texts(self) -> list[str]:
-        """The meaning of its row of the log."""
         place = location_of(self.op)
         return [f"extent '{self.op.label.data}', which data decide{'' if place is None else f' at {place}'},"]
 
@@ -205,13 +203,13 @@ def _extent(
     if extent != DYNAMIC_INDEX:
         return Index({}, extent)
     value = named.get((buffer, dimension))
-    if value is None and isinstance(buffer.owner, memref.AllocOp):  # of a temporary in a loop
+    if value is None and isinstance(buffer.owner, memref.AllocOp):  # a temporary in a loop
         value = dict(zip(dynamic_extents(buffer.type), buffer.owner.dynamic_sizes, strict=True))[dimension]
     return None if value is None else Index.of(value)
 
 
 class _BoundsLog:
-    """Gives the functions of a module a log, and guards accesses with it."""
+    """Adds a log to the functions of a module, and guards accesses with it."""
 
     def __init__(self, module: ModuleOp, guards: Sequence[_Guard], divisions: Sequence[_Division | _Size]) -> None:
         self.module = module
@@ -238,7 +236,7 @@ class _BoundsLog:
             row += 1
 
     def _give_log(self, function: FuncOp, functions: Collection[FuncOp]) -> None:
-        """Add the parameter to a function, and to those that call it, which pass theirs on."""
+        """Add the parameter to a function and its callers, which pass on their log."""
         if function in self.logs:
             return
         names = {argument.name_hint for argument in function.args}
@@ -266,7 +264,7 @@ class _BoundsLog:
 
 
 def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log: SSAValue) -> None:
-    """Put an access under the condition that its indices are inside; each that is not is logged in its row."""
+    """Execute an access only if its indices are in bounds, and log each index that is not in its row."""
     types = [result.type for result in access.results]
     anchor: Operation = access
     for dimension, row in rows.items():
@@ -295,7 +293,6 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
 
 
 def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
-    """Log a division by zero before it."""
     divisor = division.operands[1]
     zero = result_before(arith.ConstantOp(IntegerAttr(0, cast("IntegerType", divisor.type))), division)
     by_zero = result_before(arith.CmpiOp(divisor, zero, "eq"), division)
@@ -306,7 +303,6 @@ def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
 
 
 def _check_size(op: CheckSizeOp, row: int, log: SSAValue) -> None:
-    """Log a size that is negative or above its bound."""
     outside = result_before(arith.CmpiOp(op.size, op.most, "ugt"), op)
     end = scf.YieldOp()
     end.location = op.location

@@ -22,13 +22,12 @@ from weft.support.target import TargetKind, registered_kind
 class CheckScopesPass(ModulePass):
     """Check the temporaries in the memory scopes of a registered kind of target (`weft.TargetKind`).
 
-    All temporaries of a function in one scope have room there at once. Raises ScheduleError when they need more than
-    the scope has, with what each of them needs, and CompileError for a temporary of dynamic extents and for a kind that
-    is not registered.
+    All temporaries of a function in one scope must fit at once. Raises ScheduleError with their sizes if they need more
+    than the capacity of the scope, and CompileError for a temporary of dynamic extents and for an unregistered kind.
 
     Requires: temporaries of the size that is used (`tir-compact-buffers`).
 
-    Leaves: the module as it was.
+    Leaves: the module unchanged.
     """
 
     name = "tir-check-scopes"
@@ -66,8 +65,10 @@ def require_capacity(
     place: Operation | None,
     argument: str,
 ) -> None:
-    """Raise `ScheduleError` at `place`, else at the first buffer, when buffers of static shape need more bytes than
-    there are. `needs` is the text of the error, with places for the `total` and for what each buffer needs (`listed`).
+    """Raise `ScheduleError` at `place`, or at the first buffer, if buffers of static shape need more bytes than
+    `capacity`.
+
+    `needs` is the text of the error, with the fields `total` and `listed` (the size of each buffer).
     """
     sizes = [op.memref.type.element_count() * bytes_of(op.memref.type.element_type) for op in buffers]
     if sum(sizes) > capacity:

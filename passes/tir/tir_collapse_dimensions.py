@@ -1,4 +1,4 @@
-"""tir-collapse-dimensions: neighbouring dimensions that a function always runs through together become one."""
+"""tir-collapse-dimensions: collapse adjacent dimensions that a function always traverses together into one."""
 
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ _Use: TypeAlias = tuple[Operation, int]
 
 @dataclass(frozen=True)
 class CollapseDimensionsPass(ModulePass):
-    """Make one dimension of two neighbours that a function always runs through together, and one loop of their loops,
-    where schedules could not fuse these: those of symbolic extents, whose values would be quotients by numbers that
-    only calls tell, and those of transpositions, which read what they fuse at other strides.
+    """Collapse adjacent dimensions that a function always traverses together into one, and their loops into one.
 
-    Row-major indices stay the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j, ..]` of `h * w`.
+    This applies where schedules could not fuse the loops: to symbolic extents, because the values of the loops would be
+    quotients by numbers that are only known at run time, and to transpositions, which access the fused dimensions at
+    other strides. Row-major indices stay the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j,
+    ..]` of `h * w`.
 
     Requires: functions of block loops.
 
-    Leaves: private functions that only calls name, which nobody scheduled, with fewer dimensions; their callers pass
-    the same elements as buffers of that shape. All other functions stay as they are.
+    Leaves: unscheduled private functions that are only called, with fewer dimensions; their callers pass the same
+    elements as buffers of that shape. All other functions are unchanged.
     """
 
     name = "tir-collapse-dimensions"
@@ -71,7 +72,7 @@ class CollapseDimensionsPass(ModulePass):
 
 
 def _is_candidate(function: FuncOp) -> bool:
-    """Whether a private function has a buffer with neighbouring dimensions of which the inner is symbolic, or a
+    """Whether a private function has a buffer with adjacent dimensions of which the inner is symbolic, or a
     transposition."""
     if function.sym_visibility is None or function.sym_visibility.data != "private":
         return False
@@ -81,7 +82,6 @@ def _is_candidate(function: FuncOp) -> bool:
 
 
 def _transposes(block: BlockOp) -> bool:
-    """Whether the iterators of a block are in another order in one of its accesses."""
     accesses = [op for op in block.body.block.ops if isinstance(op, memref.LoadOp | memref.StoreOp)]
     orders = [[at for index in op.indices if (at := _iterator(block, index)) is not None] for op in accesses]
     return any(order != sorted(order) for order in orders)
@@ -92,7 +92,7 @@ def _iterator(block: BlockOp, index: SSAValue) -> int | None:
 
 
 def collapse(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Collapse the dimensions of a function, and those of what its callers pass."""
+    """Collapse the dimensions of a function, and those of its arguments at its calls."""
     parts: list[list[list[int]]] = [[[at] for at in range(_rank(argument))] for argument in function.args]
     changed = False
     while (chosen := _Collapse.of(function)) is not None:
@@ -118,7 +118,7 @@ def _rank(value: SSAValue) -> int:
 def _collapsed(
     buffer: SSAValue, parts: Sequence[Sequence[int]], type_: MemRefType[Attribute], call: CallOp
 ) -> SSAValue:
-    """The elements of a buffer in the shape of `type_`, each dimension of which is some of the buffer's."""
+    """Reshape a buffer to `type_`; each new dimension collapses one of the `parts` of the old ones."""
     extents, sizes = extents_before(buffer, call), list[Index]()
     for part in parts:
         size = Index.of(1)
@@ -131,7 +131,7 @@ def _collapsed(
     given: list[list[_Extent]] = []
     for indices, known in ((sizes, type_.get_shape()), (strides, type_.get_strides() or ())):
         is_known = [number not in (None, DYNAMIC_INDEX) for number in known]
-        # A size that is dynamic in the type is an operand, also if it is known here.
+        # A size that is dynamic in the type is an operand, even if it is known here.
         pairs = zip(indices, is_known, strict=True)
         given.append([index.constant if known else index_before(index, call) for index, known in pairs])
     shape, steps = given
@@ -143,7 +143,7 @@ def _collapsed(
 
 @dataclass(frozen=True)
 class _Collapse:
-    """Pairs that always occur together, all of the same two extents."""
+    """Pairs of the same two extents that always occur together."""
 
     extents: tuple[_Extent, _Extent]
     buffers: tuple[tuple[SSAValue, int], ...]
@@ -151,12 +151,12 @@ class _Collapse:
 
     @staticmethod
     def of(function: FuncOp) -> _Collapse | None:
-        """Pairs of a function that may become one dimension and one loop; None if there are no more."""
+        """A set of pairs of a function that can be collapsed; None if there are no more."""
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
-        """Whether the inner extent is symbolic or elements change places, no pairs overlap, and the extents of
-        parameters that would be lost have no other uses."""
+        """Whether the inner extent is symbolic or elements change their order, no pairs overlap, and the lost extents
+        of parameters have no other uses."""
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}
@@ -176,7 +176,7 @@ class _Collapse:
         return any(map(_transposes, blocks)) and all(pattern_of(b).kind is PatternKind.INJECTIVE for b in blocks)
 
     def _uses(self) -> Iterator[_Use]:
-        """The uses of the extents that go when the pairs become one."""
+        """The uses of the extents that disappear when the pairs are collapsed."""
         for buffer, at in self.buffers:
             symbolic = [number for number in dynamic_extents(buffer.type) if number in (at, at + 1)]
             for op, first in _telling(buffer):
@@ -191,13 +191,11 @@ class _Collapse:
             yield from ((product, 0), (product, 1))
 
     def _products(self) -> list[arith.MuliOp]:
-        """Computations of the product of both extents, where both are symbolic."""
         inner, both = self.extents[1], set(self.extents)
         users = dict.fromkeys(use.operation for use in inner.uses) if isinstance(inner, SSAValue) else ()
         return [op for op in users if isinstance(op, arith.MuliOp) and set(op.operands) == both]
 
     def rewrite(self) -> None:
-        """Make one dimension, and one loop, of each pair."""
         products, extent = self._products(), self._extent()
         if isinstance(extent, SSAValue):
             for product in products:
@@ -209,7 +207,7 @@ class _Collapse:
         erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
 
     def _extent(self) -> _Extent:
-        """The extent of the dimension that pairs become, computed before the first use."""
+        """The extent of the collapsed dimension, computed before the first use."""
         outer, inner = self.extents
         if isinstance(outer, int) and isinstance(inner, int):
             return outer * inner
@@ -230,7 +228,6 @@ _HolderT = TypeVar("_HolderT", SSAValue, BlockOp)
 
 
 def _grouped(pairs: Iterable[tuple[_HolderT, int]]) -> Iterable[tuple[_HolderT, list[int]]]:
-    """The numbers of each holder of pairs."""
     found: dict[_HolderT, list[int]] = {}
     for holder, at in pairs:
         found.setdefault(holder, []).append(at)
@@ -238,12 +235,11 @@ def _grouped(pairs: Iterable[tuple[_HolderT, int]]) -> Iterable[tuple[_HolderT, 
 
 
 def _kept(count: int, first: Collection[int]) -> list[int]:
-    """The numbers that stay when each of `first` is joined with the next."""
     return [at for at in range(count) if at - 1 not in first]
 
 
 def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) -> None:
-    """Join dimensions of a buffer with the next ones; the joined ones have an extent."""
+    """Join the dimensions in `pairs` with the next ones, to dimensions of the given extent."""
     old = buffer_type(buffer)
     kept = _kept(old.get_num_dims(), pairs)
     joined = extent if isinstance(extent, int) else DYNAMIC_INDEX
@@ -269,7 +265,7 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) 
 
 
 def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None:
-    """Join iterators of a block, and their loops, with the next ones; the joined ones have an extent."""
+    """Join the iterators in `pairs`, and their loops, with the next ones, to loops of the given extent."""
     loops, kept = loops_around(block), _kept(len(block.iter_vars), pairs)
     variables = [loop.induction_variable for loop in loops]
     for at in pairs:
@@ -289,7 +285,7 @@ def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None
 
 
 def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
-    """Sets of pairs that could only become one together, of one outer and one inner extent."""
+    """The sets of pairs that can only be collapsed together, with one outer and one inner extent each."""
     extents: dict[_Pair, tuple[_Extent, _Extent]] = {}
     links: dict[_Pair, list[_Pair]] = {}
     apart = set[_Pair]()
@@ -317,8 +313,8 @@ def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
 
 
 _Found: TypeAlias = tuple[_Pair, "tuple[_Extent, _Extent] | None", "list[_Pair | None]"]
-"""A pair, its extents where they are known, and the pairs that it meets in accesses; None is an access that uses one of
-the two alone."""
+"""A pair, its extents if known, and the pairs that accesses combine with it; None for an access that uses only one of
+its two members."""
 
 
 def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
@@ -336,8 +332,8 @@ def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
 
 
 def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) -> _Pair | None:
-    """The dimensions of a buffer that a use of one of two iterators, the outer one or that a `step` further, indexes by
-    both."""
+    """The dimensions of a buffer that are indexed by two iterators, from a use of the outer one (`step` 0) or the inner
+    one (1)."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp):
         return None
@@ -366,7 +362,7 @@ def _tells_extents(use: Use) -> bool:
 
 
 def _indexing(use: Use, at: int) -> _Pair | None:
-    """The iterators of a block by which a use indexes a dimension of a buffer and the next one."""
+    """The iterators of a block that index a dimension of a buffer and the next one."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp) or use.index != _first_index(op) - 1:
         return None
@@ -378,7 +374,7 @@ def _indexing(use: Use, at: int) -> _Pair | None:
 
 
 def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
-    """The extents of a buffer; None for those that are unknown."""
+    """The extents of a buffer; None for unknown ones."""
     shape = buffer_type(buffer).get_shape()
     found: list[_Extent | None] = [None if extent == DYNAMIC_INDEX else extent for extent in shape]
     for op, first in _telling(buffer):
@@ -391,7 +387,8 @@ def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
 
 
 def _telling(buffer: SSAValue) -> Iterator[_Use]:
-    """The operations that have the symbolic extents of a buffer as operands, with the number of the first of these."""
+    """The operations with the symbolic extents of a buffer as operands, with the number of the first of these
+    operands."""
     if isinstance(buffer, OpResult):
         yield buffer.op, 0
     for use in buffer.uses:

@@ -31,7 +31,7 @@ _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 
 @dataclass(frozen=True)
 class CompactBuffersPass(TirPass):
-    """Shrink every temporary to the box of elements that are touched in the scope that allocates it.
+    """Shrink every temporary to the box of elements that are accessed in the scope that allocates it.
 
     ```mlir
     tir.for %i in 32 {
@@ -42,10 +42,10 @@ class CompactBuffersPass(TirPass):
       %t = memref.alloc() : memref<4x64xf32>
       tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
     ```
-    A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range,
-    as far as loops and conditions around tell; it keeps its extent otherwise. The rank stays. Of a buffer of space
-    "shared", it is the region that all threads of a block touch. Buffers whose size only a call tells are allocated
-    before the serial loops in which it stays the same, once for all of their iterations.
+    A dimension shrinks if every index into it is one value that is fixed in the scope plus a part whose range is
+    constant, given the loops and conditions around; it keeps its extent otherwise. The rank stays. For a buffer of
+    space "shared", the box contains the accesses of all threads of a thread block. Buffers whose size is only known at
+    run time are allocated before the serial loops in which it is invariant, once for all of their iterations.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -62,7 +62,7 @@ class CompactBuffersPass(TirPass):
 
 
 def _hoist(alloc: memref.AllocOp) -> None:
-    """Allocate a buffer of symbolic size before the serial loops around it."""
+    """Allocate a buffer of symbolic size before the serial loops in which its size is invariant."""
     if not alloc.dynamic_sizes:
         return
     loop = alloc.parent_op()
@@ -75,7 +75,7 @@ def _hoist(alloc: memref.AllocOp) -> None:
 
 
 def compact(alloc: memref.AllocOp) -> None:
-    """Shrink `alloc` to the region that loads, stores and pointers touch; other uses keep it as it is."""
+    """Shrink `alloc` to the region that loads, stores and pointers touch. With other uses it stays unchanged."""
     uses: list[_Use] = []
     for use in alloc.memref.uses:
         op = use.operation
@@ -118,8 +118,8 @@ def compact(alloc: memref.AllocOp) -> None:
 
 
 def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
-    """The `box` of an index, with what a pointer gives access to from there; for a load or store without what the
-    conditions around it exclude: `c - part >= 0` says that the part of the index that varies is at most c."""
+    """The `box` of an index, extended by the box of a pointer, or for a load or store restricted by the conditions
+    around it: `c - part >= 0` bounds the varying part of the index by c."""
     if box is None:
         return None
     if isinstance(op, AccessPtrOp):
@@ -135,7 +135,6 @@ def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span |
 
 
 def _conditions_around(op: Operation) -> list[Index]:
-    """Indices that are not negative where `op` runs, by the conditions around it."""
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
     found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
     return [constraint.index for constraint in found if not constraint.equality]
@@ -143,8 +142,8 @@ def _conditions_around(op: Operation) -> list[Index]:
 
 @dataclass(frozen=True)
 class _FixedIn:
-    """Tells what is fixed in a scope: values defined around it, its own loop variable, and quotients and remainders by
-    symbols that it computes. Which thread it is does not count as fixed for what all threads of a block share."""
+    """Whether a value is fixed in a scope: values defined around it, its induction variable, and quotients and
+    remainders by symbols that it computes. For shared buffers, thread indices are not fixed."""
 
     scope: Block
     for_all_threads: bool = False
@@ -161,7 +160,7 @@ class _FixedIn:
 
 
 def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: Sequence[Span | None]) -> SSAValue:
-    """Replace `alloc` by one of the extents of `boxes` (None keeps the old extent)."""
+    """Replace `alloc` by one with the extents of `boxes` (None keeps the old extent)."""
     extents = mixed_extents(old.get_shape(), alloc.dynamic_sizes)
     kept = [extent for extent, box in zip(extents, boxes, strict=True) if box is None and isinstance(extent, SSAValue)]
     shape = [extent if box is None else box.extent for extent, box in zip(old.get_shape(), boxes, strict=True)]

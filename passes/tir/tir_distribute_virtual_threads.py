@@ -1,4 +1,4 @@
-"""tir-distribute-virtual-threads: distribute loops over virtual threads, sharing work that is uniform among them."""
+"""tir-distribute-virtual-threads: distribute loops over virtual threads, and share work that is uniform among them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.passes.tir.tir_flatten import allocate_several
 
 @dataclass(frozen=True)
 class DistributeVirtualThreadsPass(TirPass):
-    """Move loops over virtual threads inwards, behind what fills shared memory for all of them.
+    """Move loops over virtual threads inwards, past the statements that fill shared memory for all of them.
 
     ```mlir
     tir.for %v in 2 unrolled {
@@ -38,13 +38,13 @@ class DistributeVirtualThreadsPass(TirPass):
     tir.for %k in 8 { FETCH(%k) into shared memory;  tir.for %v in 2 unrolled { USE(%v, %k, %L[%v]) } }
     tir.for %v in 2 unrolled { STORE(%v, %L[%v]) }
     ```
-    The iterations of such a loop are independent (`bind` asked), so it may be split between any two statements. Where
-    nothing is shared, or what is depends on the virtual thread, the loop stays as it is.
+    The iterations of such a loop are independent (`bind` requires it), so it may be split between any two statements.
+    If nothing is shared, or the shared work depends on the virtual thread, the loop is unchanged.
 
     Requires: kernels without blocks (`tir-lower-blocks`), with temporaries of the size that one virtual thread uses
     (`tir-compact-buffers`).
 
-    Leaves: the same; loops over virtual threads stand inside of what they share.
+    Leaves: the same; loops over virtual threads are nested inside the shared work.
     """
 
     name = "tir-distribute-virtual-threads"
@@ -89,7 +89,7 @@ def _fills_shared(op: Operation) -> bool:
 def _parts(
     block: Block, loop: ForOp, allocations: list[memref.AllocOp], repeatable: set[Operation]
 ) -> list[_Part] | None:
-    """The statements of a block in order, in parts; None where they cannot be told apart."""
+    """Partition the statements of a block, in order; None if they cannot be separated."""
     parts: list[_Part] = []
     for op in block.ops:
         if isinstance(op, memref.AllocOp):
@@ -97,7 +97,7 @@ def _parts(
                 return None
             allocations.append(op)
         elif op in repeatable:
-            continue  # repeated where it is needed
+            continue  # recomputed where it is needed
         elif not any(_fills_shared(inner) for inner in op.walk()):
             if not parts or parts[-1].together or parts[-1].loop is not None:
                 parts.append(_Part())
@@ -115,7 +115,7 @@ def _parts(
 
 
 def _repeatable_ops(loop: ForOp) -> set[Operation]:
-    """The ops that only compute, from values that may be computed again and memory that the loop does not write."""
+    """The pure ops whose operands can be recomputed, and which load no memory that the loop writes."""
     written = with_overlapping(buffers_written(loop))
     found: set[Operation] = set()
     for op in loop.body.walk():
@@ -130,7 +130,7 @@ def _repeatable_ops(loop: ForOp) -> set[Operation]:
 
 
 def _is_alike(op: Operation, loop: ForOp) -> bool:
-    """Whether a statement does the same for each virtual thread, and only fills shared memory."""
+    """Whether a statement has the same effect for each virtual thread, and only fills shared memory."""
     stores = [inner for inner in op.walk() if isinstance(inner, memref.StoreOp)]
     if not all(is_shared(store.memref) for store in stores):
         return False
@@ -142,8 +142,8 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
 
 
 def _is_legal(parts: Sequence[_Part]) -> bool:
-    """Whether no value but of repeated computations goes from part to part, and what is done once reads nothing that
-    virtual threads write."""
+    """Whether parts only share values that can be recomputed, and the common parts read no buffer that virtual threads
+    write."""
     single = _flat(parts)
     if not any(part.together for part in single):
         return False
@@ -169,7 +169,6 @@ def _flat(parts: Sequence[_Part]) -> list[_Part]:
 
 
 def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
-    """Put an allocation before the loop: the same for all virtual threads when they share it, else one for each."""
     if is_shared(alloc.memref):
         alloc.detach()
         Rewriter.insert_op(alloc, InsertPoint.before(loop))
@@ -179,7 +178,7 @@ def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
 
 @dataclass
 class _Builder:
-    """Builds the new statements; computations of the old loop are repeated in each part that needs them."""
+    """Builds the new statements, and recomputes values of the old loop in each part that uses them."""
 
     loop: ForOp
     repeatable: set[Operation]
@@ -212,7 +211,7 @@ class _Builder:
         return result
 
     def _is_repeated(self, op: Operation) -> bool:
-        """Whether an op is a computation between the statements of the old loop, not in one of them."""
+        """Whether an op is a computation between the statements of the old loop, not inside one of them."""
         if op not in self.repeatable:
             return False
         parent = op.parent_op()
@@ -226,6 +225,5 @@ class _Builder:
 def _empty_copy(
     loop: ForOp, extent: int | SSAValue, mapping: dict[SSAValue, SSAValue]
 ) -> tuple[ForOp, dict[SSAValue, SSAValue]]:
-    """An empty loop that runs as `loop` does, and `mapping` with its variable."""
     copy = empty_copy(loop, extent, loop.induction_variable.name_hint)
     return copy, {**mapping, loop.induction_variable: copy.induction_variable}

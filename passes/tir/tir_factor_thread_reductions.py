@@ -36,11 +36,11 @@ class FactorThreadReductionsPass(TirPass):
         attributes {tir.across_threads = "threadIdx.x"} { B[%vi] += B_rf[%vi, %vt] } }
     ```
     The partial results are in memory of space "local"; `tir-lower-thread-reductions` lowers the second block. Raises
-    CompileError for reductions that `rfactor` would refuse, and for those with an init elsewhere.
+    CompileError for reductions that `rfactor` refuses, and for those with an init elsewhere.
 
     Requires: block loops with loops bound to GPU axes.
 
-    Leaves: block loops in which a reduction over threads is a block of its own, `tir.across_threads`.
+    Leaves: block loops in which a reduction over threads is a separate block, `tir.across_threads`.
     """
 
     name = "tir-factor-thread-reductions"
@@ -56,7 +56,7 @@ class FactorThreadReductionsPass(TirPass):
 
 
 def _thread_loop(block: BlockOp) -> ForOp | None:
-    """A loop over threads that a reduce iterator of a block is bound to."""
+    """The loop over threads that a reduce iterator of a block is bound to."""
     if ACROSS_THREADS in block.attributes or any(isinstance(op, AtomicOp) for op in block.walk()):
         return None
     reduced = sources_of(block, IterKind.REDUCE)
@@ -67,7 +67,7 @@ def _thread_loop(block: BlockOp) -> ForOp | None:
 
 
 def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
-    """Factor the reduction of `block` by `loop`; gives the block of partial results."""
+    """Factor the reduction of `block` by `loop`; returns the block of partial results."""
     axis = axis_of(loop) or ""
     written = buffers_written(block)
     rank = buffer_type(written[0]).get_num_dims() if written else 0
@@ -98,7 +98,7 @@ def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
 
 
 def _start_before(partial: BlockOp) -> None:
-    """Take the init out, for a thread whose loops run not once has a partial result, too."""
+    """Move the init before the loops, because a thread whose loops have no iterations needs a partial result, too."""
     loops = [loop for loop in loops_around(partial) if _binds_reduction(partial, loop)]
     if not loops:
         return

@@ -73,22 +73,22 @@ from weft.support.errors import CompileError
 from weft.support.names import free_name, new_name
 
 LOCAL_LIMIT = 64 * 1024
-"""Bytes up to which a buffer of space "local" is on the stack."""
+"""The largest size in bytes of a buffer of space "local" on the stack."""
 _STACK_LIMIT = 16 * 1024
-"""Bytes up to which a buffer of another space is on the stack: inside a hot loop an allocation would cost more than the
-loop. Frames stay far below the 8 MB (main) and 512 KB (some platforms' threads) of a stack."""
+"""The largest size in bytes of a buffer of another space on the stack. Inside a hot loop an allocation would cost more
+than the loop. Frames stay far below stack limits of 8 MB (main) and 512 KB (threads on some platforms)."""
 _FRAME_LIMIT = 256 * 1024
-"""Bytes of stack that one function may take."""
+"""The largest stack frame of a function in bytes."""
 _ALIGNMENT = 64
 """Alignment of temporaries in bytes: a cache line, and the widest vector."""
 _MAKES_BUFFERS = (memref.AllocOp, memref.CastOp, memref.GetGlobalOp, memref.ReinterpretCastOp, memref.ViewOp)
 _KERNEL_ALIGNMENT = 16
-"""The same in kernels: four lanes of 32 bits move at once."""
+"""Alignment in kernels in bytes, since four lanes of 32 bits move at once."""
 
 
 @dataclass(frozen=True)
 class FlattenPass(ModulePass):
-    """Turn every buffer into a one-dimensional, row-major one; state the full shapes in `low.params`.
+    """Turn every buffer into a one-dimensional, row-major one, and state the full shapes in `low.params`.
 
     ```mlir
     func.func @f(%A: memref<?x4xf32>) {
@@ -99,17 +99,17 @@ class FlattenPass(ModulePass):
         attributes {low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>], low.symbols = ["m"]} {
       ... memref.load %A[%i * 4 + %j] : memref<?xf32>
     ```
-    Each dynamic extent of a parameter becomes a trailing index parameter, and so does each dynamic stride;
-    `tir.assume_shape` and `tir.assume_strides` make parameters share them, and calls between functions pass them on. A
-    parameter is `write` when all that is read of it was written before, else `readwrite` (`tir.parameter_access`, where
-    the function has that note). Small temporaries become `memref.alloca` in space "local", others are freed at the end
-    of the scope that allocates them; those in a memory space of `keep` become `memref.alloca` in that space. Loops stay
-    `tir.for`. Functions that hold no op of the tir level stay as they are; calls from and to them keep working
+    Each dynamic extent and each dynamic stride of a parameter becomes a trailing index parameter. With
+    `tir.assume_shape` and `tir.assume_strides`, parameters share them. Calls between functions pass them on. A
+    parameter is `write` if all elements that are read were written before, else `readwrite` (`tir.parameter_access`, if
+    the function has it). Small temporaries become `memref.alloca` in space "local", others are freed at the end of the
+    scope that allocates them; those in a memory space of `keep` become `memref.alloca` in that space. Loops stay
+    `tir.for`. Functions without ops of the tir level are unchanged; calls from and to them stay valid
     (`_keep_signature`).
 
     Requires: loops without blocks (`tir-lower-blocks`); temporaries have no strided layout (CompileError).
 
-    Leaves: one-dimensional buffers; `low.params` and `low.symbols` state what callers pass.
+    Leaves: one-dimensional buffers; `low.params` and `low.symbols` state the arguments of callers.
     """
 
     name = "tir-flatten"
@@ -167,7 +167,7 @@ def _check(function: FuncOp) -> None:
 
 @lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
-    """The one-dimensional type with as many elements; dynamic when an extent is, or when callers pass views."""
+    """The one-dimensional type with the same number of elements; dynamic if an extent is, or if callers pass views."""
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
@@ -176,8 +176,8 @@ def flat_type(type_: MemRefType) -> MemRefType:
 def allocate_several(
     alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
 ) -> memref.AllocOp:
-    """Replace the buffer of `alloc` by `count` of them: one with a first dimension more, allocated before `anchor`.
-    Loads, stores and pointers access the one that `place_of` says; all uses are of these kinds, or ask for strides."""
+    """Replace the buffer of `alloc` by one with an additional first dimension of extent `count`, allocated before
+    `anchor`. Loads, stores and pointers access the slice at `place_of(op)`. Other uses may only query strides."""
     buffer, old = alloc.memref, buffer_type(alloc.memref)
     type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
     new = allocate_before(anchor, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
@@ -199,7 +199,7 @@ def allocate_several(
 
 
 def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
-    """Axis -> factor and offset, as `storage_align` noted it on an allocation."""
+    """Axis -> factor and offset, from the annotation of `storage_align` on an allocation."""
     noted = op.attributes.get(STORAGE_ALIGN)
     entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
     found: dict[int, tuple[int, int]] = {}
@@ -213,18 +213,17 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
 
 
 def _changes_in(loop: ForOp | scf.IfOp, values: Sequence[SSAValue]) -> bool:
-    """Whether values are computed in a loop or condition, or by the threads that the loop is bound to."""
+    """Whether values are computed in a loop or condition, or depend on the threads that the loop is bound to."""
     is_bound = isinstance(loop, ForOp) and loop.thread_axis is not None
     return is_bound or any(loop.is_ancestor(value.owner) for value in values)
 
 
 def _is_in_kernel(op: Operation) -> bool:
-    """Whether an op stands in a loop over threads or blocks of threads."""
     return any(isinstance(parent, ForOp) and parent.thread_axis is not None for parent in ancestors(op))
 
 
 class _Flattener:
-    """Flattens one function. Shapes of buffers are kept by value, for types are flat afterwards."""
+    """Flattens one function. Shapes of buffers are stored by value, because types are flat afterwards."""
 
     def __init__(self, function: FuncOp, signatures: dict[str, FlatSignature], keep: tuple[str, ...]) -> None:
         self.function = function
@@ -233,19 +232,19 @@ class _Flattener:
         self.signature = signatures[function.sym_name.data]
         self.shapes: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
         self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
-        """Of parameters that are not dense."""
+        """The strides of parameters that are not dense."""
         self.aligned: dict[SSAValue, dict[int, tuple[int, int]]] = {}
         """Axes whose stride is a multiple of a factor plus an offset."""
         self.frame = 0
         self.names = ExtentNames()
-        """Symbols as polynomials of others, where the function's own facts tell them."""
+        """Symbols as polynomials of others, as far as the facts of the function determine them."""
         self.own_facts: set[_Differences] = set()
         self.products: dict[tuple[Index, Index, Block | None], Index] = {}
-        """Products of two indices, and the block that computes them."""
+        """Products of two indices, by the block that computes them."""
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
-        # Before the body: from the attributes it is known that extents are not negative.
+        # First, because the attributes imply that extents are non-negative.
         self.function.attributes.pop(PARAMETER_ACCESS, None)
         symbols = signature.add_symbols(self.function)
         for position in signature.memrefs:
@@ -310,14 +309,13 @@ class _Flattener:
                 pass
 
     def _place(self, buffer: SSAValue, indices: Sequence[SSAValue], op: Operation) -> SSAValue:
-        """The index of an element, computed before `op`."""
         total = Index({})
         for dimension in reversed(range(len(indices))):
             total = total + self._product(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """Elements between neighbours in a dimension: those that callers pass, else row-major but for aligned axes."""
+        """The stride of a dimension in elements: the one that callers pass, else row-major with aligned axes."""
         if buffer in self.strides:
             return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
@@ -332,7 +330,7 @@ class _Flattener:
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
         """The product of two indices. If both vary it is computed once for all accesses, before the outermost loop or
-        condition around `op` in which they do not: passes compare the places of accesses by their values."""
+        condition around `op` in which they are invariant, since passes compare addresses by their values."""
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
         values = [*left.values(), *right.values()]
@@ -350,12 +348,12 @@ class _Flattener:
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             self._prefetch(op, place)
         elif isinstance(op, AccessPtrOp):
-            op.sizes = None  # of a flat buffer, the box is no range
+            op.sizes = None  # the sizes of a box do not apply to a flat buffer
         set_access(op, buffer, [place])
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
-        """Prefetch the element at the distance that an access notes (`tir-lower-blocks`); not in kernels, whose threads
-        hide latency."""
+        """Prefetch the element at the distance annotated on an access (`tir-lower-blocks`), except in kernels, whose
+        threads hide latency."""
         noted = op.attributes.pop(PREFETCHED, None)
         if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
@@ -383,7 +381,7 @@ class _Flattener:
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
         limit = LOCAL_LIMIT if type_.memory_space == LOCAL else _STACK_LIMIT
         on_stack = 0 <= size <= limit and self.frame + size <= _FRAME_LIMIT and not _is_passed_on(op.memref)
-        on_stack = on_stack and IN_STEP not in self.function.attributes  # kernels cannot see the host's stack
+        on_stack = on_stack and IN_STEP not in self.function.attributes  # kernels cannot access the host's stack
         if on_stack:
             self.frame += size
             local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
@@ -408,12 +406,12 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
-        """Memory of a thread, of a block of threads or of a processor: of static size, and freed by itself."""
+        """Allocate memory of a thread, a thread block or a multiprocessor, of static size and freed implicitly."""
         name = f"%{op.memref.name_hint}"
         if flat.get_shape()[0] < 0:
             extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
             raise CompileError.at(
-                op, f"{name} lies in a kernel, in {flat.memory_space} memory, and needs a static size, got {extents}"
+                op, f"{name} is in a kernel, in {flat.memory_space} memory, and needs a static size, got {extents}"
             )
         if _is_passed_on(op.memref):
             where = f"{name} lies in {flat.memory_space} memory"
@@ -425,7 +423,6 @@ class _Flattener:
         self._replace_alloc(op, new.memref, shape, self.aligned.get(op.memref, {}))
 
     def _size(self, shape: tuple[int | SSAValue, ...], anchor: Operation) -> SSAValue:
-        """The number of elements of a buffer of dynamic extents."""
         return index_before(index_arithmetic(anchor).product(map(Index.of, shape)), anchor)
 
     def _replace_dim(self, op: memref.DimOp) -> None:
@@ -440,7 +437,7 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_cast(self, op: memref.CastOp) -> None:
-        """A cast keeps the shape that is known; only whether the flat extent is static can change."""
+        """Keep the known shape. A cast can only change whether the flat extent is static."""
         known = self.shapes[op.source]
         if not isinstance(op.dest.type, MemRefType):
             raise CompileError.at(op, f"{op.name} to a buffer without a rank, {op.dest.type}, is not supported")
@@ -481,7 +478,7 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_call(self, op: CallOp) -> None:
-        """Pass the extents on that the callee takes as symbols."""
+        """Pass the extents and strides that the callee takes as symbols."""
         self._check_aligned(op)
         callee = self.signatures.get(op.callee.root_reference.data)
         if callee is None:
@@ -510,7 +507,7 @@ class _Flattener:
                 raise CompileError.at(op, f"{name} takes dense buffers, and %{buffer.name_hint} is a view")
 
     def _keep_shapes(self, op: CallOp) -> None:
-        """Give a function that is not flat the buffers that it takes."""
+        """Pass buffers with their shapes to a function that is not flattened."""
         callee = callee_of(op)
         if callee is None or len(callee.function_type.inputs) != len(op.arguments):
             return
@@ -532,8 +529,8 @@ def _check_call_facts(
     names: ExtentNames,
     own: Collection[_Differences],
 ) -> None:
-    """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
-    run time; the caller may assume the same (`own`), or call under a condition that implies them."""
+    """Check that a call in the module meets the assumptions of its callee for all values that are only known at run
+    time. The caller may have the same assumption (`own`), or call under a condition that implies it."""
     conditions = _conditions_around(op, names)
     own = {*own, *conditions, *(_without_excluded(assumed, conditions) for assumed in own)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
@@ -552,7 +549,7 @@ def _check_call_facts(
                 continue
             if len(differences) == 1 and any(_implies(assumed, *differences) for assumed in own):
                 continue
-            # A loop around the call has an iteration.
+            # The call runs, so loops around it have an iteration.
             given_loops = [add(extent, -1) for _, extent in empty]
             weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
             if any(_holds(*difference, not_negative) for difference in (*differences, *weaker)):
@@ -560,19 +557,18 @@ def _check_call_facts(
         constants = {name: value for name, value in values.items() if isinstance(value, int)}
         is_known = len(constants) == len(values)
         if fact.reason and not is_known:
-            continue  # data decide: `tir-state-preconditions` has given a remark
+            continue  # data-dependent: `tir-state-preconditions` has emitted a remark
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
 
 
 def _without_excluded(alternatives: _Differences, conditions: Collection[_Differences]) -> _Differences:
-    """The alternatives of an assumption that no condition around a call excludes."""
     around = [difference for condition in conditions if len(condition) == 1 for difference in condition]
     return frozenset(it for it in alternatives if not any(_excludes(condition, it) for condition in around))
 
 
 def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownExtent]) -> bool:
-    """Whether a condition makes `excess <= 0` false, because the sum with a number that is at most 0 is positive."""
+    """Whether a condition refutes `excess <= 0`, because the sum with a non-positive number is positive."""
     relation, excess = alternative
     if relation != "<=":
         return False
@@ -582,7 +578,6 @@ def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownE
 
 
 def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool:
-    """Whether an upper bound implies a larger one."""
     relation, least = difference
     if relation != "<=" or len(assumed) != 1:
         return False
@@ -592,7 +587,6 @@ def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool
 
 
 def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
-    """The conditions under which a call runs."""
     conditions = AccessContext.around(op).conditions
     at_most = {("<=", names.of_index(index) * -1) for index in conditions.positives}
     equal = {("==", names.of_index(index)) for index in conditions.zeros}
@@ -600,7 +594,7 @@ def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
 
 
 _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
-"""The relations of a fact, and by how much the left sides exceed the right ones."""
+"""The relations of a fact, and the difference of their sides (left minus right)."""
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
@@ -611,7 +605,7 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
             difference = comparison.difference(values)
         except (VerifyException, ZeroDivisionError):
             return None
-        # Integers: less is at most one less.
+        # On integers, `<` is `<=` with the difference plus 1.
         is_less = comparison.relation == "<"
         found.add(("<=" if is_less else comparison.relation, difference + 1 if is_less else difference))
     possible = {
@@ -621,15 +615,15 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
 
 
 def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:
-    """Whether a relation is true of sides that differ by that much, if the names in `not_negative` are not negative."""
+    """Whether a relation holds for sides with that difference, if the names in `not_negative` are non-negative."""
     if relation == "==":
         return difference == 0
     return is_never_negative(difference * -1, not_negative)
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
-    """Whether a call or cast takes the buffer, or an op copies a tile to or from it: what lives on the stack is loaded,
-    stored, pointed to for a moment."""
+    """Whether a call or cast takes the buffer, or an op copies a tile to or from it. Buffers on the stack may only be
+    loaded, stored, and pointed to temporarily."""
     known = (memref.LoadOp, memref.StoreOp, AtomicOp, AccessPtrOp, StrideOp)
     pointers = [use.operation.pointer for use in buffer.uses if isinstance(use.operation, AccessPtrOp)]
     tiles = [use.operation for pointer in pointers for use in pointer.uses if isinstance(use.operation, TileOp)]
@@ -638,7 +632,7 @@ def _is_passed_on(buffer: SSAValue) -> bool:
 
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
-    """Constants of the module become one-dimensional; their values are row-major already. Those that others use stay as
+    """Flatten constants of the module; their values are row-major already. Constants that other functions use stay as
     they are, next to a flat copy; private ones without uses are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
@@ -666,8 +660,8 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
 
 
 def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, Operation]:
-    """Those of `functions` that ops outside of them refer to, by name, with the first such op. Functions that were
-    flattened before call by flat signatures already."""
+    """The `functions` that ops outside of them refer to, by name, with the first such op. Functions that were flattened
+    before already call by flat signatures."""
     names = {function.sym_name.data for function in functions}
     found: dict[str, Operation] = {}
     for holder in module.ops:
@@ -681,9 +675,9 @@ def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str,
 def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
-    """Rename a flat function, and let one of its old name and type call it. `user` is an op that refers to it.
+    """Rename a flat function, and add one of its old name and type that calls it. `user` is an op that refers to it.
 
-    Raises CompileError when a parameter is strided: no flat buffer says where a view starts.
+    Raises CompileError if a parameter is strided, because a flat buffer has no start offset of a view.
     """
     name = function.sym_name.data
     for position in signature.memrefs:
@@ -709,7 +703,7 @@ def _keep_signature(
 
 
 def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionType) -> Block:
-    """The body of a function with the signature from before that calls the flat one."""
+    """The body of a function with the old signature that calls the flat one."""
     block = Block(arg_types=type_.inputs.data)
     end = ReturnOp()
     end.location = function.location
@@ -734,7 +728,6 @@ def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionTy
 
 
 def _shape(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
-    """The extents of a parameter; those that vary are read before `anchor`."""
     numbers = [constant_before(dimension, anchor) for dimension in dynamic_extents(buffer.type)]
     dynamic = [result_before(memref.DimOp(buffer, number), anchor) for number in numbers]
     return mixed_extents(buffer_type(buffer).get_shape(), dynamic)
@@ -743,14 +736,14 @@ def _shape(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
 def _recast(
     buffer: SSAValue, shape: Sequence[int | SSAValue], type_: MemRefType[Attribute], anchor: Operation
 ) -> SSAValue:
-    """A dense buffer of the extents `shape` as another dense type of as many elements, before `anchor`."""
+    """Cast a dense buffer of extents `shape` to another dense type of the same size, before `anchor`."""
     if buffer.type == type_:
         return buffer
     extents = list(shape)
     if type_.get_num_dims() == 1:
         extents = [_count(shape, anchor)]
     strides: list[int | SSAValue] = [_count(extents[at + 1 :], anchor) for at in range(len(extents))]
-    # As the type says, static or not.
+    # Static or dynamic as in the type.
     strides = [
         s if known is not None else extent_before(s, anchor)
         for s, known in zip(strides, type_.get_strides() or (), strict=True)
@@ -764,7 +757,8 @@ def _recast(
 
 
 def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    """The number of elements of a box, computed by `arith` ops: no index maps are lowered in functions of others."""
+    """The number of elements of a box, computed by `arith` ops, because index maps are not lowered in functions of
+    others."""
     static = prod(extent for extent in extents if isinstance(extent, int))
     dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
     if not dynamic:

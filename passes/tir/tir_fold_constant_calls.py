@@ -1,4 +1,4 @@
-"""`tir-fold-constant-calls`: calls that compute from constants alone are evaluated, and their results are constants."""
+"""tir-fold-constant-calls: evaluate calls whose operands are constants, and replace their results by constants."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Run: TypeAlias = Callable[[str, Sequence[NDArray[Any]]], object]
-    """Calls a function by its name, on arrays that it reads and writes."""
+    """Call a function by name, with arrays that it reads and writes."""
     Compile: TypeAlias = Callable[[ModuleOp], Run]
-    """Makes the functions of a module, at tir level, ready to run; it may change the module."""
+    """Compile the functions of a module at tir level; may change the module."""
 
 _MOST_GROWTH: Final = 16
-"""How many times as much memory as its operands a large result may take: more is cheaper to compute again."""
+"""The largest ratio of the size of a large result to that of its operands; a larger result is cheaper to recompute."""
 
 
 @dataclass(frozen=True)
 class FoldConstantCallsPass(ModulePass):
-    """Evaluate the calls whose buffers are all constants of the module and temporaries that they alone write.
+    """Evaluate the calls whose buffers are all constants of the module and temporaries that only they write.
 
-    Such temporaries become constants of the module; constants and private functions that nothing uses any more are
-    erased. A result that takes many times the memory of what it is computed from is left. Calls run in the
-    interpreter; `weft.build` compiles them.
+    Such temporaries become constants of the module; constants and private functions without uses are erased. A result
+    that is many times larger than its operands is not folded. Calls are interpreted; `weft.build` compiles them.
 
     Requires: functions of block loops, and functions over buffers that call them (`tir-split-constant-packing`).
 
@@ -65,9 +64,10 @@ def _interpreted(module: ModuleOp) -> Run:
 
 
 def fold_constant_calls(module: ModuleOp, compile_: Compile, *, declared: bool = False) -> int:
-    """Do what the pass does, by functions that `compile_` makes. Returns the number of calls. With `declared`, it also
-    makes those that are compiled already, and that the module declares at low level."""
-    calls = _Search(module, declared).calls()  # what searches holds constants, which go away one by one below
+    """Fold constant calls with functions compiled by `compile_`, and return the number of calls. With `declared`, also
+    fold calls of functions that are already compiled, which the module declares at the low level."""
+    # not bound to a name: the search references constants, which are erased one by one below
+    calls = _Search(module, declared).calls()
     if not calls:
         return 0
     callees = {call.function.sym_name.data: call.function for call in calls}
@@ -86,7 +86,7 @@ class _ConstantCall:
     op: CallOp
     function: FuncOp
     sources: tuple[SSAValue, ...]
-    """What it reads: constants, or results of constant calls before."""
+    """The buffers that it reads: constants, or results of earlier constant calls."""
     results: tuple[AllocOp, ...]
 
 
@@ -103,7 +103,7 @@ class _Search:
         return [call for function in self._functions for call in self._calls_in(function)]
 
     def _calls_in(self, function: FuncOp) -> list[_ConstantCall]:
-        """The calls of a function, each after those that compute what it reads."""
+        """The constant calls of a function, each after those that compute its operands."""
         known: set[SSAValue] = set()
         found: list[_ConstantCall] = []
         for op in operations_in(function):
@@ -145,7 +145,7 @@ class _Search:
         return _ConstantCall(op, function, tuple(sources), tuple(results))
 
     def _is_result(self, buffer: SSAValue, call: CallOp) -> bool:
-        """Whether a temporary has elements as arrays have, and `call` alone writes it."""
+        """Whether a temporary can be an array, and `call` is its only writer."""
         type_ = buffer.type
         if not isinstance(type_, MemRefType) or not type_.has_static_shape() or array_name(type_.element_type) is None:
             return False
@@ -163,18 +163,17 @@ class _Search:
 
 
 class _Folding:
-    """Evaluates calls in order, and drops constants as soon as nothing reads them: the memory of both, of one call at
-    a time, is needed at once."""
+    """Evaluates calls in order, and erases constants when they have no more uses, so that only the operands and results
+    of one call are in memory at once."""
 
     def __init__(self, module: ModuleOp, run: Run) -> None:
         self._module, self._run = module, run
         self._ops = named_ops(module)
         self._uses = Counter(symbol for op in module.ops for symbol, _ in symbol_uses(op))
         self._known: dict[tuple[str, ...], tuple[GlobalOp, ...]] = {}
-        """Function and constants -> the constants that it computes of them."""
+        """Function and constants -> the constants that the function computes from them."""
 
     def fold(self, call: _ConstantCall) -> None:
-        """Put constants in the place of what a call computes."""
         gets = [source.owner for source in call.sources]
         names = [get.name_.string_value() for get in gets if isinstance(get, GetGlobalOp)]
         key = (call.function.sym_name.data, *names)
@@ -195,7 +194,6 @@ class _Folding:
             self.erase_unused(name)
 
     def erase_unused(self, name: str) -> None:
-        """Erase what is called `name` if nothing refers to it."""
         if not self._uses[name]:
             Rewriter.erase_op(self._ops.pop(name))
 

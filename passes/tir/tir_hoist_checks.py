@@ -1,4 +1,4 @@
-"""tir-hoist-checks: hoist the log of bounds checks out of loops in which they do not change."""
+"""tir-hoist-checks: hoist the log of bounds checks out of loops in which they are invariant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HOISTED: Final = Statistic("tir-hoist-checks", "checks-hoisted", "checks that r
 
 @dataclass(frozen=True)
 class HoistChecksPass(TirPass):
-    """Log failures of bounds checks that do not change in a loop once, before the loop.
+    """Log failures of bounds checks that are invariant in a loop once, before the loop.
 
     ```mlir
     tir.for %j in 64 {
@@ -41,17 +41,17 @@ class HoistChecksPass(TirPass):
     scf.if %inside { } else { LOG(%p) }
     tir.for %j in 64 { %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { ZERO }; USE(%a, %j) }
     ```
-    Without the stores to the log the loop vectorizes, and compilers move the condition that is left out of it. Only
+    Without the stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Only
     guards of `tir-check-bounds` are hoisted, with the computations and loads that they need, out of as many loops as
-    possible; with its access, where that does not change either. The log holds maxima, so that logging once is the
-    same as in each iteration. Conditions around a guard stay around its log, and a condition on the extent is added
-    where the loop may have no iterations: an access that does not run is not reported.
+    possible; the access is hoisted, too, if it is invariant. The log contains maxima, so logging once is equivalent to
+    logging in each iteration. Conditions around a guard stay around its log, and a condition on the extent is added if
+    the loop may have no iterations, because an access that does not run is not reported.
 
-    A load is hoisted when nothing in the loop writes its buffer.
+    A load is hoisted if the loop does not write its buffer.
 
     Requires: loops without blocks (`tir-lower-blocks`), with the guards of `tir-check-bounds`.
 
-    Leaves: the same; logs of guards that do not change in a loop stand before it.
+    Leaves: the same; logs of guards that are invariant in a loop precede it.
     """
 
     name = "tir-hoist-checks"
@@ -74,7 +74,7 @@ class _Hoist:
 
     def run(self) -> None:
         used: set[SSAValue] = set()
-        """What the checks depend on."""
+        """The values that the checks depend on."""
         candidates: list[Operation] = []
         for op in reversed(list(self.loop.body.block.ops)):
             inside = operations_in(op)
@@ -102,13 +102,12 @@ class _Hoist:
         return not self.loop.is_ancestor(value.owner)
 
     def _repeats(self, op: Operation) -> bool:
-        """Whether `op`, without regions, does the same each time, if its operands are the same."""
+        """Whether `op`, which has no regions, is idempotent for the same operands."""
         if isinstance(op, memref.LoadOp):
             return underlying(op.memref) not in self.written
         return self._logs(op) or isinstance(op, scf.YieldOp) or (is_pure(op) and not may_trap(op))
 
     def _moves(self, op: Operation) -> bool:
-        """Whether all of `op` can run before the loop."""
         return all(
             (self._repeats(inner) or isinstance(inner, scf.IfOp))
             and all(self._is_invariant(v) or op.is_ancestor(v.owner) for v in inner.operands)
@@ -116,12 +115,12 @@ class _Hoist:
         )
 
     def _split(self, guard: scf.IfOp) -> list[Operation]:
-        """What logs in `guard` and can run before the loop, with the conditions around it; `guard` loses it."""
+        """Split the ops that log in `guard` and can be hoisted, with the conditions around them, from `guard`."""
         known: dict[SSAValue, SSAValue] = {}
         split: list[tuple[Operation, Operation]] = []
 
         def part(region: Region) -> Region:
-            """The part of `region` that can run before the loop, without results."""
+            """The part of `region` that can be hoisted, without results."""
             copies = Block()
             for op in [op for block in region.blocks for op in block.ops]:
                 if not all(self._is_invariant(v) or v in known for v in op.operands):
@@ -151,7 +150,7 @@ class _Hoist:
 
 
 def _require_iterations(loop: ForOp) -> None:
-    """Put `loop` under a condition that it has iterations, unless that is known."""
+    """Guard `loop` by the condition that it has iterations, unless that is known."""
     extent = Index.of(loop.extent)
     low, _ = extent.range(range_of)
     if low is not None and low >= 1:
@@ -162,7 +161,6 @@ def _require_iterations(loop: ForOp) -> None:
 
 
 def _drop_empty(region: Region) -> None:
-    """Erase the block of a region that does nothing."""
     for block in list(region.blocks):
         if isinstance(block.first_op, scf.YieldOp):
             region.detach_block(block)

@@ -22,7 +22,7 @@ _HOISTED: Final = Statistic("tir-hoist-prefetches", "prefetches-hoisted", "prefe
 
 @dataclass(frozen=True)
 class HoistPrefetchesPass(FunctionPass):
-    """Move each `low.prefetch` out of the unrolled loops around it whose iterations all ask for the same elements.
+    """Move each `low.prefetch` out of the unrolled loops around it whose iterations all prefetch the same elements.
 
     ```mlir
     tir.for %i in 6 unrolled { tir.for %j in 4 unrolled {
@@ -33,8 +33,8 @@ class HoistPrefetchesPass(FunctionPass):
     low.prefetch %B[%p] {lanes = 64}
     tir.for %i in 6 unrolled { tir.for %j in 4 unrolled { ... } }
     ```
-    What the iterations of a loop in between ask for must follow each other, as with `%j` here; a prefetch under a
-    condition stays where it is.
+    The iterations of a loop in between must prefetch consecutive elements, as with `%j` here. A prefetch under a
+    condition is not moved.
 
     Requires: flat buffers (`tir-flatten`), and vectors in place of vectorized loops (`tir-lower-vectorized`).
 
@@ -50,7 +50,7 @@ class HoistPrefetchesPass(FunctionPass):
 
 
 def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
-    """Move one prefetch before the outermost unrolled loop whose iterations ask for the same elements."""
+    """Move one prefetch before the outermost unrolled loop whose iterations prefetch the same elements."""
     place, lanes = Index.of(prefetch.index).simplified(ranges), prefetch.lanes.value.data
     goal: tuple[ForOp, Index, int] | None = None
     loop = prefetch.parent_op()

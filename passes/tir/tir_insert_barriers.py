@@ -1,4 +1,4 @@
-"""tir-insert-barriers: synchronize the threads of a block between dependent accesses."""
+"""tir-insert-barriers: synchronise the threads of a thread block between dependent accesses."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from weft.support.errors import CompileError
 
 @dataclass(frozen=True)
 class InsertBarriersPass(KernelPass):
-    """Insert `low.barrier` in kernels, where two threads of a block touch one element, one of them writing, and nothing
-    keeps them in order yet.
+    """Insert `low.barrier` in kernels between conflicting accesses to one element by two threads of a thread block.
 
     ```mlir
     tir.for %k in 8 {
@@ -42,12 +41,12 @@ class InsertBarriersPass(KernelPass):
       READ %S[(%t + 1) mod 64]
       low.barrier }
     ```
-    Asked by integer sets, of memory that threads share: within an iteration of the loops around both accesses, and from
-    one iteration to a later one. A barrier stands as far out as the accesses allow; what is not affine, or not decided
-    within the budget, gets one.
+    Dependences through memory that threads share are decided by integer sets, within an iteration of the loops around
+    both accesses, and from one iteration to a later one. A barrier is inserted as far out as the accesses allow.
+    Accesses that are not affine, or not decided within the budget, get a barrier.
 
-    Raises CompileError where a barrier stands, or would have to stand, under a condition or in a loop that differs
-    between the threads, and where two threads write one element at once.
+    Raises CompileError if a barrier is, or would have to be, under a condition or in a loop that differs between the
+    threads, and if two threads write one element at once.
 
     Requires: kernels without blocks, with temporaries of the size that is used (`tir-compact-buffers`), since
     iterations share their storage.
@@ -70,7 +69,6 @@ class InsertBarriersPass(KernelPass):
 
 
 def _thread_loops(body: Block) -> tuple[ForOp, ...]:
-    """The loops over more than one thread around the body of a kernel, outermost first."""
     first = body.first_op
     around = [] if first is None else [op for op in ancestors(first) if isinstance(op, ForOp)]
     return tuple(loop for loop in reversed(around) if runs_over_threads(loop) and loop.extent != 1)
@@ -78,14 +76,14 @@ def _thread_loops(body: Block) -> tuple[ForOp, ...]:
 
 @dataclass
 class _Summary:
-    """What a part of a kernel accesses."""
+    """The accesses of a part of a kernel."""
 
     first: list[Access] = field(default_factory=list[Access])
-    """What it may access before its first barrier."""
+    """Accesses that may precede its first barrier."""
     last: list[Access] = field(default_factory=list[Access])
-    """What it may access after its last barrier."""
+    """Accesses that may follow its last barrier."""
     passes: bool = True
-    """Whether it can be run through without a barrier."""
+    """Whether some path through it has no barrier."""
 
 
 @dataclass
@@ -94,7 +92,7 @@ class _Inserter:
     threads: tuple[ForOp, ...]
 
     def check_writes(self, body: Block) -> None:
-        """No two threads write one element in the same place of the program, but by atomic operations."""
+        """Refuse if two threads write one element with the same op, except with atomic operations."""
         for op in body.walk():
             for access in self.found.get(op, ()):
                 if (
@@ -106,7 +104,7 @@ class _Inserter:
                     raise CompileError.at(op, f"{conflict.describe()}, by different threads at the same time")
 
     def sequence(self, block: Block, divergent: Operation | None) -> _Summary:
-        """Insert barriers between the ops of a block. `divergent` is what makes threads part ways, if they have."""
+        """Insert barriers between the ops of a block. `divergent` is the op at which threads diverged, if they have."""
         total = _Summary()
         for op in list(block.ops):
             part = self.part(op, divergent)
@@ -121,14 +119,14 @@ class _Inserter:
         return total
 
     def part(self, op: Operation, divergent: Operation | None) -> _Summary:
-        """Insert barriers in one op, and tell what it accesses."""
+        """Insert barriers in one op, and return its accesses."""
         if isinstance(op, ForOp):
             return self._loop(op, divergent)
         if isinstance(op, scf.IfOp):
             return self._if(op, divergent)
         if isinstance(op, BarrierOp):
             if divergent is not None:
-                raise CompileError.at(op, f"{op.name} stands {_where(divergent)}: not all threads come to it")
+                raise CompileError.at(op, f"{op.name} is {_where(divergent)}: not all threads reach it")
             return _Summary(passes=False)
         own = self.found.get(op, [])
         return _Summary(list(own), list(own))
@@ -177,7 +175,7 @@ class _Inserter:
         return None
 
     def _conflict_with_itself(self, access: Access) -> Conflict | None:
-        """Two threads that touch one element; those of a warp that work on a tile together do not."""
+        """A conflict of two threads at one element, except those of a warp that work on a tile together."""
         together = is_of_warp(access.op)
         threads = [loop for loop in self.threads if not (together and axis_of(loop) == LANES)]
         try:
@@ -188,7 +186,6 @@ class _Inserter:
     def _insert(
         self, point: InsertPoint, like: Operation, conflict: Conflict | NotProved, divergent: Operation | None
     ) -> None:
-        """A barrier with the location of `like`."""
         if divergent is not None:
             _refuse(divergent, conflict)
         barrier = BarrierOp()
@@ -202,7 +199,6 @@ def _refuse(divergent: Operation, conflict: Conflict | NotProved) -> NoReturn:
 
 
 def _where(divergent: Operation) -> str:
-    """Where threads part ways, in words."""
     if not isinstance(divergent, ForOp):
         return "under a condition that differs between the threads of a block"
     if divergent.kind.data is LoopKind.VECTORIZED:

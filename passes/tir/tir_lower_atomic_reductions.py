@@ -1,4 +1,4 @@
-"""tir-lower-atomic-reductions: lower reductions over blocks of threads to atomic operations."""
+"""tir-lower-atomic-reductions: lower reductions over thread blocks to atomic operations."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from weft.support.errors import CompileError
 
 @dataclass(frozen=True)
 class LowerAtomicReductionsPass(TirPass):
-    """Let each reduction block with a reduce iterator over blocks of threads (`blockIdx`) update its accumulators by
-    `low.atomic`, and so each over threads whose accumulators an earlier kernel starts.
+    """Let each reduction block with a reduce iterator over thread blocks (`blockIdx`), or over threads if an earlier
+    kernel starts its accumulators, update the accumulators by `low.atomic`.
 
     ```mlir
     tir.for %z in 4 thread_binding<"blockIdx.z"> { tir.for %k in 16 {
@@ -32,12 +32,11 @@ class LowerAtomicReductionsPass(TirPass):
     // becomes
         %c = low.atomic add %term, %C[%vi] : f32, memref<8xf32>
     ```
-    Raises CompileError for updates that `bind` would refuse (its requirements 7 to 9), and for those in a vectorized
-    loop.
+    Raises CompileError for updates that `bind` refuses (its requirements 7 to 9), and for those in a vectorized loop.
 
     Requires: block loops with loops bound to GPU axes.
 
-    Leaves: block loops whose reductions over blocks of threads are atomic.
+    Leaves: block loops whose reductions over thread blocks are atomic.
     """
 
     name = "tir-lower-atomic-reductions"
@@ -54,7 +53,7 @@ class LowerAtomicReductionsPass(TirPass):
 
 
 def _checked(block: BlockOp, loop: ForOp) -> tuple[AtomicUpdate, ...]:
-    """The updates of a block over a loop, when all may be atomic."""
+    """The updates of a block over a loop, if all may be atomic. Raises CompileError otherwise."""
     name = f'block "{block.label}"'
     refused = why_not_atomic(block, loop, kernel_around(loop))
     updates = atomic_updates(block)

@@ -35,10 +35,10 @@ class LowerBlocksPass(TirPass):
     %inside = arith.cmpi slt, %vi, %c126 : index
     scf.if %inside { BODY(%vi) }
     ```
-    Loops stay. Blocks inside blocks are replaced too.
+    Loops stay. Nested blocks are also replaced.
 
-    Annotation `prefetch`: accesses of the block prefetch for later instances. Its shifts are of block iterators rather
-    than of loops, so that they mean the same in whatever loops the block stands.
+    Annotation `prefetch`: accesses of the block prefetch for later instances. Its shifts apply to block iterators
+    rather than to loops, so that they are independent of the loops around the block.
 
     ```mlir
     tir.block "exp" ... attributes {prefetch = [["read", 0, [1, 0]]]} { memref.load %A[%vi, %vk] ... }
@@ -48,11 +48,12 @@ class LowerBlocksPass(TirPass):
     low.prefetch %A[%i * 1024 + %k + 1024] {lanes = 1}
     memref.load %A[%i * 1024 + %k]
     ```
-    A block may also prefetch what another block accesses, `["write", 0, [0, 0], "C"]`, with its own iterators for those
-    of the other block: a `low.prefetch` with an index a dimension at its head.
+    A block may also prefetch the elements that another block accesses, `["write", 0, [0, 0], "C"]`, with its own
+    iterators in place of those of the other block. This is a `low.prefetch` with one index per dimension at the start
+    of the block.
 
-    Annotation `nontemporal`: stores of the block bypass the caches. Vector stores keep the mark, and targets that have
-    such stores use them; elsewhere, and for masked lanes, it has no effect.
+    Annotation `nontemporal`: stores of the block are non-temporal. Vector stores keep the annotation, and targets that
+    have such stores use them; elsewhere, and for masked lanes, it has no effect.
 
     ```mlir
     tir.block "C" ... attributes {nontemporal = [0]} { memref.store %c, %C[%vi] }
@@ -78,7 +79,6 @@ class LowerBlocksPass(TirPass):
 
 
 def _lower_block(block: BlockOp) -> None:
-    """Replace `block` by its body."""
     if block.init is not None:
         raise CompileError.at(block, f'block "{block.label}" still has its tir.init: run tir-lower-reductions before')
     conditions = unproved_before(guards_of(block), block)
@@ -94,10 +94,10 @@ _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of e
 
 
 def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
-    """Mark accesses of the blocks with the distance to prefetch, or prefetch at the heads of blocks. Buffers in
-    registers and elements at an unknown or zero distance are not prefetched; nor are temporaries by another block than
-    the one that accesses them. Raises `CompileError` when an annotation is malformed, or names an unknown block or a
-    buffer that the block does not access."""
+    """Annotate accesses of the blocks with the distance to prefetch, or prefetch at the start of blocks. Buffers in
+    registers and elements at an unknown or zero distance are not prefetched, nor are temporaries by a block other than
+    the accessing one. Raises `CompileError` if an annotation is malformed, or names an unknown block or a buffer that
+    the block does not access."""
     for block in blocks:
         noted = block.attributes.get(PREFETCH)
         for entry in () if noted is None else _entries(block, noted, blocks):
@@ -109,7 +109,7 @@ def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
 
 @dataclass(frozen=True)
 class _Prefetch:
-    """The elements of `buffer` that `accessing` reads or writes, its iterators shifted."""
+    """The elements of `buffer` that `accessing` reads or writes, with its iterators shifted."""
 
     accessing: BlockOp
     kind: str
@@ -123,7 +123,6 @@ class _Prefetch:
 
 
 def _mark(entry: _Prefetch) -> None:
-    """Mark the accesses with the distance of the elements to prefetch."""
     if buffer_type(entry.buffer).memory_space == LOCAL:
         return
     shifted: dict[SSAValue, Index] = {
@@ -136,7 +135,7 @@ def _mark(entry: _Prefetch) -> None:
 
 
 def _prefetch_at_head(block: BlockOp, entry: _Prefetch) -> None:
-    """Prefetch at the head of `block` what the other block accesses."""
+    """Prefetch the elements that the other block accesses at the start of `block`."""
     shifted: dict[SSAValue, Index] = {
         theirs: Index.of(own) + shift
         for theirs, own, shift in zip(entry.accessing.iter_vars, block.iter_vars, entry.shifts, strict=True)
@@ -172,8 +171,8 @@ def _entries(block: BlockOp, noted: Attribute, blocks: Sequence[BlockOp]) -> Ite
 
 
 def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> SSAValue:
-    """The buffer with a number among those that `accessing` reads or writes (`kind`). Raises `CompileError` at `block`,
-    whose annotation names it, where there is none."""
+    """The buffer at position `at` among those that `accessing` reads or writes (`kind`). Raises `CompileError` at
+    `block`, which has the annotation, if there is none."""
     buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
     if not 0 <= at < len(buffers):
         raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')
@@ -181,7 +180,7 @@ def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> 
 
 
 def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
-    """The other block, which has as many iterators."""
+    """The block called `name`. Raises `CompileError` unless it has the same number of iterators."""
     other = next((other for other in blocks if other.label == name), None)
     if other is None or len(other.iter_vars) != len(block.iter_vars):
         why = "there is no such block"
@@ -192,7 +191,8 @@ def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
 
 
 def _distances(indices: Sequence[SSAValue], shifted: dict[SSAValue, Index]) -> list[int] | None:
-    """How far the element with shifted iterators lies from the one at `indices`, in each dimension."""
+    """The distance of the element with shifted iterators from the one at `indices`, in each dimension; None if it
+    varies."""
     found: list[int] = []
     for value in indices:
         index = Index.of(value)
@@ -208,8 +208,8 @@ _YES: Final = BoolAttr.from_bool(True)
 
 
 def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
-    """Mark the stores of blocks that go past the caches. Buffers in registers stay there. Raises `CompileError` when
-    an annotation is malformed, or names a buffer that the block does not write."""
+    """Annotate the stores of blocks that are non-temporal, except to buffers in registers. Raises `CompileError` if an
+    annotation is malformed, or names a buffer that the block does not write."""
     for block in blocks:
         noted = block.attributes.get(NONTEMPORAL)
         for buffer in () if noted is None else _buffers(block, noted):
@@ -221,7 +221,6 @@ def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
 
 
 def _buffers(block: BlockOp, noted: Attribute) -> list[SSAValue]:
-    """The buffers that an annotation names."""
     entries = noted.data if isinstance(noted, ArrayAttr) else (noted,)
     places = [entry.value.data for entry in entries if isinstance(entry, IntegerAttr)]
     if not isinstance(noted, ArrayAttr) or len(places) != len(entries):

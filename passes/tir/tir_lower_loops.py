@@ -28,7 +28,7 @@ _UNIT = UnitAttr()
 @dataclass(frozen=True)
 class LowerLoopsPass(FunctionPass):
     """Turn `tir.for` into `scf.for` (unrolled: with `low.unroll`; parallel: `low.parallel_for`), and index arithmetic
-    into shared `arith` ops, each in the outermost loop where its operands are known.
+    into shared `arith` ops, each in the outermost loop in which its operands are defined.
 
     ```mlir
     tir.for %i in 8 { tir.for %j in 4 unrolled {
@@ -38,8 +38,8 @@ class LowerLoopsPass(FunctionPass):
       %q = arith.muli %i, %c4 : index
       scf.for %j = %c0 to %c4 step %c1 { %p = arith.addi %q, %j : index ... } {low.unroll} }
     ```
-    Quotients and remainders of indices that cannot be negative are unsigned. A loop that is bound to a GPU axis becomes
-    a plain one: what the threads do is independent, one does it all.
+    Quotients and remainders of non-negative indices are unsigned. A loop bound to a GPU axis becomes a plain loop,
+    since its iterations are independent.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -82,8 +82,8 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
 class _IndexEmitter:
     """Replaces the index arithmetic of a function by shared sums, built from the outer loops inwards.
 
-    The terms of an index are added in the order of the loops that they vary with, so each partial sum stands in the
-    outermost place where it is known, and indices with equal beginnings share them.
+    The terms of an index are added in the order of the loops in which they vary, so each partial sum is in the
+    outermost place where its operands are defined, and indices with equal prefixes share them.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -92,18 +92,18 @@ class _IndexEmitter:
         self.values: dict[Index, SSAValue] = {}
         self.constants: dict[int, SSAValue] = {}
         self.last: dict[Block | Operation, Operation] = {}
-        """The op that was inserted last at the head of a block, or after an operation."""
+        """The last op inserted at the start of a block, or after an operation."""
         self.depths: dict[Block, int] = {}
         self.anchors: dict[SSAValue, Block | Operation] = {}
-        """Where the values that this emitter made stand."""
+        """The places of the values that this emitter inserted."""
         self.products: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
         self.ranges = remembered_ranges()
         self.copies: dict[Operation, int] = {}
-        """How often unrolled loops repeat the innermost body."""
+        """The number of copies of the innermost body made by unrolled loops."""
 
     def run(self) -> None:
         ops = [op for op in operations_in(self.function) if _is_traced(op)]
-        # All are read before the first is replaced: division of indices cannot be traced through any more.
+        # Read all indices before replacing any, because lowered divisions cannot be traced.
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
         indices = [Index.of(op.results[0]).simplified(self.ranges) for op in demanded]
         new = {op: self.value(index) for op, index in zip(demanded, indices, strict=True)}
@@ -125,7 +125,7 @@ class _IndexEmitter:
         return self.constants[value]
 
     def value(self, index: Index) -> SSAValue:
-        """The value of `index`, valid wherever all its atoms are."""
+        """The value of `index`, defined wherever all its atoms are."""
         if index not in self.values:
             self.values[index] = self._sum(index)
         return self.values[index]
@@ -155,7 +155,6 @@ class _IndexEmitter:
         return divided(atom, numerator, divisor, self.ranges, self._binary)
 
     def _product(self, op: arith.MuliOp) -> SSAValue:
-        """A product of two values that vary."""
         left = self.value(Index.of(op.lhs).simplified(self.ranges))
         right = self.value(Index.of(op.rhs).simplified(self.ranges))
         if (left, right) not in self.products:
@@ -163,7 +162,6 @@ class _IndexEmitter:
         return self.products[left, right]
 
     def _binary(self, op_class: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        """The op on two values that exist, where the later of them is known."""
         op = arith_op(op_class, left, right)
         anchor = self._later(self._anchor(left), self._anchor(right))
         self._insert(op, anchor)
@@ -180,7 +178,6 @@ class _IndexEmitter:
         Rewriter.insert_op(op, InsertPoint.at_start(self._block(anchor)) if after is None else InsertPoint.after(after))
 
     def _anchor(self, value: SSAValue) -> Block | Operation:
-        """Where `value` becomes known: at the head of a block, or after an operation."""
         return self.anchors.get(value, value.owner)
 
     def _later(self, one: Block | Operation, other: Block | Operation) -> Block | Operation:
@@ -213,7 +210,7 @@ class _IndexEmitter:
 
 
 def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
-    """The same index, its numerators raised by multiples of their divisors where they could be negative."""
+    """Add multiples of the divisors to numerators that may be negative, without changing the value of the index."""
     terms: dict[Atom, int] = {}
     constant = index.constant
     for atom, factor in index.terms.items():

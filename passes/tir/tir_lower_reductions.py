@@ -33,11 +33,11 @@ from weft.passes.tir.nest import TirPass, range_of
 
 @dataclass(frozen=True)
 class LowerReductionsPass(TirPass):
-    """Take `tir.init` out of every block.
+    """Lower `tir.init` of every block.
 
-    If the loops of the reduction hold the block alone, and each instance in them updates elements that its init starts
-    (`analysis/reductions.py`), the init becomes a block in a separate nest just before the outermost loop that a reduce
-    iterator is bound to, so that the hot loop stays free of conditions:
+    If the loops of the reduction contain only the block, and each instance in them updates elements that its init
+    starts (`analysis/reductions.py`), the init becomes a block in a separate nest just before the outermost loop that a
+    reduce iterator is bound to, so that the hot loop has no conditions:
 
     ```mlir
     tir.for %i in 8 { tir.for %k in 4 {
@@ -47,11 +47,10 @@ class LowerReductionsPass(TirPass):
       tir.block "Y_init" iters(%vi: spatial<8>) = [%i] { INIT }
       tir.for %k in 4 { tir.block "Y" iters(%vi: spatial<8>, %vk: reduce<4>) = [%i, %k] { UPDATE } } }
     ```
-    Elsewhere the init stays in the body, under a condition that all reduce iterators are 0.
+    Otherwise the init stays in the body, under the condition that all reduce iterators are 0.
 
-    A reduction over no iterations (a dynamic extent of 0) yields its start value: where the init was not hoisted out of
-    all loops of the reduction, it also stands in front of them under the condition that an extent is 0
-    (`dialects/tir_empty.py`).
+    A reduction without iterations (a dynamic extent of 0) yields its start value. If the init was not hoisted out of
+    all loops of the reduction, a copy precedes them under the condition that an extent is 0 (`dialects/tir_empty.py`).
 
     Requires: block loops.
 
@@ -68,10 +67,10 @@ class LowerReductionsPass(TirPass):
 
 @dataclass(frozen=True)
 class _Hoist:
-    """Where the init of a block goes.
+    """The hoisting of the init of a block.
 
-    `loops` are, outermost first, those that the init moves out of; its nest repeats them except `dropped`, whose
-    variables are 0 there. `conditions` are indices that must be 0 where the init runs.
+    `loops`, outermost first, are those that the init moves out of; its nest repeats them except `dropped`, whose
+    variables are 0 there. `conditions` are indices that must be 0 for the init to run.
     """
 
     loops: tuple[ForOp, ...]
@@ -80,7 +79,6 @@ class _Hoist:
 
 
 def _lower_init(block: BlockOp, init: InitOp) -> None:
-    """Take the init of `block` out of it."""
     bindings = bindings_of(block)
     reduce = [
         binding.simplified(range_of)
@@ -88,7 +86,7 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
         if kind is IterKind.REDUCE
     ]
     if all(binding == Index({}) for binding in reduce) and not _may_be_empty(block):
-        # Every instance is a first one: the init runs before the update.
+        # Every instance starts its accumulation, so the init precedes the update.
         block.body.block.insert_ops_before(detached_ops(init.body.block), init)
     elif (hoist := _plan_hoist(block, reduce)) is not None:
         if hoist.conditions or _guards_depend_on(block, hoist.dropped):
@@ -107,19 +105,20 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
 
 
 def _may_be_empty(block: BlockOp) -> bool:
-    """Whether a loop of the reduction has an extent that is known at run time only: of at most 1, it may be 0."""
+    """Whether a loop of the reduction has an extent that is known only at run time. Even with an upper bound of 1, it
+    may be 0."""
     extents = zip(block.kinds, block.extents, strict=True)
     return any(kind is IterKind.REDUCE and isinstance(extent, SSAValue) for kind, extent in extents)
 
 
 def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
-    """Whether a guard restricts the steps of a reduction: an empty reduction has no step for which it could hold."""
+    """Whether a guard restricts the steps of a reduction. An empty reduction has no step for which it could hold."""
     variables = [loop.induction_variable for loop in loops]
     return any(Index.of(value).depends_on(variables) for value in block.guard_operands)
 
 
 def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
-    """How to hoist the init of `block`, or None where it must stay."""
+    """Plan the hoisting of the init of `block`; None if it must stay."""
     if takes_pointers(block) or opaque_op(block) is not None or why_overlapping(block) is not None:
         return None
     chain = loop_chain(block)
@@ -137,10 +136,10 @@ def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
 
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
-    """What must be 0 beside the dropped loop variables for all reduce bindings to be 0.
+    """The indices that must be 0, in addition to the dropped induction variables, for all reduce bindings to be 0.
 
-    Requires that a sum of the dropped variables with positive factors and a rest that is not negative makes up each
-    binding: then it is 0 exactly where all its parts are.
+    Returns None unless each binding is a sum of dropped variables with positive factors and a non-negative rest, which
+    is 0 if and only if all its terms are.
     """
     zeros = {variable: Index({}) for variable in dropped}
     seen: set[SSAValue] = set()
@@ -160,7 +159,6 @@ def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ..
 
 
 def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
-    """Whether nothing with an effect stands in `loops` but the next loop, and `block` in the last."""
     inner: tuple[Operation, ...] = (*loops[1:], block)
     for loop, only in zip(loops, inner, strict=True):
         if any(op is not only and not only_computes(op) for op in loop.body.block.ops):
@@ -194,7 +192,6 @@ def _hoist_init(block: BlockOp, hoist: _Hoist) -> None:
 
 
 def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:
-    """An empty loop that runs as `loop` does; `mapping` learns its variable."""
     copy = new_loop(_renamed(loop.extent, mapping), loop.induction_variable.name_hint, loop, loop.kind.data)
     mapping[loop.induction_variable] = copy.induction_variable
     return copy
@@ -205,7 +202,7 @@ def _renamed(extent: int | SSAValue, mapping: Mapping[SSAValue, SSAValue]) -> in
 
 
 def _start_when_empty(block: BlockOp) -> None:
-    """Run the init of `block` in front of its reduction when an extent of the reduction is 0 at run time.
+    """Run the init of `block` before its reduction if an extent of the reduction is 0 at run time.
 
     ```mlir
     tir.for %k in %n { tir.for %i in 8 { tir.block "Y" ... { tir.init { INIT } UPDATE } } }

@@ -44,12 +44,12 @@ _SHUFFLING = ("cuda", "metal")
 class LowerThreadReductionsPass(TirPass):
     """Lower the blocks that combine one value of each thread (`tir-factor-thread-reductions`), inside kernels.
 
-    The threads of a warp combine by shuffles, halving their number in each step; the warps leave their results in
-    shared memory, and the first one combines those. It needs the axis to be `threadIdx.x`, with as many threads as the
-    reduction, a power of two up to a warp or a multiple of it. Elsewhere, and on targets without shuffles, the values
-    of all threads are combined in shared memory. The first thread of the axis then runs the init of the block, combines
-    the result into it, and stores; barriers come later (`tir-insert-barriers`). Where the accumulator is in memory of
-    space "local", all threads of the axis get the result, and do so.
+    The threads of a warp combine by shuffles, halving their number in each step; the warps store their results in
+    shared memory, and the first warp combines those. This requires the axis to be `threadIdx.x`, with the extent of the
+    reduction, which must be a power of two up to a warp, or a multiple of a warp. Otherwise, and on targets without
+    shuffles, the values of all threads are combined in shared memory. The first thread of the axis then runs the init
+    of the block, combines the result into it, and stores; `tir-insert-barriers` inserts barriers later. If the
+    accumulator is in memory of space "local", all threads of the axis get the result and execute these steps.
 
     ```mlir
     tir.block "B" iters(%vi: spatial<8>, %vt: reduce<32>) = [%i, %t] {tir.across_threads = "threadIdx.x"} {
@@ -60,7 +60,7 @@ class LowerThreadReductionsPass(TirPass):
     %p8 = %p16 + low.shuffle down %p16, 8 width 32 ...
     scf.if %t == 0 { B[%i] = 0;  B[%i] = B[%i] + %p1 }
     ```
-    Raises CompileError where the block stands under something that not all threads of a block come to.
+    Raises CompileError if the block is under a condition or in a loop that differs between threads of a thread block.
 
     Requires: kernels (`tir-bind-threads`) with blocks of `tir-factor-thread-reductions`, and temporaries in memory
     spaces (`tir-assign-spaces`).
@@ -72,7 +72,7 @@ class LowerThreadReductionsPass(TirPass):
     fast_math = (FastMathFlag.REASSOC,)
 
     target: str = "cuda"
-    """The target, as `weft.build` takes it: its limits and instructions decide."""
+    """The target, as in `weft.build`, for its limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         for block in [b for b in function.walk() if isinstance(b, BlockOp) and ACROSS_THREADS in b.attributes]:
@@ -80,7 +80,7 @@ class LowerThreadReductionsPass(TirPass):
 
 
 class _Lowering:
-    """Lowers one block. `values` are, for each accumulator, what this thread has combined so far."""
+    """Lowers one block. `values` are the partial combinations of this thread, one per accumulator."""
 
     def __init__(self, block: BlockOp, target: Target) -> None:
         self.block = block
@@ -96,7 +96,7 @@ class _Lowering:
         self.others = [loop for loop in around if loop is not owner]
         """The loops over threads along the other axes."""
         self.anchor: Operation = block
-        """What new ops stand before."""
+        """The op before which new ops are inserted."""
         self.conditions = guards_of(block)
         stored = buffers_written(block)
         self.body = [op for op in block.body.block.ops if not isinstance(op, InitOp)]
@@ -129,7 +129,7 @@ class _Lowering:
         return fits and scalars and self.thread_loop.extent == self.count and self.count <= warp * warp
 
     def _own_values(self) -> list[SSAValue]:
-        """What this thread has; zero where the block does not run in it."""
+        """The values of this thread; zero if the block does not run in it."""
         conditions = self._compare(self.conditions)
         own: list[SSAValue] = []
         for term in self.terms:
@@ -150,7 +150,6 @@ class _Lowering:
         return op.parent is self.block.body.block
 
     def _combined(self, left: Sequence[SSAValue], right: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values of two threads combined, computed before the block."""
         lefts = dict(zip((store.memref for store in self.stores), left, strict=True))
         mapping: dict[SSAValue, SSAValue] = {old.res: lefts[old.memref] for old in self.olds}
         mapping.update(zip((term.res for term in self.terms), right, strict=True))
@@ -183,7 +182,7 @@ class _Lowering:
         return self._loaded(scratch, Index({}))
 
     def _halved(self, values: list[SSAValue], count: int, width: int) -> list[SSAValue]:
-        """Lane 0 of each group of `width` gets what its first `count` lanes have."""
+        """Combine the first `count` lanes of each group of `width` lanes into lane 0."""
         offset = 1
         while offset * 2 < count:
             offset *= 2
@@ -226,7 +225,6 @@ class _Lowering:
         return found
 
     def _place(self, along: Index) -> list[SSAValue]:
-        """Indices into shared memory."""
         here = index_before(along.simplified(range_of), self.anchor)
         return [*(loop.induction_variable for loop in self.others), here]
 
@@ -239,14 +237,13 @@ class _Lowering:
             insert_before(self.anchor, [memref.StoreOp.get(value, buffer, place) for value, buffer in pairs])
 
     def _loaded(self, scratch: list[SSAValue], along: Index) -> list[SSAValue]:
-        """The values at one place of shared memory."""
         place = self._place(along)
         return [self._insert(memref.LoadOp.get(buffer, place)) for buffer in scratch]
 
     def _load_from(
         self, scratch: list[SSAValue], along: Index, otherwise: Sequence[SSAValue], condition: SSAValue
     ) -> list[SSAValue]:
-        """The values in shared memory where `condition` holds, those of this thread elsewhere."""
+        """The values in shared memory if `condition` holds, else those of this thread."""
         place, found = self._place(along), list[SSAValue]()
         for buffer, value in zip(scratch, otherwise, strict=True):
             load = memref.LoadOp.get(buffer, place)
@@ -256,7 +253,7 @@ class _Lowering:
         return found
 
     def _store(self, values: Sequence[SSAValue]) -> None:
-        """The first thread (or all of them) runs the block, with the combined values in the place of its own."""
+        """Run the block in the first thread (or all of them), with the combined values in place of the terms."""
         block = self.block
         for term, value in zip(self.terms, values, strict=True):
             term.res.replace_all_uses_with(value)
@@ -271,7 +268,6 @@ class _Lowering:
         insert_where(conditions, [*starting, *detached_ops(block.body.block)], block)
 
     def _compare(self, conditions: Sequence[tuple[Index, Index]]) -> SSAValue | None:
-        """That each left is less than its right, None when ranges prove all."""
         unproved = unproved_before(conditions, self.block)
         return conjunction_before(unproved, self.block) if unproved else None
 
@@ -280,7 +276,6 @@ class _Lowering:
 
     @contextmanager
     def _under(self, condition: SSAValue | None) -> Generator[None]:
-        """Insert ops under a condition, without one where others are inserted."""
         outer = self.anchor
         with branch_before(condition, outer) as self.anchor:
             yield
@@ -288,5 +283,4 @@ class _Lowering:
 
 
 def _is_shuffled(type_: Attribute) -> bool:
-    """Whether threads can read each other's values of a type."""
     return isinstance(type_, IndexType) or (isinstance(type_, FixedBitwidthType) and type_.bitwidth >= 8)

@@ -48,12 +48,12 @@ from weft.support.errors import CompileError
 from weft.support.target import Target
 
 LANES: Final = THREAD_AXES[0]
-"""The axis whose threads are a warp, where there is work on tiles."""
+"""The axis whose threads form a warp, in kernels that work on tiles."""
 
 
 @dataclass(frozen=True)
 class LowerTilesPass(KernelPass):
-    """Give each thread of a warp its part of every fragment, and lower the ops on tiles in kernels.
+    """Distribute every fragment over the threads of a warp, and lower the ops on tiles in kernels.
 
     ```mlir
     %F = memref.alloc() : memref<32x16xf16, "local">
@@ -65,9 +65,9 @@ class LowerTilesPass(KernelPass):
     %f = low.access_ptr %F[%i, 0, 0] sizes [1, 1, 8] write : memref<2x1x8xf16, "local">
     low.ldmatrix %s to %f {count = 4, transposed = false, element = f16}
     ```
-    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored by each thread element by element. Raises
-    CompileError where a buffer holds fragments of two kinds, where a tile is no whole fragment of its buffer, and under
-    conditions that may differ between the threads of a warp.
+    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored element by element by each thread. Raises
+    CompileError if a buffer holds fragments of two kinds, if a tile is not a whole fragment of its buffer, and for tile
+    ops under conditions that may differ between the threads of a warp.
 
     Requires: kernels (`tir-bind-threads`) with temporaries of the size that is used (`tir-compact-buffers`), before
     `tir-flatten`.
@@ -90,16 +90,15 @@ class LowerTilesPass(KernelPass):
 
 
 def _require_together(op: TileOp) -> None:
-    """The threads of a warp come to an op all, or none."""
+    """Refuse an op that only some of the threads of a warp may execute."""
     for parent in ancestors(op):
         value = parent.cond if isinstance(parent, scf.IfOp) else parent.extent if isinstance(parent, ForOp) else None
         if isinstance(value, SSAValue) and differs_between_threads(value, (LANES,)):
             what = "a condition" if isinstance(parent, scf.IfOp) else "a loop whose extent is"
-            raise CompileError.at(op, f"{op.name} stands under {what} that may differ between the threads of a warp")
+            raise CompileError.at(op, f"{op.name} is under {what} that may differ between the threads of a warp")
 
 
 def _fragments_of_buffers(tiles: Sequence[TileOp]) -> dict[SSAValue, FragmentAttr]:
-    """Which fragments each buffer holds."""
     found: dict[SSAValue, FragmentAttr] = {}
     for op in tiles:
         for fragment, pointer in op.fragments():
@@ -119,11 +118,11 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 
 
 def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
-    """A new buffer for what one thread holds of the fragments in `buffer`: it has one more dimension."""
+    """A new buffer for the part of the fragments in `buffer` that one thread holds, with an additional dimension."""
     alloc, type_ = buffer.owner, buffer_type(buffer)
     shape, tile = type_.get_shape(), fragment.tile
     if not isinstance(alloc, memref.AllocOp) or DYNAMIC_INDEX in shape or len(shape) < 2:
-        raise TypeError(f"fragments lie in temporaries of static shape, got {type_}")
+        raise TypeError(f"fragments are in temporaries of static shape, got {type_}")
     if shape[-2] % tile[0] or shape[-1] % tile[1]:
         raise CompileError.at(alloc, f"%{buffer.name_hint} of {list(shape)} is not made of whole {fragment}")
     new_shape = [*shape[:-2], shape[-2] // tile[0], shape[-1] // tile[1], fragment.elements_per_thread]
@@ -227,7 +226,7 @@ class _Lowering:
         insert_before(self.op, [op])
 
     def part(self, fragment: FragmentAttr, tile: SSAValue) -> tuple[SSAValue, list[Index]]:
-        """Where a thread holds what it has of a tile."""
+        """The buffer and indices of a thread's part of a tile."""
         pointer = _pointer(tile)
         *outer, i, j = [Index.of(index).simplified(range_of) for index in pointer.indices]
         rows, columns = fragment.tile
@@ -242,7 +241,7 @@ class _Lowering:
     def registers(
         self, fragment: FragmentAttr, tile: SSAValue, access: AccessMode, first: int = 0, count: int | None = None
     ) -> SSAValue:
-        """A pointer to what a thread holds of a tile, or to some of it."""
+        """A pointer to a thread's part of a tile, or to `count` of its elements."""
         buffer, at = self.part(fragment, tile)
         indices = [index_before(index, self.op) for index in (*at, Index({}, first))]
         sizes = [*[1] * len(at), fragment.elements_per_thread if count is None else count]
@@ -253,7 +252,7 @@ class _Lowering:
     def moved(
         self, pointer: AccessPtrOp, by: tuple[Index, Index], access: AccessMode, sizes: Sequence[int]
     ) -> SSAValue:
-        """A pointer so many rows and columns further."""
+        """A pointer moved `by` a number of rows and columns."""
         *outer, i, j = [Index.of(index) for index in pointer.indices]
         indices = [*outer, i + by[0], j + by[1]]
         values = [index_before(index.simplified(range_of), self.op) for index in indices]
@@ -263,10 +262,11 @@ class _Lowering:
 
 
 def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Index]:
-    """The row and column, in the tile, of the 8 elements that a thread names: matrix l floordiv 8, row l mod 8.
+    """The row and column, in the tile, of the 8 elements whose address a thread provides: row l mod 8 of matrix l
+    floordiv 8.
 
-    The parts of a fragment follow each other down the rows of the matrix; where there are two, threads from 16 on name
-    what others name already.
+    The parts of a fragment follow each other down the rows of the matrix. If there are only two, threads from 16 on
+    repeat addresses.
     """
     two = len(fragment.parts) == 2
     zero = Index({})
@@ -276,17 +276,17 @@ def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Ind
 
 
 def works_on_tiles(block: BlockOp) -> bool:
-    """Whether a block works on tiles itself, and not only in blocks inside of it."""
+    """Whether a block works on tiles itself, outside of nested blocks."""
     return any(isinstance(op, TileOp) and block_around(op) is block for op in block.walk())
 
 
 def is_of_warp(op: Operation) -> bool:
-    """Whether an op is a pointer to a tile: what is done through it, a warp does together."""
+    """Whether an op is a pointer to a tile, whose accesses a whole warp executes together."""
     return isinstance(op, AccessPtrOp) and any(isinstance(use.operation, TileOp) for use in op.pointer.uses)
 
 
 def require_tensor_cores(root: Operation, target: Target) -> None:
-    """Raise `CompileError` for work on tiles that a target cannot do."""
+    """Raise `CompileError` for tile ops that a target does not support."""
     available = target.gpu.tensor_cores if target.gpu is not None else frozenset[str]()
     name = f"{target.kind} -arch={target.arch}" if target.arch else target.kind
     for op in root.walk():
@@ -302,13 +302,14 @@ def require_tensor_cores(root: Operation, target: Target) -> None:
 
 
 def instruction_of(fragment: FragmentAttr) -> str:
-    """What `GpuMachine.tensor_cores` calls the instructions on a fragment; all of a family accumulate in `f32`."""
+    """The name in `GpuMachine.tensor_cores` of the instructions on a fragment; all instructions of a family accumulate
+    in `f32`."""
     element = f16 if fragment.role is FragmentRole.C else fragment.element
     return f"wmma {element}" if fragment.family is Family.WMMA else f"mma.sync m16n8k16 {element}"
 
 
 def require_fragment(alloc: memref.AllocOp) -> None:
-    """Raise `CompileError` where a buffer of fragments is used by other code than work on tiles."""
+    """Raise `CompileError` if a buffer of fragments has uses other than tile ops."""
     for use in alloc.memref.uses:
         op = use.operation
         if isinstance(op, StrideOp) or is_of_warp(op):
@@ -332,7 +333,7 @@ def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int
             name = inside.induction_variable.name_hint
             raise CompileError.at(
                 block,
-                f'block "{block.label}" works on tiles, which the {WARP} threads of a warp do together, but stands in '
+                f'block "{block.label}" works on tiles, which the {WARP} threads of a warp do together, but is in '
                 f"loop %{name} over them ({LANES}): bind warps to threadIdx.y or threadIdx.z",
             )
     if extent is not None and extent != WARP:
@@ -348,4 +349,4 @@ def lanes_around(op: Operation) -> ForOp:
     for parent in ancestors(op):
         if isinstance(parent, ForOp) and axis_of(parent) == LANES:
             return parent
-    raise CompileError.at(op, f"{op.name} stands in no loop over {LANES}: run tir-bind-threads before")
+    raise CompileError.at(op, f"{op.name} is in no loop over {LANES}: run tir-bind-threads before")

@@ -45,11 +45,11 @@ from weft.passes.tir.nest import (
 from weft.passes.tir.vectorizer import LaneReduction, Vectorizer, analyse, lanes_constant
 
 _UNROLL_LIMIT = 64
-"""Lanes up to which a loop that cannot be vectorised is unrolled; a longer one stays a loop."""
+"""The most lanes of a loop that is unrolled if it cannot be vectorized; a longer one stays a loop."""
 _MOST_LANES = 1024
-"""Lanes up to which a loop becomes one vector; a longer one is strip-mined."""
+"""The most lanes of a loop that becomes one vector; a longer one is strip-mined."""
 _STRIP = 64
-"""Lanes of a strip: a cache line of bytes."""
+"""Lanes of a strip: the bytes of a cache line."""
 
 
 @dataclass(frozen=True)
@@ -69,22 +69,23 @@ class LowerVectorizedPass(FunctionPass):
     %r = arith.mulf %a, broadcast of %c : vector<8xf32>
     vector.store %r, %B[%p] : memref<64xf32>, vector<8xf32>
     ```
-    - Places that are consecutive over the lanes become vector loads and stores, one place for all lanes a scalar load
-      and a broadcast. Lanes that are read from up to four vectors' length, as every second element, are shuffled out of
-      these vectors (`vector.shuffle`); other places become `low.gather` and `low.scatter`.
-    - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds. Those
-      that do not, as `%i * 8 + %lane < %n * 8`, stay conditions (`_make_conditions_uniform`).
-    - Half of the lanes are enough where none of the others does anything (`_leave_out_idle_lanes`).
+    - Consecutive accesses become vector loads and stores; a load of one element for all lanes becomes a scalar load and
+      a broadcast. If the lanes span up to four vectors, as with every second element, the vectors are loaded and
+      shuffled (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
+    - Conditions that differ between lanes become masks, and a lane accesses memory only if its condition holds. Uniform
+      conditions, such as `%i * 8 + %lane < %n * 8`, stay conditions (`_make_conditions_uniform`).
+    - The number of lanes is halved if the other half is idle (`_leave_out_idle_lanes`).
     - Inner loops stay, around vector operations.
-    - `x[p] = combine(x[p], v)` with one place for all lanes becomes a `vector.reduction`, where the order does not
-      matter: integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves
-      behind the serial loops around it that combine into the same place (`_accumulate_in_lanes`).
+    - `x[p] = combine(x[p], v)` with the same address in all lanes becomes a `vector.reduction`, if the order is free:
+      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after
+      the enclosing serial loops that combine into the same element (`_accumulate_in_lanes`).
+    - A buffer allocated inside the loop is replicated for each lane.
     - A buffer that is allocated inside the loop gets a copy for each lane.
 
-    What has no vector form (calls, inner loops whose extents differ between lanes, lanes that store to one place, a
-    vectorised loop inside) falls back to the scalar loop in order, unrolled up to 64 lanes. So does a loop of dynamic
-    extent, not unrolled. A loop of more than 1024 lanes is strip-mined: a serial loop over vectors of 64 lanes, and a
-    vector of the rest.
+    Code without a vector form (calls, inner loops whose extents differ between lanes, lanes that store to one element,
+    a nested vectorized loop) falls back to the scalar loop in order, unrolled up to 64 lanes. A loop of dynamic extent
+    also becomes a scalar loop, not unrolled. A loop of more than 1024 lanes is strip-mined into a serial loop over
+    vectors of 64 lanes, and a vector for the remainder.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -94,7 +95,7 @@ class LowerVectorizedPass(FunctionPass):
     name = "tir-lower-vectorized"
 
     shuffles: bool = True
-    """Whether vectors are shuffled; else each lane is read by itself."""
+    """Whether to shuffle vectors; otherwise each lane is loaded separately."""
 
     def rewrite(self, function: FuncOp) -> None:
         for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
@@ -103,7 +104,7 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    """Replace one vectorised loop, in which no other one is left."""
+    """Replace one vectorized loop that contains no other one."""
     _leave_out_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
@@ -126,8 +127,8 @@ def vectorize(loop: ForOp, *, shuffles: bool) -> None:
 
 
 def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
-    """Put a loop over strips, and one over the iterations that remain, in the place of a vectorised loop; returns the
-    vectorised loops."""
+    """Replace a vectorized loop by a loop over strips, and one over the remaining iterations; returns the vectorized
+    loops."""
     strips = [loop]
     if count % _STRIP:
         rest = loop.clone()
@@ -145,7 +146,7 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
 
 
 def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
-    """Buffers of the body move out of it, with `count` elements, one a lane, for each that they had."""
+    """Move buffers of the body out of it, with `count` elements, one per lane, for each element."""
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
@@ -172,10 +173,9 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
 
 
 def _leave_out_idle_lanes(loop: ForOp) -> None:
-    """Halve a vectorised loop of static extent as long as no iteration of its second half does anything.
+    """Halve a vectorized loop of static extent while all iterations of its second half are idle.
 
-    Half a vector costs no more than a whole one, on some processors less, and its last lanes need no mask where it is
-    full:
+    Half a vector costs no more than a whole one, on some processors less, and needs no mask if all of its lanes run:
 
     ```mlir
     tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
@@ -200,7 +200,7 @@ def _leave_out_idle_lanes(loop: ForOp) -> None:
 
 
 def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:
-    """How many of the first lanes a condition can hold for: those that a comparison with a constant leaves."""
+    """The number of leading lanes for which a condition can hold, from comparisons of the lane with constants."""
     active = count
     for _, constraint in comparisons(condition, ranges):
         factor = constraint.index.coefficient(loop.induction_variable)
@@ -211,10 +211,10 @@ def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf)
 
 
 def _make_conditions_uniform(loop: ForOp) -> None:
-    """Let comparisons that hold for all iterations of `loop` or for none compare what does not change in it.
+    """Replace comparisons that have the same outcome in all iterations of `loop` by ones that do not use its variable.
 
-    `x >= 0` when `x floordiv c >= 0`, for each positive c. With c what all but the loop variable are multiples of, the
-    variable may go:
+    `x >= 0` if and only if `x floordiv c >= 0`, for each positive c. If c divides all terms except the induction
+    variable, the variable may vanish:
 
         16 * %o + %lane < 16 * %n   ->   %n - %o - 1 >= 0      for %lane in 16, as c = 16 shows
     """
@@ -235,24 +235,24 @@ def _make_conditions_uniform(loop: ForOp) -> None:
 
 
 _MOST_ROWS: Final = 16
-"""Accumulators of one reduction: more would not stay in registers."""
+"""The most accumulators of one reduction; more would be spilled from registers."""
 
 
 @dataclass(frozen=True)
 class _Accumulators:
-    """The chain of loops that a reduction leaves, and its accumulators, a vector for each iteration of some of them."""
+    """The loops after which a reduction is combined, and its accumulators: one vector for each iteration of `rows`."""
 
     loops: list[ForOp]
     """Innermost first."""
     rows: list[ForOp]
-    """Those of them whose iterations have places of their own."""
+    """The loops in which the address varies."""
 
     @property
     def extents(self) -> list[int]:
         return [row.extent for row in self.rows if isinstance(row.extent, int)]
 
     def position(self, lanes: int) -> Index:
-        """Where the accumulator of an iteration begins."""
+        """The index of the accumulator of an iteration."""
         result, step = Index({}), lanes
         for row, extent in zip(self.rows, self.extents, strict=True):
             result += Index({row.induction_variable: step})
@@ -260,7 +260,7 @@ class _Accumulators:
         return result
 
     def iterations(self) -> list[dict[SSAValue, Index]]:
-        """The loop variables of all rows."""
+        """The induction variables of all rows, for each iteration."""
         variables = [row.induction_variable for row in self.rows]
         return [
             {variable: Index({}, at) for variable, at in zip(variables, numbers, strict=True)}
@@ -269,7 +269,7 @@ class _Accumulators:
 
 
 def _accumulate_in_lanes(reduction: LaneReduction) -> None:
-    """Move the combination of lanes behind the serial loops around it that keep its place, if there are any."""
+    """Move the combination of lanes after the enclosing serial loops with the same element, if any."""
     accumulators = _accumulators(reduction)
     type_ = reduction.lanes.type
     if not accumulators.loops or not isinstance(type_, VectorType):
@@ -290,8 +290,8 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
-    """The chain of serial loops, innermost first, in which nothing else touches the buffer and its place stays, but for
-    unrolled loops that others of them are around."""
+    """The chain of enclosing serial loops, innermost first, in which no other op touches the buffer. The address is
+    invariant in them, except in unrolled loops that are inside other loops of the chain."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
     users = [use.operation for buffer in (store.memref, *overlapping(store.memref)) for use in buffer.uses]
@@ -330,13 +330,13 @@ def _combine_in_lanes(
     place = store.indices[0]
     for op in (store, reduction.combine, reduction.reduction):
         Rewriter.erase_op(op)
-    # What the vectoriser made of the combining op itself, with the old value for all lanes, has no use either.
+    # The vectorized combiner, with the old value broadcast to all lanes, has no use either.
     erase_if_unused([*_users(reduction.load), reduction.load])
     erase_if_unused([place])
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
-    """What stands behind the loops, unless one of them may run over nothing: then it is under a condition."""
+    """Combine the lanes after the loops, under a condition if one of the loops may have no iterations."""
     loops = accumulators.loops
     anchor = scf.YieldOp()  # a placeholder
     anchor.location = loops[-1].location
@@ -363,7 +363,6 @@ def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer
 
 
 def _users(op: Operation) -> list[Operation]:
-    """What is computed from the results of `op`, last first."""
     found: list[Operation] = []
     for user in [use.operation for result in op.results for use in result.uses]:
         found += [*_users(user), user]
@@ -371,5 +370,4 @@ def _users(op: Operation) -> list[Operation]:
 
 
 def _like(op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> Operation:
-    """`op` on other operands."""
     return type(op).create(operands=operands, result_types=[type_], properties=dict(op.properties))

@@ -1,4 +1,4 @@
-"""tir-narrow-vectors: give short remainders of symbolic extents narrower vectors."""
+"""tir-narrow-vectors: use narrower vectors for short remainders of symbolic extents."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from weft.support.statistics import Statistic
 
 _NARROWED: Final = Statistic("tir-narrow-vectors", "loops-narrowed", "vectorized loops with a narrower version")
 _SHARE: Final = 4
-"""Lanes of a vectorized loop per lane of its narrower version."""
+"""Ratio of the lanes of a vectorized loop to those of its narrower version."""
 
 
 @dataclass(frozen=True)
 class NarrowVectorsPass(TirPass):
-    """Let a condition choose a quarter of the lanes of a vectorized loop, if these are several vectors of the machine
-    and the first lanes that run are a symbolic number.
+    """Select at run time a version with a quarter of the lanes of a vectorized loop, if the loop spans several machine
+    vectors and the number of active lanes is symbolic.
 
     ```mlir
     tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } }
@@ -38,8 +38,8 @@ class NarrowVectorsPass(TirPass):
     scf.if %n - %k * 64 <= 16 { tir.for %j in 16 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     else { tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     ```
-    All lanes of a vector are computed under a mask: a row shorter than one vector of the machine would take as long as
-    one that fills all lanes of the loop.
+    All lanes of a masked vector are computed: without the narrower version, a row shorter than one machine vector would
+    take as long as one that fills all lanes of the loop.
 
     Requires: loops without blocks (`tir-lower-blocks`), whose main parts are free of conditions
     (`tir-partition-loops`).
@@ -62,7 +62,6 @@ class NarrowVectorsPass(TirPass):
                 _narrow(loop, lanes, last)
 
     def _lanes(self, loop: ForOp) -> int | None:
-        """The lanes of the narrower version; None if these are not vectors of the machine."""
         if loop.kind.data is not LoopKind.VECTORIZED or not isinstance(loop.extent, int) or loop.extent % _SHARE:
             return None
         accessed = [op.memref for op in operations_in(loop) if isinstance(op, memref.LoadOp | memref.StoreOp)]
@@ -72,8 +71,8 @@ class NarrowVectorsPass(TirPass):
 
 
 def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
-    """The last lane that runs, by the condition of all that a vectorized loop does; None if symbols do not decide it,
-    or if there are other conditions on lanes."""
+    """The last active lane, from the condition around the whole body of a vectorized loop. None if it is not a symbolic
+    index, or if there are other conditions on lanes."""
     conditions = [op for op in loop.body.block.ops if isinstance(op, scf.IfOp)]
     if len(conditions) != 1 or conditions[0].results or conditions[0].false_region.blocks:
         return None
@@ -95,7 +94,6 @@ def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
 
 
 def _narrow(loop: ForOp, lanes: int, last: Index) -> None:
-    """Replace a vectorized loop by a choice between a version of `lanes` lanes and itself."""
     is_short = compare_before("slt", last, Index({}, lanes), loop)
     narrow, wide = copy_of(loop), copy_of(loop)
     choice = if_around(is_short, [narrow], [wide])

@@ -1,4 +1,4 @@
-"""tir-outline-kernels: outline loops over blocks and threads as kernels, and launch them."""
+"""tir-outline-kernels: outline loops over thread blocks and threads as kernels, and launch them."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ from weft.support.names import new_name
 from weft.support.target import Target
 
 _CLONED = ("arith.", "affine.apply")
-"""Computations of the host that kernels repeat, where they would have to be passed to them otherwise."""
+"""Host ops that are cloned into kernels instead of passing their results."""
 
 
 @dataclass(frozen=True)
 class OutlineKernelsPass(ModulePass):
-    """Turn each nest of loops over blocks and threads into a kernel.
+    """Turn each nest of loops over thread blocks and threads into a kernel.
 
     ```mlir
     tir.for %b in %g thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> { BODY(%A, %n) } }
@@ -67,9 +67,9 @@ class OutlineKernelsPass(ModulePass):
       %t = low.thread_id "threadIdx.x" extent 64 : index
       BODY }
     ```
-    Temporaries of the body stand at the top of the kernel. Its arguments are the buffers and values that the body uses;
-    those that cannot be negative come last, and are named by `low.symbols`. Raises ScheduleError when the temporaries
-    of space "shared" need more memory than the target has for a block of threads.
+    Temporaries of the body are allocated at the start of the kernel. Its arguments are the buffers and values that the
+    body uses, with non-negative values at the end, named by `low.symbols`. Raises ScheduleError if the temporaries of
+    space "shared" need more memory than the target has per thread block.
 
     Requires: kernels over flat buffers (`tir-flatten`).
 
@@ -79,7 +79,7 @@ class OutlineKernelsPass(ModulePass):
     name = "tir-outline-kernels"
 
     target: str = "cuda"
-    """The target, as `weft.build` takes it: its limits and instructions decide."""
+    """The target, as in `weft.build`, for its limits and instructions."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
@@ -96,7 +96,7 @@ class OutlineKernelsPass(ModulePass):
 
 @dataclass
 class _Outliner:
-    """Makes one kernel out of the nest `root`."""
+    """Outlines the nest `root` as a kernel."""
 
     root: ForOp
     name: str
@@ -104,7 +104,7 @@ class _Outliner:
     loops: dict[str, ForOp] = field(default_factory=dict[str, ForOp])
     """Axis -> its loop."""
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """What stands in the kernel for a value from outside of it."""
+    """Value from outside -> its replacement in the kernel."""
 
     def run(self) -> FuncOp:
         body = self._body()
@@ -133,7 +133,7 @@ class _Outliner:
         return kernel
 
     def _promise(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
-        """The kernel promises what its function does; temporaries of the host are known to overlap nothing."""
+        """Copy the promises of the function to the kernel; temporaries of the host overlap no other buffer."""
         promises = function_of(self.root).attributes.get(PROMISES)
         if promises is not None:
             kernel.attributes[PROMISES] = promises
@@ -141,7 +141,7 @@ class _Outliner:
             set_noalias(kernel, [at for at in buffers if not is_exposed(underlying(arguments[at]))])
 
     def _body(self) -> Block:
-        """The innermost body of the nest; what stands between its loops moves there."""
+        """The innermost body of the nest, to which ops between its loops move."""
         loop = self.root
         between: list[Operation] = []
         while True:
@@ -159,7 +159,7 @@ class _Outliner:
         return loop.body.block
 
     def _captured(self, body: Block) -> tuple[list[SSAValue], list[Operation]]:
-        """The values from outside that become arguments, and the computations outside that the kernel repeats."""
+        """The values from outside that become arguments, and the ops outside to clone into the kernel."""
         arguments: dict[SSAValue, None] = {}
         computed: dict[Operation, None] = {}
 
@@ -209,7 +209,7 @@ _EXTENT = 2
 
 
 def _rank(value: SSAValue) -> int:
-    """Buffers come first, then values, then those that are not negative."""
+    """Order of arguments: buffers, then values, then non-negative values."""
     if isinstance(value.type, MemRefType):
         return 0
     low, _ = range_of(value) if isinstance(value.type, IndexType) else (None, None)
@@ -226,7 +226,6 @@ def _access_of(argument: SSAValue) -> AccessMode:
 
 
 def _gather_temporaries(entry: Block) -> None:
-    """Move what the kernel allocates to its top."""
     for op in reversed([op for op in entry.walk() if isinstance(op, memref.AllocaOp)]):
         op.attributes.pop(ASYNC, None)
         insert_at_start(entry, op)

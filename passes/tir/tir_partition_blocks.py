@@ -1,4 +1,4 @@
-"""tir-partition-blocks: give full blocks of threads a version of the kernel without boundary conditions."""
+"""tir-partition-blocks: give full thread blocks a version of the kernel without boundary conditions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.passes.tir.nest import TirPass, range_of
 
 @dataclass(frozen=True)
 class PartitionBlocksPass(TirPass):
-    """Split the work of each kernel by the place of the block of threads, where conditions depend on it.
+    """Split the work of each kernel by the index of the thread block, if conditions depend on it.
 
     ```mlir
     tir.for %b in %0 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
@@ -30,13 +30,13 @@ class PartitionBlocksPass(TirPass):
     tir.for %b in %0 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
         scf.if %b < %n floordiv 64 { BODY } else { scf.if %b * 64 + %t < %n { BODY } } } }
     ```
-    Full is a block of threads in which all such conditions hold for all of its threads and iterations; its code drops
-    them. The new condition is the same for all threads of a block, so that barriers may stand under it. Temporaries of
-    static size move to the start of the kernel, so that both versions use the same memory.
+    A thread block is full if all such conditions hold for all of its threads and iterations; its code drops them. The
+    new condition is uniform in a thread block, so barriers are allowed under it. Temporaries of static size move to the
+    start of the kernel, so that both versions use the same memory.
 
     Requires: kernels (`tir-bind-threads`) without blocks (`tir-lower-blocks`).
 
-    Leaves: kernels with a version of their body for blocks of threads in which all conditions hold.
+    Leaves: kernels with a version of their body for thread blocks in which all conditions hold.
     """
 
     name = "tir-partition-blocks"
@@ -50,7 +50,7 @@ class PartitionBlocksPass(TirPass):
 
 
 def thread_bodies(root: Operation) -> list[Block]:
-    """What a thread of each kernel in `root` runs: the bodies of the innermost loops over threads and blocks."""
+    """The bodies of the innermost loops over threads and thread blocks in `root`, one per kernel."""
     loops = [op for op in root.walk() if isinstance(op, ForOp) and axis_of(op) is not None]
     return [loop.body.block for loop in loops if not any(loop.body.is_ancestor(inner) for inner in loops)]
 
@@ -77,7 +77,8 @@ def _partition(body: Block) -> None:
 
 
 def _conditions_of_full_blocks(body: Block) -> dict[arith.CmpiOp, Index]:
-    """Comparisons that depend on the place of the block, each with what must not be negative for it to hold always."""
+    """Comparisons that depend on the thread block, each with an index that is non-negative if it holds for the whole
+    block."""
     found: dict[arith.CmpiOp, Index] = {}
     kernel = body.parent_op()
     for op in body.walk():
@@ -100,7 +101,6 @@ def _is_block(value: SSAValue) -> bool:
 
 
 def _is_uniform(index: Index, kernel: Operation) -> bool:
-    """Whether an index is the same for all threads of a block and all of their iterations."""
     for value in index.values():
         if kernel.is_ancestor(value.owner) or (is_loop_value(value) and not _is_block(value)):
             return False
@@ -108,7 +108,7 @@ def _is_uniform(index: Index, kernel: Operation) -> bool:
 
 
 def _weakest(indices: Iterable[Index]) -> list[Index]:
-    """Of indices that differ by constants the least: when it is not negative, the others are not."""
+    """The least of each set of indices that differ by constants: if it is non-negative, so are the others."""
     least: dict[Index, Index] = {}
     for index in indices:
         key = index - index.constant
@@ -118,7 +118,7 @@ def _weakest(indices: Iterable[Index]) -> list[Index]:
 
 
 def _compare(index: Index, anchor: Operation) -> SSAValue:
-    """`index >= 0`, as `block < bound` where one block index alone decides it."""
+    """`index >= 0`, as `block < bound` if it depends on only one block index."""
     blocks = [atom for atom in index.terms if isinstance(atom, SSAValue) and _is_block(atom)]
     if len(blocks) == 1 and (factor := -index.coefficient(blocks[0])) > 0:
         rest = index + Index({blocks[0]: factor})

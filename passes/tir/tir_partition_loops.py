@@ -56,9 +56,9 @@ _INTERIORS: Final = Statistic(
 _GROWTH_OF_VERSIONS: Final = 32
 """The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
 _GROWTH_OF_CHECKED: Final = 3
-"""As `growth`, of functions that log: each copy of an access has the copies of its guards."""
+"""The value of `growth` for functions with a log, where each copy of an access also copies its guards."""
 _CUTS_OF_VERSION: Final = 6
-"""The most that a version may grow by further cuts, as a factor of its number of operations."""
+"""The most that a version may grow by further splits, as a factor of its number of operations."""
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -66,9 +66,9 @@ _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 class PartitionLoopsPass(TirPass):
     """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
 
-    For each `scf.if` whose condition is a conjunction of affine comparisons (guards of non-dividing splits, padding,
-    `k == 0`), at the outermost serial, parallel or unrolled loop where the condition holds for most iterations, or for
-    few of them (fails in most, whatever loops further in do):
+    This applies to each `scf.if` whose condition is a conjunction of affine comparisons (guards of non-dividing splits,
+    padding, `k == 0`). The outermost serial, parallel or unrolled loop is split in which the condition provably holds,
+    or provably fails, in most iterations:
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -76,27 +76,28 @@ class PartitionLoopsPass(TirPass):
     tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
     tir.for %i1 in 2 { BODY(31, %i1) }
     ```
-    The remaining parts (before and after the main one) are treated alike, and cut again where they are of several
-    iterations; a part where the condition is false and that holds nothing else vanishes. Extents may be dynamic. Order
-    of iterations and meaning stay the same. Copies are made while the function stays below `growth` times its size;
-    conditions that are left stay as they are.
+    The remaining parts (before and after the main one) are partitioned in the same way if they have several iterations;
+    a part in which the condition is false and that has no other effect is erased. Extents may be dynamic. The order of
+    iterations stays the same. Loops are copied while the function stays below `growth` times its size; remaining
+    conditions are kept.
 
-    Unrolled loops are not cut for a condition that chooses a value, as padding does, where the bound is a constant:
-    each of their iterations knows its outcome.
+    Unrolled loops are not split for a condition that selects a value, as padding does, if the bound is a constant,
+    because each copy of the body evaluates it.
 
-    A loop whose body is mostly something else is not cut where a loop further in can be: one over rows, that holds
-    all of what the condition decides and has a side of it in each part. Its bounds then depend on the loops around it.
+    A loop whose body is mostly other code is not split if a loop over rows inside it can be: one that contains all code
+    which the condition controls, and in which the condition is constant on both sides of the split. Its bounds then
+    depend on the loops around it.
 
     ```mlir
     tir.for %s in 14 { tir.for %r in 6 { ROW where %s * 4 + %r >= 1, else ZEROS } MUCH }
     // becomes
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
-    Nor is one if the condition says how often a loop over rows further in runs, of a number that is not known. A loop
-    that then runs at most once becomes a condition.
+    A loop is not split either if the condition only determines the symbolic number of iterations of a loop over rows
+    inside it. A loop that then runs at most once becomes a condition.
 
-    The remainder of an extent that is not known has a version for each number of iterations of the unrolled loops in
-    it, whose arrays then become registers:
+    The remainder of a symbolic extent gets a version for each number of iterations of the unrolled loops in it, whose
+    arrays can then be promoted to registers:
 
     ```mlir
     tir.for %i0 in ceil(%n / 4) { tir.for %i1 in 4 unrolled { scf.if %i0 * 4 + %i1 < %n { BODY } } }
@@ -106,7 +107,7 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i1 in 3 unrolled { BODY } } } }
     ```
 
-    A parallel loop over nests whose ends are an iteration each stays whole, so that threads share the ends, too:
+    A parallel loop over nests with at most one iteration at each end is not split, so that threads share the ends, too:
 
     ```mlir
     tir.for %t in 4 parallel { tir.for %i in 4 { scf.if %t * 4 + %i < 14 { BODY } } MORE }
@@ -115,12 +116,12 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
-    Bounds of symbols are those of an inner loop that holds other loops, if one can be cut, so that the loops around it
-    have one copy. Several remainders, as of rows and columns of a tile of accumulators, have versions in each other.
+    For symbolic bounds, an inner loop around other loops is split if possible, so that the loops around it have one
+    copy. Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
 
-    A loop that is annotated `interior` is cut for all conditions in it at once, and nothing in it is cut further: its
-    main part has no conditions, or lanes have masks in it, and the parts at its ends have masks. Loops around it are
-    not cut for these conditions. There is a version with half of the lanes for the remainder of a row:
+    A loop with the annotation `interior` is split for all conditions in it at once, and no loop in it is split further:
+    its main part has no conditions, or only masks of lanes, and the parts at its ends have masks. Loops around it are
+    not split for these conditions. A version with half of the lanes handles the remainder of a row:
 
     ```mlir
     tir.for %j in ceil(%n / 8) { tir.for %i in %m attributes {interior = true} {
@@ -132,7 +133,8 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY } } } } } }
     ```
 
-    A function with a log of `tir-check-bounds` has no versions, and grows little: copies would multiply the guards.
+    A function with a log of `tir-check-bounds` gets no versions, and its growth is limited, because copies would
+    multiply the guards.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -156,9 +158,9 @@ class _Bounds:
     lows: list[Index]
     highs: list[Index]
     proved: dict[arith.CmpiOp, bool]
-    """What is known of each comparison in the main part."""
+    """The value of each comparison in the main part."""
     exclusive: bool
-    """Outside the main part the loop does nothing."""
+    """Whether the loop has no effect outside the main part."""
 
     @property
     def is_symbolic(self) -> bool:
@@ -167,7 +169,7 @@ class _Bounds:
 
 @dataclass
 class _BlockRemainder:
-    """The number of iterations, from `least` to `most`, that unrolled loops have at the end of a loop around them."""
+    """The number of iterations, from `least` to `most`, of unrolled loops at the end of a loop around them."""
 
     number: Index
     least: int
@@ -192,7 +194,7 @@ class _Partitioner:
         self._look_again()
 
     def _look_again(self) -> None:
-        """Forget what was found out about loops and comparisons, for loops have changed."""
+        """Invalidate cached facts about loops and comparisons, after loops have changed."""
         self.ranges = remembered_ranges()
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
 
@@ -204,7 +206,6 @@ class _Partitioner:
         return any(map(_runs_threads, (loop, *ancestors(loop), *operations_in(loop))))
 
     def comparisons(self, condition: SSAValue) -> list[tuple[arith.CmpiOp, Constraint]]:
-        """The index comparisons among the conjuncts of a condition."""
         if condition not in self.compared:
             self.compared[condition] = list(comparisons(condition, self.ranges))
         return self.compared[condition]
@@ -212,7 +213,7 @@ class _Partitioner:
     def run(self) -> None:
         decide_ifs(self.function)
         self.visit_block(self.function.body.block)
-        # Afterwards, for loops around them would be cut for these conditions.
+        # Done last, because loops around them would be split for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
             if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
@@ -226,8 +227,8 @@ class _Partitioner:
                     self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
-        """Cut `loop` and the loops in it. At the end of a loop, where it was cut for conditions, they may be known not
-        to hold."""
+        """Split `loop` and the loops in it. At the end of a loop that was split for conditions (`is_end`), these may be
+        known to fail."""
         if INTERIOR in loop.attributes:
             if make_interior_version(loop, dynamic_extents_of(self.function)):
                 _INTERIORS.add()
@@ -254,14 +255,13 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
 
     def _visit_piece(self, body: Block, *, is_end: bool) -> None:
-        """Cut what is in a part of a loop, or in the versions of it."""
         blocks = self._versions(body)
         for block in blocks:
             (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
 
     def _versions(self, body: Block) -> list[Block]:
-        """The blocks that are left to cut of a part of a loop: its body, or the versions of it for each number of
-        iterations of the unrolled loops in it, if that is only known at run time."""
+        """The blocks of a part of a loop in which loops may still be split: its body, or its versions for each number
+        of iterations of the unrolled loops in it, if that is only known at run time."""
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
@@ -277,8 +277,8 @@ class _Partitioner:
         return blocks
 
     def _visit_versions(self, block: Block) -> None:
-        """Cut loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops that
-        accumulate; several remainders, as of rows and columns, have versions in each other."""
+        """Split loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops
+        that accumulate. Several remainders, such as rows and columns, get nested versions."""
         remainder = None if self._has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
@@ -293,8 +293,8 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _BlockRemainder | None:
-        """The number of iterations of unrolled loops that accumulate in a block, if it is the same in all of the block,
-        but not known before a call. None if copies are too large."""
+        """The number of iterations of unrolled loops that accumulate in a block, if it is invariant there but symbolic.
+        None if copies are too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
@@ -311,7 +311,7 @@ class _Partitioner:
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
-        """Where to cut `loop`, or None when no cut helps; at an end only for conditions that do not hold."""
+        """Plan where to split `loop`; None if no split helps. At an end, only conditions that fail are considered."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -335,7 +335,7 @@ class _Partitioner:
                 ):
                     continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
-                    continue  # each copy of the body lies on one side of the edge, by constants alone
+                    continue  # each copy of the body is on one side of the edge, and constants decide it
                 if not edge.bound.is_constant and not has_threads:
                     if self._ends_rows(loop, comparison):
                         continue
@@ -351,14 +351,14 @@ class _Partitioner:
         return bounds if bounds.proved else None
 
     def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """Whether a comparison only decides how often a loop over rows in `loop` runs."""
+        """Whether a comparison only determines the number of iterations of a loop over rows in `loop`."""
         found = row_loop_of(loop, comparison, self.ranges)
         if found is None or not found[1].value or _is_square(found[0]):
             return False
         return self._is_idle_without(found[0], comparison)
 
     def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """Whether all that a loop does has the condition of a comparison."""
+        """Whether all effects of a loop are under the condition of a comparison."""
         wanted = constraint_of(comparison, self.ranges)
 
         def is_idle(block: Block) -> bool:
@@ -376,13 +376,13 @@ class _Partitioner:
         return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
-        """Cut loops over rows in a small part of `loop` instead of `loop`, so that the rest of it is not copied."""
+        """Split loops over rows in a small part of `loop` instead of `loop`, so that the rest of it is not copied."""
         rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
         sizes = [_size(found[0]) for found in rows if found is not None]
         if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
             return False
         for comparison in comparisons:
-            # Cuts before this one may have decided the comparison, and put another loop around it.
+            # Earlier splits may have decided the comparison, and changed the loop around it.
             found = None if comparison.parent is None else row_loop_of(loop, comparison, self.ranges)
             if found is not None:
                 self.budget -= _size(found[0])
@@ -403,13 +403,12 @@ class _Partitioner:
 
 
 def _has_versions(op: Operation, loop: ForOp) -> bool:
-    """Whether a loop between `loop` and `op` has a version for its interior."""
     inside = itertools.takewhile(lambda outer: outer is not loop, ancestors(op))
     return any(INTERIOR in outer.attributes for outer in inside)
 
 
 def _is_computed_outside(value: SSAValue) -> bool:
-    """Whether a value is invariant in all loops of the function, though it may be computed in some."""
+    """Whether a value is invariant in all loops of the function, even if it is computed in one."""
     op = value.owner
     if is_fixed(value):
         return True
@@ -419,25 +418,25 @@ def _is_computed_outside(value: SSAValue) -> bool:
 
 
 def _has_symbols(index: Index) -> bool:
-    """Whether an index depends on numbers that only a call tells."""
     return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
 
 
 def _is_square(loop: ForOp) -> bool:
-    """Whether a loop holds a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its iterations."""
+    """Whether a loop contains a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its
+    iterations."""
     inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
 
 def _repeats_loops(loop: ForOp) -> bool:
-    """Whether a serial loop holds serial loops, so that its bounds are computed rarely."""
+    """Whether a serial loop contains serial loops, so that its bounds are computed rarely."""
     kinds = {op.kind.data for op in operations_in(loop.body) if isinstance(op, ForOp)}
     return loop.kind.data is LoopKind.SERIAL and LoopKind.SERIAL in kinds
 
 
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """Whether a loop in `loop` that repeats others can be cut for a comparison: with one copy of `loop`, on which its
-    bounds depend."""
+    """Whether a loop inside `loop` that contains other loops can be split for a comparison. Then `loop`, on which its
+    bounds depend, needs one copy."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
         if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
@@ -447,7 +446,7 @@ def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Const
 
 
 def _has_no_iterations(loop: ForOp, edge: ConditionEdge, ranges: RangeOf) -> bool:
-    """Whether the side of an edge where its comparison is known is empty."""
+    """Whether the side of an edge on which its comparison is known is empty."""
     low, high = (edge.bound, Index.of(loop.extent)) if edge.is_low else (Index({}), edge.bound)
     most = range_of_difference(high, low, ranges)[1]
     return most is not None and most <= 0
@@ -470,12 +469,11 @@ def _accumulates(loop: ForOp) -> bool:
 
 
 def _varies_in(index: Index, block: Block) -> bool:
-    """Whether an index is not known where `block` starts."""
     return any(value.owner is not block and block.is_ancestor(value.owner) for value in index.values())
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
-    """Whether `loop` does nothing when `condition` is false, and it has no else part."""
+    """Whether `condition` controls all effects of `loop`, and has no else branch."""
     if condition.results or condition.false_region.blocks:
         return False
     inner: Operation = condition
@@ -490,8 +488,8 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[ForOp | Block]:
-    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops that were in them,
-    and the parts at the ends, unless `loop` `is_end` itself and has an extent of symbols."""
+    """Split `loop` once for all of its conditions. Returns the bodies and loops that can be split further, including
+    the parts at the ends, unless `loop` is itself an end and has a symbolic extent."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -512,7 +510,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
         if piece is not None:
             decide_ifs(piece)
             settled = _settle(piece)
-            # The parts at the ends are shorter, so that conditions may hold for most of one that do not for all.
+            # Conditions may hold in most of an end, which is shorter, although not in most of the loop.
             again = piece is not main and piece.extent != 1 and piece.parent is not None
             again = again and (isinstance(piece.extent, int) or not is_end)
             pieces.extend([piece] if again else settled)
@@ -520,14 +518,12 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
 
 
 def _is_shared_nest(loop: ForOp) -> bool:
-    """Whether threads share iterations of `loop` that hold loops themselves: what a cut leaves to one thread alone,
-    while the others wait, may be much."""
+    """Whether threads share iterations of `loop` that contain loops: a split may leave much work to a single thread."""
     inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
 
 def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
-    """Whether there is an iteration at most before the main part, and one behind it."""
     return all(is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
 
 
@@ -536,7 +532,7 @@ def _runs_at_most_once(loop: ForOp) -> bool:
 
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
-    """Keep `loop` whole: each iteration finds out whether it is of the main part, or the one before or behind it."""
+    """Keep `loop` whole: each iteration selects the code of the main part, or of the iteration before or after it."""
     ends: list[tuple[str, Index, list[Operation]]] = []
     if high != Index.of(loop.extent):
         ends.append(("slt", high, _copy_of_iteration(loop, high)))
@@ -556,7 +552,6 @@ def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> lis
 
 
 def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
-    """The operations of one iteration, detached."""
     copy = copy_of(loop)
     replace_variable(copy, at)
     ops = detached_ops(copy.body.block)
@@ -565,8 +560,8 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Give the body of a loop a version for each number of iterations of unrolled loops, a constant in it. Return
-    the versions that do something."""
+    """Replace the body of a loop by versions in which the number of iterations of unrolled loops is a constant. Return
+    the versions that have an effect."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
@@ -597,7 +592,7 @@ def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
 
 
 def _know_remainder(root: Operation, number: Index, known: int) -> None:
-    """Let comparisons in unrolled loops, whose edge is at `number`, be those with the number `known`."""
+    """Replace comparisons in unrolled loops, whose edge is at `number`, by those with the constant `known`."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if type(op) is scf.IfOp and op is not root]:
         for comparison, constraint in list(comparisons(op.cond, ranges)):
@@ -613,7 +608,7 @@ def _know_remainder(root: Operation, number: Index, known: int) -> None:
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
-    """Cut `loop` at an exact edge of `comparison`, which is decided in both parts."""
+    """Split `loop` at an exact edge of `comparison`, which is decided in both parts."""
     zero, extent = Index({}), Index.of(loop.extent)
     at = extreme([extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
@@ -631,7 +626,8 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
-    """What is left to cut of a decided piece: a loop of one iteration dissolves, one without effect vanishes."""
+    """Simplify a part in which conditions are decided, and return the loops or blocks to split further: a loop of one
+    iteration is dissolved, one without effect erased."""
     erase_idle_loops(loop)
     parent = loop.parent
     if parent is None:
@@ -646,7 +642,6 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
 
 
 def _replace_by_if(loop: ForOp) -> None:
-    """Let a condition say whether the only iteration of `loop` runs."""
     condition = compare_before("sgt", Index.of(loop.extent), Index({}), loop)
     loop.induction_variable.replace_all_uses_with(index_before(Index({}), loop))
     insert_before(loop, [if_around(condition, detached_ops(loop.body.block))])
@@ -654,7 +649,7 @@ def _replace_by_if(loop: ForOp) -> None:
 
 
 def erase_idle_loops(root: ForOp) -> None:
-    """Erase loops, `root` included, that do nothing but compute values."""
+    """Erase loops, including `root`, that only compute values."""
     for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
         if all(only_computes(op) for op in loop.body.block.ops):
             Rewriter.erase_op(loop)
@@ -662,19 +657,19 @@ def erase_idle_loops(root: ForOp) -> None:
 
 @dataclass(frozen=True)
 class Remainder:
-    """The remainder of an extent that is not known: unrolled loops over it, of `extent` iterations each. Their
-    comparisons are `last >= step * i + r` for the loop variable `i` and values `r` from 0 to `step - 1`."""
+    """The remainder of a symbolic extent: unrolled loops over it, of `extent` iterations each. Their comparisons are
+    `last >= step * i + r` for the induction variable `i` and values `r` from 0 to `step - 1`."""
 
     last: Index
     step: int
     extent: int
     loops: dict[ForOp, list[arith.CmpiOp]]
-    """The loops -> their comparisons; iterations for which these fail do nothing."""
+    """The loops -> their comparisons; iterations for which these fail are idle."""
     versions: int
-    """The greatest number of iterations that may remain."""
+    """The largest possible number of remaining iterations."""
 
     def distances(self) -> dict[SSAValue, Index]:
-        """For each comparison, the distance from the first element that is left."""
+        """For each comparison, the distance from the first element of the remainder."""
         every = [comparison for found in self.loops.values() for comparison in found]
         constraints = {comparison.result: constraint_of(comparison) for comparison in every}
         return {
@@ -711,9 +706,9 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
         return None
     (((last, step, extent), loops),) = found.items()
     if inner_remainders and step == 1:
-        # The loops further in, which have versions too, are in registers without these.
+        # The inner loops also have versions, and can be promoted to registers without these.
         return None
-    # The range of a remainder is known in its normal form only.
+    # The range of a remainder is only known in its normal form.
     first = last.substitute({loop.induction_variable: Index({})}, ranges)
     quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]
     is_less = len(quotients) == 1 and first - _recombined(quotients[0]) in (Index({}, -1), Index({}))
@@ -721,12 +716,12 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
 
 
 def _recombined(quotient: Quotient) -> Index:
-    """A number less its quotient times the divisor: its remainder."""
+    """A number minus its quotient times the divisor, that is, its remainder."""
     return quotient.numerator - Index({quotient: quotient.divisor})
 
 
 def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
-    """Replace the body of a loop by versions of it, chosen by the number of iterations that remain."""
+    """Replace the body of a loop by versions of it, selected by the number of remaining iterations."""
     if remainder.step > 1:
         distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
         extents = dynamic_extents_of(function_of(loop))
@@ -760,7 +755,8 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 
 
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
-    """Let an unrolled loop, by its body, run `count` times; of several elements a step, the last may be masked."""
+    """Set the number of iterations of an unrolled loop, given by its body, to `count`. With several elements per step,
+    the last iteration may be masked."""
     unrolled = cast("ForOp", body.parent_op())
     if count == 0:
         Rewriter.erase_op(unrolled)
@@ -779,24 +775,24 @@ def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.Cm
 
 
 _MUCH: Final = 4
-"""A part of a body is small when the rest of it is at least so many times as large."""
+"""A part of a body is small if the rest is at least this factor larger."""
 
 
 @dataclass
 class ConditionEdge:
-    """Where one comparison changes in a loop: it is `value` for all iterations from `bound` on (`is_low`), or for all
-    below it."""
+    """The iteration of a loop at which one comparison changes: it is `value` for all iterations from `bound` on
+    (`is_low`), or for all below it."""
 
     bound: Index
     is_low: bool
     value: bool
     exact: bool
-    """On the other side it is surely the opposite."""
+    """Whether the comparison provably has the opposite value on the other side."""
 
 
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> ConditionEdge | None:
-    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs: on one side it surely holds,
-    or surely does not (`value`), whatever loops inside do."""
+    """The iteration at which `constraint`, of a comparison in `loop`, changes: on one side it provably has `value` in
+    all iterations of inner loops."""
     parts = _parts_of(loop, constraint)
     if parts is None:
         return None
@@ -812,15 +808,15 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
 
 
 def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> ConditionEdge | None:
-    """The edge of a comparison that is the same in all of an iteration of `loop`."""
+    """The edge of a comparison that is invariant in each iteration of `loop`."""
     edge = edge_of(loop, constraint, ranges)
     other = None if edge is None or edge.exact else edge_of(loop, constraint, ranges, value=False)
     return edge if edge is not None and (edge.exact or (other is not None and other.bound == edge.bound)) else None
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
-    """The factor of the variable of `loop` in a constraint, and the rest of it: what stays in an iteration, and what
-    varies. None where the variable is not in it, or is in quotients."""
+    """The factor of the induction variable of `loop` in a constraint, and the invariant and varying parts of the rest.
+    None if the variable does not occur, or occurs in quotients."""
     variable = loop.induction_variable
     factor = constraint.index.coefficient(variable)
     rest = constraint.index - Index({variable: factor})
@@ -833,12 +829,13 @@ def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] |
 def _edge_of_equality(
     loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
 ) -> ConditionEdge | None:
-    """An equality can hold for a few iterations only: it is false after them, when they are the first, or before."""
+    """The edge of an equality, which can hold for few iterations only: it fails after them if they are the first, else
+    before."""
     low, high = inner
     extent = loop.extent
     if low is None or high is None or not outer.is_constant or not isinstance(extent, int):
         return None
-    # factor * i lies in least .. most; counted with a positive factor.
+    # factor * i is in least .. most; normalise to a positive factor.
     least, most = -(outer.constant + high), -(outer.constant + low)
     if factor < 0:
         factor, least, most = -factor, -most, -least
@@ -853,7 +850,8 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Whether an index varies inside of the loop; threads all run the same iterations of it, so it does if they do."""
+    """Whether an index varies inside of the loop. Thread indices count as varying, because all threads run the same
+    iterations."""
     return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
@@ -863,7 +861,7 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
-    """Whether lanes would run different numbers of iterations: then a mask is better than a cut."""
+    """Whether lanes would run different numbers of iterations, so that a mask is better than a split."""
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
@@ -871,8 +869,8 @@ def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
 
 
 def is_in_small_parts(loop: ForOp, comparisons: Iterable[Operation]) -> bool:
-    """Whether the parts of the body of `loop` that hold `comparisons` are small beside the rest, as code: operations in
-    unrolled loops count as often as they are repeated."""
+    """Whether the parts of the body of `loop` that contain `comparisons` are small compared with the rest, by code size
+    after unrolling."""
     parts = {part for part in loop.body.block.ops if any(part.is_ancestor(op) for op in comparisons)}
     small = sum(map(_code_size, parts))
     return _MUCH * small <= sum(_code_size(part) for part in loop.body.block.ops if part not in parts)
@@ -883,9 +881,9 @@ def _code_size(root: Operation) -> int:
 
 
 def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, ConditionEdge] | None:
-    """The outermost serial loop in `loop`, of rows, that has a side of `comparison` in each part when it is cut.
+    """The outermost serial loop over rows in `loop` with an exact edge for `comparison`.
 
-    Rows are more than bounds cost that are computed before them: an iteration holds a loop. Lanes run the same ones.
+    A row contains a loop, so it costs more than the bounds that are computed before it. All lanes run the same rows.
     """
     constraint = constraint_of(comparison, ranges)
     found: tuple[ForOp, ConditionEdge] | None = None

@@ -38,7 +38,7 @@ from weft.support.target import Target
 class PipelineLoopsPass(KernelPass):
     """Pipeline the serial loops of kernels that are annotated `pipeline_stages = n` (n at least 2).
 
-    The body of such a loop fetches, waits at a barrier, uses what was fetched, and waits again:
+    The body of such a loop fetches, waits at a barrier, uses the fetched values, and waits again:
 
     ```mlir
     tir.for %k in 64 { FETCH(%k) into %S;  low.barrier;  USE(%k) of %S;  low.barrier } {pipeline_stages = 3}
@@ -52,10 +52,10 @@ class PipelineLoopsPass(KernelPass):
       USE(%k) of %S[%k mod 3] }
     low.barrier
     ```
-    One barrier an iteration is enough: what it overwrites was used before the last one. The barrier behind the loop is
-    left out where nothing behind it touches memory that the loop touches. Copies without arithmetic become asynchronous
-    later (`tir-async-copies`); others are done where they stand. Targets without asynchronous copies run the loop as it
-    is. Raises CompileError when the body is no such sequence.
+    One barrier per iteration suffices, because the previous iteration's uses of the overwritten stage precede it. The
+    barrier after the loop is omitted if no later op touches memory that the loop touches. Copies without arithmetic
+    become asynchronous later (`tir-async-copies`); others are executed in place. On targets without asynchronous copies
+    the loop is unchanged. Raises CompileError if the body does not have this form.
 
     Requires: kernels with barriers (`tir-insert-barriers`).
 
@@ -65,7 +65,7 @@ class PipelineLoopsPass(KernelPass):
     name = "tir-pipeline-loops"
 
     target: str = "cuda"
-    """The target, as `weft.build` takes it: its limits and instructions decide."""
+    """The target, as in `weft.build`, for its limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         gpu = Target.parse(self.target).gpu
@@ -100,7 +100,7 @@ def _pipeline_function(function: FuncOp) -> None:
 
 
 def _plan(loop: ForOp) -> _Pipeline:
-    """How to pipeline a loop. Raises CompileError, and changes nothing."""
+    """Plan the pipelining of a loop. Raises CompileError, and changes nothing."""
     noted = loop.attributes[PIPELINE_STAGES]
     stages = noted.value.data if isinstance(noted, IntegerAttr) else 0
     if stages < 2:
@@ -112,18 +112,18 @@ def _plan(loop: ForOp) -> _Pipeline:
     if not barriers or barriers[1:] not in ([], ops[-1:]):
         raise _no_pipeline(loop, "its body is not one part that fetches, a barrier, and one part that uses")
     at = ops.index(barriers[0])
-    # What only loads behind the last store belongs to the use.
+    # Loads after the last store belong to the use.
     last = max((i for i in range(at) if buffers_written(ops[i])), default=-1)
     plan = _Pipeline(loop, stages, ops[: last + 1], [op for op in ops[last + 1 :] if not isinstance(op, BarrierOp)])
     if any(isinstance(inner, BarrierOp) for part in (*plan.fetch, *plan.use) for inner in part.walk()):
-        raise _no_pipeline(loop, "a barrier stands inside of one of its parts")
+        raise _no_pipeline(loop, "a barrier is inside of one of its parts")
     for op in [inner for part in plan.fetch for inner in part.walk()]:
         if isinstance(op, memref.StoreOp):
             if not is_shared(op.memref):
                 raise _no_pipeline(loop, f"it stores to %{op.memref.name_hint} before the barrier")
             plan.buffers.add(op.memref)
         elif not op.regions and not only_computes(op) and not isinstance(op, scf.YieldOp):
-            raise _no_pipeline(loop, f"{op.name} stands before the barrier")
+            raise _no_pipeline(loop, f"{op.name} precedes the barrier")
     if not plan.buffers:
         raise _no_pipeline(loop, "it fetches nothing into shared memory")
     _require_own_order(plan)
@@ -134,7 +134,7 @@ def _plan(loop: ForOp) -> _Pipeline:
 
 
 def _require_own_order(plan: _Pipeline) -> None:
-    """What is fetched early reads nothing that the loop writes, and what is used is not written."""
+    """Refuse if fetches read buffers that the loop writes, or uses write fetched buffers."""
     for part in plan.use:
         if (opaque := opaque_op(part)) is not None:
             raise _no_pipeline(plan.loop, f"it {opaque_text(opaque)}")
@@ -152,7 +152,8 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
-    """One buffer a stage; each access gets the stage of its iteration, accesses outside of the loops the first."""
+    """Replicate the buffer per stage. Each access uses the stage of its iteration, accesses outside of the loops the
+    first."""
     alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
@@ -172,7 +173,7 @@ def _rewrite(plan: _Pipeline) -> None:
     _collect_stages(plan)
     for op in [inner for part in plan.fetch for inner in part.walk()]:
         if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED and not _fetches_neighbours(op):
-            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # lanes that lie apart are copies of their own
+            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # lanes that are not consecutive are separate copies
     extent = Index.of(loop.extent)
     for stage in range(stages - 1):
         at = Index({}, stage)
@@ -197,7 +198,7 @@ def _rewrite(plan: _Pipeline) -> None:
 
 
 def _is_followed_up(loop: ForOp) -> bool:
-    """Whether what stands behind a loop may touch memory of several threads that the loop touches, and one writes."""
+    """Whether ops after a loop may access non-local memory that the loop accesses, and one of the two writes."""
     touched, stored = _touched(loop)
     op: Operation = loop
     while True:
@@ -216,7 +217,7 @@ def _is_followed_up(loop: ForOp) -> bool:
 
 
 def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
-    """The buffers of several threads that `root` accesses, and those among them that it may write."""
+    """The non-local buffers that `root` accesses, and those that it may write."""
     touched, stored = set[SSAValue](), set[SSAValue]()
     for op in root.walk():
         for value in op.operands:
@@ -228,14 +229,14 @@ def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
 
 
 def _collect_stages(plan: _Pipeline) -> None:
-    """Count in what was computed for the accesses of the parts since they were found."""
+    """Assign ops that were inserted since, for the accesses of the parts, to the parts."""
     ops = [op for op in plan.loop.body.block.ops if not isinstance(op, BarrierOp)]
     end = ops.index(plan.fetch[-1]) + 1
     plan.fetch, plan.use = ops[:end], ops[end:]
 
 
 def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
-    """The part that uses, after computations of the other part that it shares."""
+    """The part that uses, after copies of computations of the other part that it shares."""
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):
@@ -251,7 +252,6 @@ def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
 def _fetch_before(
     plan: _Pipeline, at: Index, anchor: Operation, conditions: list[SSAValue], *, commit: bool = True
 ) -> None:
-    """What iteration `at` fetches where `conditions` hold, as a group of copies, before `anchor`."""
     mapping: dict[SSAValue, SSAValue] = {plan.loop.induction_variable: index_before(at, anchor)}
     copies = [copy_of(op, mapping) for op in plan.fetch]
     insert_where(conditions, copies, anchor)
@@ -260,8 +260,8 @@ def _fetch_before(
 
 
 def _fetches_neighbours(loop: ForOp) -> bool:
-    """Whether the lanes of a vectorized loop store to neighbours in the last dimension, and load from neighbours, under
-    no condition."""
+    """Whether the lanes of a vectorized loop store to, and load from, consecutive elements in the last dimension,
+    without conditions."""
     lane = loop.induction_variable
     for op in loop.body.walk():
         if isinstance(op, scf.IfOp):

@@ -19,7 +19,7 @@ from weft.passes.tir.nest import TirPass
 
 @dataclass(frozen=True)
 class PlaceBuffersPass(TirPass):
-    """Move each `memref.alloc` into the innermost loop around all its uses that it is private to.
+    """Move each `memref.alloc` into the innermost loop around all its uses to which it is private.
 
     ```mlir
     %t = memref.alloc() : memref<8x64xf32>
@@ -27,14 +27,14 @@ class PlaceBuffersPass(TirPass):
     // becomes
     tir.for %i in 8 { %t = memref.alloc() : memref<8x64xf32>  ... }
     ```
-    Private: every element that an iteration reads was surely written before in the same iteration (decided by integer
-    sets; where they do not decide, the buffer stays outside). Then iterations may run at once, and
-    `tir-compact-buffers` shrinks the buffer to what one iteration touches. It is the same question that `parallel` and
-    `vectorize` ask of temporaries, so a loop that they took for independent gets its own copies here.
+    A buffer is private to a loop if every element that an iteration reads was provably written before in the same
+    iteration (decided by integer sets; if they do not decide it, the buffer stays outside). Then iterations may run at
+    once, and `tir-compact-buffers` shrinks the buffer to the elements of one iteration. `parallel` and `vectorize` use
+    the same criterion for temporaries, so a loop that they accepted gets private copies here.
 
     Requires: block loops.
 
-    Leaves: block loops, with temporaries inside of the loops that they are private to.
+    Leaves: block loops, with temporaries inside of the loops to which they are private.
     """
 
     name = "tir-place-buffers"
@@ -50,7 +50,7 @@ class PlaceBuffersPass(TirPass):
 
 
 def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
-    """The innermost loop, inside of where `alloc` stands, that the buffer is private to."""
+    """The innermost loop below `alloc` to which the buffer is private."""
     for loop in reversed(_common_loops(alloc)):
         if is_private(alloc.memref, loop, found):
             return loop
@@ -58,7 +58,6 @@ def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
 
 
 def _common_loops(alloc: memref.AllocOp) -> list[ForOp]:
-    """The loops around all uses of the buffer but not around `alloc`, outermost first."""
     chains = [_loops_between(alloc.parent, use.operation) for use in alloc.memref.uses]
     shared = takewhile(lambda loops: all(loop is loops[0] for loop in loops), zip(*chains, strict=False))
     return [loops[0] for loops in shared]

@@ -26,14 +26,14 @@ ACCESSES: Final = (
     *(memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp, vector.MaskedLoadOp, vector.MaskedStoreOp),
     AtomicOp,
 )
-"""Ops on flat buffers whose only operand of type index is the place that they access."""
+"""Ops on flat buffers whose only operand of type index is the accessed index."""
 _ALIGNMENT: Final = 16
-"""Bytes that places in an arena are multiples of: the widest access."""
+"""Alignment of buffers in an arena in bytes: the widest access."""
 
 
 @dataclass(frozen=True)
 class ReuseSharedPass(KernelPass):
-    """Let buffers of space "shared" of one element type, which a kernel uses one after the other, share an arena.
+    """Let buffers of space "shared" and one element type with disjoint live ranges share an arena.
 
     ```mlir
     %S = memref.alloca() : memref<256xf32, "shared">
@@ -43,11 +43,11 @@ class ReuseSharedPass(KernelPass):
     %arena = memref.alloca() : memref<256xf32, "shared">
     WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
     ```
-    Two buffers may lie in one place when no thread comes to the one before all threads are done with the other: each
-    access of the one stands before each of the other, with a barrier in between that is surely passed. That is asked of
-    the body of the kernel and of the branches of its conditions; what one loop uses together stays apart. No barrier is
-    added. Buffers are placed from the largest to the smallest, each as low as those allow that it cannot share with.
-    Buffers that copies run into beside the threads stay alone.
+    Two buffers may overlap if all threads have finished with one before any thread accesses the other: each access of
+    the one precedes each of the other, with a barrier in between that is always executed. This is checked in the body
+    of the kernel and in the branches of its conditions; buffers used in the same loop do not overlap. No barrier is
+    added. Buffers are placed by decreasing size, at the lowest offset without a conflict. Targets of asynchronous
+    copies are not shared.
 
     Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
 
@@ -63,7 +63,7 @@ class ReuseSharedPass(KernelPass):
 
 @dataclass(frozen=True)
 class _SharedRange:
-    """Where a buffer lies in the arena, in elements."""
+    """The range of a buffer in the arena, in elements."""
 
     alloca: memref.AllocaOp
     start: int
@@ -74,7 +74,6 @@ class _SharedRange:
 
 
 def _reuse(body: Block, function: FuncOp) -> None:
-    """Share the memory of one kernel."""
     groups: dict[object, list[memref.AllocaOp]] = {}
     for op in function.walk():
         if isinstance(op, memref.AllocaOp) and _may_move(op, body):
@@ -85,7 +84,7 @@ def _reuse(body: Block, function: FuncOp) -> None:
 
 
 def _may_move(op: memref.AllocaOp, body: Block) -> bool:
-    """Whether a buffer is shared memory of the kernel, and all that uses it is understood."""
+    """Whether a buffer is shared memory of the kernel, and all of its uses are supported."""
     users = [use.operation for use in op.memref.uses]
     kernel = body.parent_op()
     return (
@@ -102,7 +101,6 @@ def _elements(op: memref.AllocaOp) -> int:
 
 
 def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]:
-    """A place for each buffer of one element type."""
     placed: list[_SharedRange] = []
     step = max(1, _ALIGNMENT // bytes_of(buffer_type(group[0].memref).element_type))
     for alloca in sorted(group, key=_elements, reverse=True):
@@ -115,7 +113,7 @@ def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]
 
 
 def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
-    """The places that lie over each other, in groups. A buffer that shares with nobody is in none."""
+    """The overlapping ranges, in groups. A buffer that shares no memory is in no group."""
     groups: list[list[_SharedRange]] = []
     for place in sorted(places, key=lambda p: (p.start, p.end)):
         if groups and place.start < max(p.end for p in groups[-1]):
@@ -126,7 +124,7 @@ def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
 
 
 def _merge(arena: Sequence[_SharedRange], earliest: memref.AllocaOp) -> None:
-    """Let one allocation in the place of the earliest stand for all of an arena."""
+    """Replace the allocations of an arena by one, inserted before the earliest."""
     first = min(place.start for place in arena)
     element = buffer_type(earliest.memref).element_type
     size = max(place.end for place in arena) - first
@@ -149,7 +147,7 @@ def _uses(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
-    """Whether all threads are done with one of two buffers before any comes to the other."""
+    """Whether all threads have finished with one of two buffers before any accesses the other."""
     ops = list(body.ops)
     ones = [at for at, op in enumerate(ops) if _uses(op, one)]
     others = [at for at, op in enumerate(ops) if _uses(op, other)]
@@ -172,7 +170,7 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
 
 
 def _surely_passes(op: Operation) -> bool:
-    """Whether all threads that come to `op` wait for each other in it."""
+    """Whether all threads that execute `op` pass a barrier in it."""
     if isinstance(op, BarrierOp):
         return True
     if isinstance(op, ForOp):
@@ -182,8 +180,8 @@ def _surely_passes(op: Operation) -> bool:
 
 
 def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool:
-    """Whether threads that use a buffer in `op` wait for each other in it after they are done with the buffer, or
-    before they come to it."""
+    """Whether threads that use a buffer in `op` pass a barrier in it after their last use of the buffer (`after`), or
+    before their first."""
     return bool(op.regions) and all(
         _waits_beside(block, buffer, after=after)
         for block in blocks_of(op)

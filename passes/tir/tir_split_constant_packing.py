@@ -1,4 +1,4 @@
-"""`tir-split-constant-packing`: what a function computes from constants alone becomes functions of their own."""
+"""tir-split-constant-packing: move computations on constants only into separate functions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SplitConstantPackingPass(ModulePass):
-    """Move the nests that compute temporaries from `tir.constant` parameters alone into functions of their own.
+    """Move the nests that compute temporaries only from `tir.constant` parameters into separate functions.
 
-    The temporary becomes a parameter of both functions, in the place of the constant where nothing else reads that.
-    Callers allocate the temporary and call the new function first, so that the module means what it did;
-    `fold-constant-calls` evaluates these calls.
+    The temporary becomes a parameter of both functions, and replaces the constant if that has no other readers. Callers
+    allocate the temporary and call the new function first, so that the semantics are unchanged; `fold-constant-calls`
+    evaluates these calls.
 
-    Requires: functions of block loops (tir), scheduled. A function to which ops other than calls refer stays.
+    Requires: functions of block loops (tir), scheduled. A function with references other than calls is unchanged.
 
     Leaves: the same functions without such nests, and a private function for each temporary, `@f_pack_w`.
     """
@@ -47,7 +47,6 @@ class SplitConstantPackingPass(ModulePass):
 
 
 def split_constant_packing(module: ModuleOp) -> None:
-    """Do what the pass does."""
     groups = {function: found for function in tir_functions(module) if (found := _groups(function))}
     if not groups:
         return
@@ -77,20 +76,20 @@ class _Group:
 
     @property
     def packed(self) -> list[AllocOp]:
-        """The temporaries that others read."""
+        """The temporaries that other nests read."""
         return [alloc for alloc in self.temporaries if not all(map(self.holds, alloc.memref.uses))]
 
     def holds(self, use: Use) -> bool:
         return any(nest.is_ancestor(use.operation) for nest in self.nests)
 
     def is_split(self) -> bool:
-        """Whether the nests read a parameter, and what others read of them are plain buffers."""
+        """Whether the nests read a parameter, and their results with other readers are plain buffers."""
         plain = all(isinstance(p.memref.type.memory_space, NoneAttr) and not p.attributes for p in self.packed)
         return bool(self.sources) and bool(self.packed) and plain
 
 
 def _groups(function: FuncOp) -> list[_Group]:
-    """The nests at the top of a function that are to be split off, those that share temporaries together."""
+    """The nests at the top level of a function to split off; nests that share temporaries are grouped."""
     if not any(has_argument_attribute(function, at, CONSTANT) for at in range(len(function.args))):
         return []
     groups: list[_Group] = []
@@ -110,22 +109,22 @@ def _groups(function: FuncOp) -> list[_Group]:
 
 @dataclass(frozen=True)
 class _Parameters:
-    """How the parameters of a function change: some are dropped, and new ones stand before one of the others."""
+    """A change of the parameters of a function: some are dropped, and new ones are inserted before another one."""
 
     kept: tuple[int, ...]
     before: int
-    """How many of those that are kept stand before the new ones."""
+    """The number of kept parameters before the new ones."""
 
     def changed(self, items: Sequence[T], added: Sequence[T]) -> list[T]:
-        """What belongs to each parameter after the change, with that of the new ones."""
+        """Apply the change to a list with one item per parameter."""
         kept = [items[position] for position in self.kept]
         return [*kept[: self.before], *added, *kept[self.before :]]
 
 
 def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
-    """Move a group of nests of a function into a function of its own, and let callers call both.
+    """Move a group of nests of a function into a new function, and let callers call both.
 
-    Returns the calls of the function as they are then.
+    Returns the updated calls of the function.
     """
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
@@ -142,7 +141,7 @@ def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) 
         entry.erase_arg(entry.args[position])
     kept = tuple(position for position in range(len(stated)) if position not in dropped)
     change = _Parameters(kept, sum(position <= last for position in kept))
-    # As the constant, but for how arrays of it are passed.
+    # As the constant, except for how its arrays are passed.
     of_packed = DictionaryAttr({key: value for key, value in stated[last].data.items() if key != ELEMENT})
     function.arg_attrs = ArrayAttr(change.changed(stated, [of_packed] * len(packed)))
     noted = function.attributes.get(PARAMETER_ACCESS)
@@ -162,7 +161,7 @@ def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) 
 
 
 def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
-    """The function that computes what others read of a group; the nests move there."""
+    """The function that computes the results of a group with other readers; the nests move there."""
     sources, packed = group.sources, group.packed
     values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]
     block = Block(arg_types=[value.type for value in values])
@@ -193,7 +192,7 @@ def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
 
 
 def _copy(value: SSAValue, block: Block, new: dict[SSAValue, SSAValue]) -> None:
-    """Compute a constant that is no buffer at the end of `block` as well."""
+    """Recompute a constant that is not a buffer at the end of `block`."""
     op = value.owner
     if value in new or not isinstance(op, Operation):
         return
@@ -205,7 +204,6 @@ def _copy(value: SSAValue, block: Block, new: dict[SSAValue, SSAValue]) -> None:
 
 
 def _allocated_before(call: CallOp, like: SSAValue) -> SSAValue:
-    """A new buffer of the type of `like`."""
     alloc = AllocOp([], [], like.type)
     alloc.location, alloc.memref.name_hint = call.location, like.name_hint
     Rewriter.insert_op(alloc, InsertPoint.before(call))

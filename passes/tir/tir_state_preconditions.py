@@ -1,4 +1,5 @@
-"""tir-state-preconditions: the conditions on sizes under which accesses stay in their buffers become `tir.assume`."""
+"""tir-state-preconditions: turn the conditions on sizes under which accesses stay in their buffers into
+`tir.assume`."""
 
 from __future__ import annotations
 
@@ -60,14 +61,14 @@ class StatePreconditionsPass(ModulePass):
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
     Each access is proved to stay in its buffer for all sizes, refuted for all sizes of 1 and more, conditional, or
-    decided by data (`analysis/bounds.py`). Assumptions of a called function that are not evident at a call are assumed
+    data-dependent (`analysis/bounds.py`). Assumptions of a called function that are not evident at a call are assumed
     by the caller, up to the functions that are called from outside; private functions keep their assumptions without
-    the reason, because no call checks them. An access that sizes decide, but whose condition has no closed form, gets a
-    remark: the caller must keep it in its buffer, as one that data decide. Functions without symbolic sizes stay as
-    they are.
+    the reason, because no call checks them. An access that depends only on sizes, but whose condition has no closed
+    form, gets a remark: like a data-dependent one, it is the caller's responsibility. Functions without symbolic sizes
+    are unchanged.
 
     Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets a
-    condition of its callee. If data decide whether it does, the call gets a remark.
+    condition of its callee. If that depends on data, the call gets a remark.
 
     Requires: functions of block loops (tir).
 
@@ -81,10 +82,10 @@ class StatePreconditionsPass(ModulePass):
 
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
-    """Give the functions of a module their preconditions, callees first.
+    """Add preconditions to the functions of a module, callees first.
 
     Raises `CompileError` as the pass does, and, unless the build `is_checked`, for a call whose callee requires two
-    extents to be equal where data decide whether they are.
+    extents to be equal whose equality depends on data.
     """
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
@@ -95,7 +96,7 @@ def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
     def visit(name: str) -> None:
-        """Recursive calls pass nothing on."""
+        """Recursive calls propagate no assumptions."""
         done[name] = False
         for call in calls[name]:
             callee = call.callee.string_value()
@@ -124,12 +125,12 @@ _PRIVATE: Final = StringAttr("private")
 
 
 def _is_symbolic(function: FuncOp) -> bool:
-    """Whether a call decides sizes of a function."""
+    """Whether a function has sizes that are only known at a call."""
     return any(isinstance(a.type, IndexType) or dynamic_extents(a.type) for a in function.args)
 
 
 class _Fact(NamedTuple):
-    """`left relation right`, why it is assumed, and where."""
+    """`left relation right`, the reason for the assumption, and its location."""
 
     left: KnownExtent
     relation: Relation
@@ -140,18 +141,18 @@ class _Fact(NamedTuple):
 
 @dataclass
 class _Preconditions:
-    """States what one function assumes."""
+    """Adds the assumptions of one function."""
 
     function: FuncOp
     is_checked: bool
-    """Whether calls report at run time what is not known before."""
+    """Whether calls report violations at run time that are not known before."""
     anchor: Operation = field(init=False)
     """The first op after those that compute extents."""
     dims: dict[Quantity, SSAValue] = field(default_factory=dict[Quantity, SSAValue])
     """Values of extents of parameters, computed before the anchor."""
     made: list[SSAValue] = field(default_factory=list[SSAValue])
     unlifted: list[AssumeOp] = field(default_factory=list[AssumeOp])
-    """Conditions of callees that data decide."""
+    """Data-dependent conditions of callees."""
     bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,7 +174,7 @@ class _Preconditions:
         self.bounds = Bounds(self.function)
 
     def _stated_dimensions(self, buffer: SSAValue) -> set[int]:
-        """The dimensions of a parameter whose extents are values at the top of the function."""
+        """The dimensions of a parameter whose extents are values at the start of the function."""
         known = {own.dimension for own in self.dims if self.function.args[own.parameter] is buffer}
         if any(isinstance(use.operation, AssumeShapeOp) for use in buffer.uses):
             known.update(dynamic_extents(buffer.type))
@@ -205,7 +206,7 @@ class _Preconditions:
                     self._remark(access.op, buffer_name(access.buffer), dimension)
                 if not isinstance(answer, Answer):
                     found += answer
-        # The strongest first: what follows from them is not stated.
+        # The strongest first; conditions that follow from them are omitted.
         found.sort(key=lambda condition: (len(condition.alternatives), _constants(condition)))
         for at, condition in enumerate(found):
             if at and condition.is_assumed():
@@ -221,7 +222,7 @@ class _Preconditions:
         )
 
     def _sides(self, fact: _Fact, values: Mapping[str, SSAValue], anchor: Operation) -> list[Index]:
-        """Both sides of a fact, over the values of names; what they need is computed before `anchor`."""
+        """Both sides of a fact, over the values of names; their operands are computed before `anchor`."""
         extents = ExtentValues(anchor, self.function)
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value, hint = values[name], values[name].name_hint
@@ -248,7 +249,7 @@ class _Preconditions:
         return True
 
     def _at_top(self, value: SSAValue) -> SSAValue | None:
-        """A value of calls before the anchor: a parameter, or an extent of one."""
+        """A value before the anchor that calls determine: a parameter, or an extent of one."""
         if isinstance(value, BlockArgument):
             return value if value.block is self.function.body.block else None
         quantity = _quantity(value)
@@ -257,7 +258,7 @@ class _Preconditions:
     # Calls
 
     def _lift(self, call: CallOp, callee: FuncOp) -> None:
-        """State the assumptions of the callee in terms of the arguments of the call."""
+        """Add the assumptions of the callee, over the arguments of the call."""
         inner = ExtentNames()
         for assumed in assumptions_of(callee):
             operands = [Index.of(value) for value in assumed.symbols]
@@ -265,7 +266,7 @@ class _Preconditions:
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [substitute(side, known) for side in (left, right)]
-            # Nodes of a model that compute the same share a function: only the call has the location of the node.
+            # Equal nodes of a model share a function: only the call has the location of the node.
             place = call.location if _is_node(call.location) else assumed.location
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, place)
             problem = _BY_DATA
@@ -289,9 +290,9 @@ class _Preconditions:
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _check_equal(self, call: CallOp, fact: _Fact) -> None:
-        """Let checked builds compare two sizes that data decide, before a call that requires them to be equal."""
+        """Let checked builds compare two data-dependent sizes before a call that requires them to be equal."""
         if isinstance(call.prev_op, CheckSizeOp):
-            return  # by an earlier run of the pass
+            return  # from an earlier run of the pass
         left, right = (index_before(side, call) for side in self._sides(fact, self.bounds.names.values, call))
         for side, size, most in ((fact.left, left, right), (fact.right, right, left)):
             check = CheckSizeOp(show_extent(side), size, most)
@@ -304,7 +305,7 @@ class _Preconditions:
         return [self.bounds.names.of_index(Index.of(loop.extent)) for loop in loops]
 
     def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
-        """The fact, or that a loop around the call has no iterations."""
+        """The fact, or the alternative that a loop around the call has no iterations."""
         loops = [op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int)]
         if not loops or fact.relation is Relation.EQUAL:
             return fact
@@ -345,7 +346,7 @@ def _is_node(location: LocationAttr) -> bool:
 
 
 def _quantity(value: SSAValue) -> Quantity | None:
-    """The extent or stride of a parameter that `value` is, of a constant dimension."""
+    """The extent (in a constant dimension) or stride of a parameter that `value` is."""
     if isinstance(value.owner, memref.DimOp) and constant_integer(value.owner.index) is None:
         return None
     return quantity_of(value)
@@ -368,7 +369,7 @@ def _fact_of(condition: Condition) -> _Fact:
 
 
 def _constants(condition: Condition) -> int:
-    """Smaller for conditions that exclude more sizes, among those that differ by constants alone."""
+    """Smaller for conditions that exclude more sizes, if they differ only by constants."""
     terms = (term for e in condition.alternatives for term in (() if isinstance(e, int) else e.terms))
     return -sum(factor for monomial, factor in terms if not monomial)
 
@@ -385,8 +386,8 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
 
 
 def _truth(fact: _Fact, not_negative: Collection[str], positive: Sequence[KnownExtent]) -> bool | None:
-    """Whether a fact holds for all sizes with which the extents in `positive` are, or for none of them; None if neither
-    is seen."""
+    """Whether a fact holds for all sizes for which the extents in `positive` are positive, or for none of them; None if
+    neither is proved."""
     difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None

@@ -27,7 +27,7 @@ _TRANSPOSED: Final = Statistic("tir-transpose-tiles", "tiles-transposed", "tiles
 _SIDES: Final = (4, 8, 16)
 """Rows and columns of a tile: all of its rows are in registers at once."""
 _PART_BYTES: Final = 16
-"""What shuffles of x86 and Arm move elements within; between such parts they move whole ones."""
+"""Bytes of a part within which shuffles of x86 and Arm move elements; between parts they move whole ones."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class TransposeTilesPass(FunctionPass):
     %0 = vector.shuffle %row0, %row1 [...] ... vector.store %23, %tile[56]
     tir.for %r in 8 unrolled { tir.for %c in 8 vectorized { %a = memref.load %tile[%r * 8 + %c]; USE(%r, %c, %a) } }
     ```
-    The tile has 4, 8 or 16 rows and as many columns, the extents of the two loops. All of its elements are read, and no
-    others: loads under conditions, as at the edges of an array, stay. So do loads from what the loops store to. The
-    outer loop holds nothing but the vectorized one; it is unrolled, so that LLVM keeps the local buffer in registers.
+    The tile has 4, 8 or 16 rows and columns, the extents of the two loops. Exactly its elements are read: loads under
+    conditions, as at the edges of an array, stay, as do loads from buffers that the loops store to. The outer loop
+    contains only the vectorized one; it is unrolled, so that LLVM keeps the local buffer in registers.
 
     A tile of n rows takes n log2(n) shuffles, first within parts of 16 bytes, by pairs of rows, then of whole parts
-    (Eklundh, "A fast computer method for matrix transposing", 1972): a gather reads its lanes one by one.
+    (Eklundh, "A fast computer method for matrix transposing", 1972). A gather would read its lanes one by one.
 
     Requires: flat buffers (`tir-flatten`), vectorized loops.
 
@@ -85,7 +85,7 @@ def transpose_tiles(columns: ForOp) -> None:
 
 
 def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
-    """Let a load read the transposed tile, if it is one of rows along which memory goes on."""
+    """Redirect a load to the transposed tile, if it reads one whose rows are contiguous in memory."""
     place = Index.of(load.indices[0]).simplified(range_of)
     row, column = rows.induction_variable, columns.induction_variable
     if not _reads_columns(place, row, column) or rows.is_ancestor(load.memref.owner):
@@ -111,8 +111,8 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
 
 
 def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
-    """Whether a place moves by one from row to row, and from column to column by a step that is the same for all: a
-    number other than 0 and 1, or one that only a call tells."""
+    """Whether an index has stride 1 from row to row, and a constant stride from column to column that is symbolic or a
+    number other than 0 and 1."""
     steps: list[Index] = []
     for atom, factor in place.terms.items():
         index = Index({atom: 1})
@@ -136,19 +136,19 @@ def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
 
 
 def _index_at(index: SSAValue, iteration: Mapping[SSAValue, int], loop: ForOp) -> SSAValue:
-    """The value of an index in one iteration of the loops from `loop` on, computed before it."""
+    """The value of an index in one iteration of the loops from `loop` inwards, computed before it."""
     mapping = {variable: index_before(Index({}, number), loop) for variable, number in iteration.items()}
     insert_before(loop, copies_of_sources([index], mapping, loop.is_ancestor))
     return index_before(Index.of(mapping.get(index, index)).simplified(range_of), loop)
 
 
 def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[SSAValue]:
-    """The columns of rows, computed before `anchor`. Shuffles move elements within parts of so many lanes first."""
+    """The columns of rows, computed before `anchor`. Shuffles first move elements within parts of `part` lanes."""
     lanes = len(rows)
     values = list(rows)
     size = 1
     while size < part:
-        # Units of `size` elements of one half of each part, those of two rows in turn.
+        # Units of `size` elements of one half of each part, alternating between two rows.
         halves = [[at for at in range(lanes) if at % part // (part // 2) == half] for half in (0, 1)]
         units = [[half[at : at + size] for at in range(0, len(half), size)] for half in halves]
         masks = [[at + row * lanes for unit in half for row in (0, 1) for at in unit] for half in units]
@@ -157,13 +157,13 @@ def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[
             for at in range(base, base + size):
                 following += [_shuffled(values[at], values[at + size], mask, anchor) for mask in masks]
         values, size = following, 2 * size
-    # Row `part * g + j` has now, in its part k, column `part * k + j` of the rows `part * g` and those after it.
+    # Part k of row `part * g + j` now has column `part * k + j` of the rows from `part * g` on.
     by_column = [_transposed_parts(values[at::part], lanes, part, anchor) for at in range(part)]
     return [by_column[at % part][at // part] for at in range(lanes)]
 
 
 def _transposed_parts(rows: Sequence[SSAValue], lanes: int, part: int, anchor: Operation) -> list[SSAValue]:
-    """The parts at the same place of several rows, one vector for each place."""
+    """The parts at the same position of several rows, one vector per position."""
     if len(rows) == 1:
         return list(rows)
     masks = [[at for at in range(2 * lanes) if at // part % 2 == parity] for parity in (0, 1)]

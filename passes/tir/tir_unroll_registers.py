@@ -17,14 +17,14 @@ from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, repetitions
 
 LARGEST_IN_REGISTERS: Final = 256
-"""Elements up to which a buffer may become registers: a thread has no more."""
+"""The most elements of a buffer that may be promoted to registers of a thread."""
 _COPIES = 1024
-"""How often a body is repeated at most."""
+"""The most copies of a body."""
 
 
 @dataclass(frozen=True)
 class UnrollRegistersPass(KernelPass):
-    """Unroll the serial loops of kernels that pick elements of small buffers of space "local".
+    """Unroll the serial loops of kernels that index small buffers of space "local".
 
     ```mlir
     %C = memref.alloca() : memref<8xf32, "local">
@@ -32,8 +32,8 @@ class UnrollRegistersPass(KernelPass):
     // becomes
     tir.for %i in 8 unrolled { memref.store %zero, %C[%i] }
     ```
-    Registers have no addresses: a buffer whose indices are all constants needs no memory. Only loops of static extent,
-    and no more than 1024 copies of a body.
+    Registers are not addressable: only a buffer whose indices are all constants needs no memory. Only loops of static
+    extent are unrolled, to at most 1024 copies of a body.
 
     Requires: kernels over flat buffers (`tir-flatten`).
 
@@ -50,7 +50,7 @@ class UnrollRegistersPass(KernelPass):
 
 
 def unroll_loops_over(buffer: SSAValue) -> None:
-    """Unroll the loops that pick elements of one buffer, the innermost first."""
+    """Unroll the loops that index one buffer, innermost first."""
     for use in list(buffer.uses):
         user = use.operation
         indices = [operand for operand in user.operands if operand is not buffer]
@@ -62,6 +62,5 @@ def unroll_loops_over(buffer: SSAValue) -> None:
 
 
 def _copies(loop: ForOp) -> int:
-    """How often the innermost body would be repeated with this loop unrolled."""
     extent = loop.extent if isinstance(loop.extent, int) else 1
     return extent * max((repetitions(op, loop) for op in operations_in(loop.body)), default=1)

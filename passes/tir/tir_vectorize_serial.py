@@ -36,24 +36,23 @@ _VECTORIZED: Final = Statistic("tir-vectorize-serial", "loops-vectorized", "seri
 _Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
 _LEAST_LANES = 4
 _LEAST_VECTORS = 4
-"""Vectors that a loop of dynamic extent may hold at least, for a vectorized version to be generated."""
+"""The least number of vectors in the upper bound of a dynamic extent for which a vectorized version is generated."""
 _CALL_VECTORS = 8
-"""Vectors from which on elements that are all consecutive are left to calls of `memset` and `memcpy`, which LLVM
-makes of scalar loops."""
+"""The number of vectors above which contiguous moves stay scalar loops, which LLVM turns into `memset` and `memcpy`."""
 _INTERLEAVED = 4
-"""Vectors of one iteration. In a reduction their partial results hide the latency of the combiner; in a short body they
-spread the cost of the loop."""
+"""Vectors per iteration. In a reduction, several partial results hide the latency of the combiner; in a short body,
+they amortise the cost of the loop."""
 _SHORT_BODY = 6
-"""Accesses and computations of a body that is short."""
+"""The most accesses and computations of a short body."""
 _UNROLLED = 8
-"""Iterations of a short body up to which the loop over its vectors is unrolled: a matmul whose innermost loop is
-elementwise is 1.3 times faster (Zen 4)."""
+"""The most iterations of a short body for which the loop over its vectors is unrolled: a matmul with an elementwise
+innermost loop becomes 1.3 times faster (Zen 4)."""
 _ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
 _COMBINED_FREELY = frozenset(COMBINATIONS) - {arith.AddfOp, arith.MulfOp}
 _MATH: Final = frozenset(
     (*EXPANDED, math.SqrtOp, math.AbsFOp, math.FloorOp, math.CeilOp, math.TruncOp, math.RoundEvenOp, math.CopySignOp)
 )
-"""Functions that have the same results in vectors of any length: formulas and instructions, no library calls."""
+"""Functions with the same results at any vector length: formulas and instructions, no library calls."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +72,15 @@ class VectorizeSerialPass(FunctionPass):
     The number of lanes is the largest, up to a vector register, for which every store, and every load that differs
     between lanes, accesses consecutive elements. Three kinds of loops qualify:
 
-    - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long runs that are
-      consecutive from end to end stay scalar: LLVM replaces them by `memset` and `memcpy`.
+    - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long contiguous
+      runs stay scalar: LLVM replaces them by `memset` and `memcpy`.
     - Elementwise computations. A load of a stored buffer is of the same element, or at least a vector away. The
       remainder of the extent, which may be dynamic, is a second loop. A short loop over vectors is unrolled.
-    - Reductions into one element by a combiner whose order is free, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
+    - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
       vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
-      the loop lets them be reassociated.
+      the loop allows reassociation.
 
-    Loops that hold other loops, conditions, calls or divisions of integers stay scalar.
+    Loops that contain loops, conditions, calls or integer divisions stay scalar.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -91,7 +90,7 @@ class VectorizeSerialPass(FunctionPass):
     name = "tir-vectorize-serial"
 
     target: str = "llvm"
-    """The target, as `weft.build` takes it: it states the size of a vector register."""
+    """The target, as in `weft.build`, for the size of a vector register."""
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
@@ -113,15 +112,12 @@ class _Kind(Enum):
 
 @dataclass(frozen=True)
 class _Body:
-    """The body of a vectorizable loop."""
-
     accesses: list[_Access]
-    """The accesses that differ between lanes or are read by all of them; of a reduction, without its accumulator."""
+    """The accesses that differ between lanes or are read by all of them; in a reduction, without its accumulator."""
     kind: _Kind
 
 
 def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
-    """Vectorize one serial loop if its body qualifies."""
     body = _body_of(loop)
     if body is None:
         return
@@ -131,14 +127,14 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
         is_long = isinstance(extent, int) and extent > lanes * _CALL_VECTORS
         if body.kind is _Kind.MOVES and is_long and all(_steps(place, loop.induction_variable) for place, _ in places):
             return
-        # The range of the outer variable simplifies the places. A dynamic extent bounds it from above.
+        # The range of the outer variable simplifies the indices. A dynamic extent bounds it from above.
         outer = ForOp.empty(extent // lanes if isinstance(extent, int) else extent)
         inner = ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
         old: SSAValue = loop.induction_variable
         lane = inner.induction_variable
         value = Index({outer.induction_variable: lanes, lane: 1})
         by_lanes = [(place.substitute({old: value}, ranges).simplified(ranges), access) for place, access in places]
-        # What still depends on the old value was loaded, or multiplied.
+        # An index that still depends on the old variable contains a loaded value or a product.
         if not all(_moves_by_lanes(access, place, lane) and not place.depends_on([old]) for place, access in by_lanes):
             continue
         if body.kind is _Kind.COMPUTES and not _are_independent(places, lanes):
@@ -154,7 +150,6 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
 
 
 def _is_in_lanes(loop: ForOp) -> bool:
-    """Whether a loop is in a vectorized one, which cannot hold another."""
     return any(type(outer) is ForOp and outer.kind.data is LoopKind.VECTORIZED for outer in ancestors(loop))
 
 
@@ -190,7 +185,7 @@ def _body_of(loop: ForOp) -> _Body | None:
 
 
 def _has_lanes(op: Operation) -> bool:
-    """Whether an op computes each lane of a vector alone, by instructions."""
+    """Whether an op is elementwise on vectors, without library calls."""
     kind = type(op)
     if kind in DIVISIONS or len(op.results) != 1 or op.regions:
         return False
@@ -200,7 +195,7 @@ def _has_lanes(op: Operation) -> bool:
 def _combined(
     loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]
 ) -> Sequence[memref.LoadOp] | None:
-    """The loads whose values a loop combines into one element, in any order, if that is all it does."""
+    """The loads whose values a loop combines into one element, in any order, if that is its only effect."""
     if len(stores) != 1:
         return None
     (store,) = stores
@@ -228,9 +223,9 @@ def _combined(
 
 
 def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> bool:
-    """Whether iterations less than `lanes` apart are independent, as seen from the places of flat accesses.
+    """Whether iterations less than `lanes` apart are independent, according to the indices of flat accesses.
 
-    Two accesses of an iteration to one stored buffer are to one element, or at least `lanes` elements apart.
+    Two accesses of an iteration to one stored buffer must be to one element, or at least `lanes` elements apart.
     """
     for at, (place, access) in enumerate(places):
         for other, second in places[at + 1 :]:
@@ -247,7 +242,7 @@ def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> boo
 
 
 def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> bool:
-    """Whether a loop stores what it loads, or what is there before it, and nothing is read after it was stored."""
+    """Whether a loop only stores loaded or invariant values, and reads no stored buffer."""
     stored = {store.memref for store in stores}
     return (
         0 < len(stores) == len(stored)
@@ -259,7 +254,7 @@ def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[me
 
 
 def _is_apart(access: _Access) -> bool:
-    """Whether an access is to a parameter or an allocation: a view may be of another buffer."""
+    """Whether an access is to a parameter or an allocation, but not to a view of another buffer."""
     if underlying(access.memref) is not access.memref:
         return False
     return isinstance(access.memref, BlockArgument) or isinstance(access.memref.owner, _ALLOCATIONS)
@@ -275,8 +270,8 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
-    """The powers of two that may be the number of lanes, the best first: those that divide the extent, from several
-    vectors of the widest elements down to one, then those that leave a remainder."""
+    """The candidate numbers of lanes, best first: powers of two that divide the extent, from several vectors of the
+    widest elements down to one, then those that leave a remainder."""
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
         values = [result.type for op in _computations(loop) for result in op.results]
@@ -299,7 +294,6 @@ def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iter
 
 
 def _computations(loop: ForOp) -> list[Operation]:
-    """The ops of a body, without index arithmetic."""
     return [op for op in loop.body.block.ops if not _is_index_arithmetic(op)]
 
 
@@ -308,28 +302,25 @@ def _is_short(loop: ForOp) -> bool:
 
 
 def _powers(most: int, least: int) -> Iterator[int]:
-    """The powers of two from `most`, which is one, down to `least`."""
     while most >= least:
         yield most
         most //= 2
 
 
 def _steps(place: Index, value: SSAValue) -> bool:
-    """Whether a place moves by one element with a value, or not at all."""
     rest = place - Index({value: 1}) if place.coefficient(value) == 1 else place
     return not rest.mentions([value])
 
 
 def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
-    """Whether lanes access consecutive elements, or all load the same one."""
     stays = place.coefficient(lane) == 0
     return _steps(place, lane) and not (stays and isinstance(access, memref.StoreOp))
 
 
 def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) -> ForOp | None:
-    """Replace a loop by `outer`, over vectors, and `inner`, over their lanes; return the loop of the remainder.
+    """Replace a loop by `outer`, over vectors, and `inner`, over their lanes; return the remainder loop.
 
-    `outer` is omitted if it has one iteration, and so is the remainder if the lanes divide the extent.
+    `outer` is omitted if it has one iteration, and the remainder loop if the lanes divide the extent.
     """
     extent = _iterations(loop)
     ranges = remembered_ranges()
@@ -361,8 +352,7 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) ->
 
 
 def _iterations(loop: ForOp) -> Index:
-    """The number of iterations: of a dynamic extent that may be negative, its maximum with 0, computed before the
-    loop."""
+    """The number of iterations. A dynamic extent that may be negative is clamped at 0 before the loop."""
     extent = loop.extent
     if isinstance(extent, int):
         return Index({}, extent)
@@ -373,5 +363,4 @@ def _iterations(loop: ForOp) -> Index:
 
 
 def _set_extent(loop: ForOp, extent: Index) -> None:
-    """Set the number of iterations; a dynamic one is computed before the loop."""
     set_loop_extent(loop, extent.constant if extent.is_constant else index_before(extent, loop))

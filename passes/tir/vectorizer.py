@@ -54,23 +54,23 @@ class AccumulatorUpdate:
 
 @dataclass
 class LaneAnalysis:
-    """What `analyse` found out about the body of a vectorised loop."""
+    """The results of `analyse` for the body of a vectorized loop."""
 
     loop: ForOp
     varying: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that differ between lanes."""
     reductions: dict[memref.StoreOp, AccumulatorUpdate] = field(default_factory=dict[memref.StoreOp, AccumulatorUpdate])
     obstacle: str | None = None
-    """Why the loop cannot become vector operations."""
+    """The reason why the loop cannot become vector operations."""
     ranges: RangeOf = field(default_factory=remembered_ranges)
-    """Ranges of the values in the loop, which stay the same until it is replaced."""
+    """Ranges of the values in the loop, valid until it is replaced."""
 
     def varies(self, index: Index) -> bool:
         return any(value in self.varying for value in index.values())
 
 
 def analyse(loop: ForOp) -> LaneAnalysis:
-    """Decide about `loop`, of static extent."""
+    """Analyse `loop`, which has a static extent."""
     lanes = LaneAnalysis(loop, {loop.induction_variable})
     _scan(loop.body.block, lanes)
     return lanes
@@ -116,25 +116,24 @@ def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
         lanes.obstacle = "it holds vectors already"
     elif any(operand in lanes.varying for operand in op.operands):
-        # The lane may cancel out of index arithmetic.
+        # The lane may cancel in index arithmetic.
         is_uniform = is_traced(op) and not lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
         lanes.varying.update(() if is_uniform else op.results)
 
 
 def is_traced(op: Operation) -> bool:
-    """Whether `Index.of` sees through `op`, so that its result says which values it varies with."""
+    """Whether `Index.of` looks through `op`, so that the index shows the values that its result depends on."""
     if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
         return False
     return Index.of(op.results[0]).single_value is not op.results[0]
 
 
 def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysis) -> Index:
-    """Where a flat access goes."""
     return Index.of(op.indices[0]).simplified(lanes.ranges)
 
 
 def _scan_shared_store(op: memref.StoreOp, lanes: LaneAnalysis) -> None:
-    """All lanes store to one place: a reduction that may be reordered, or one value for all of them."""
+    """Handle a store of all lanes to one element: a reduction that may be reordered, or a uniform value."""
     users = [use.operation for buffer in (op.memref, *overlapping(op.memref)) for use in buffer.uses]
     others = [user for user in users if user is not op and lanes.loop.is_ancestor(user)]
     reduction = _reduction_of(op, lanes)
@@ -168,7 +167,8 @@ def _reduction_of(op: memref.StoreOp, lanes: LaneAnalysis) -> AccumulatorUpdate 
 
 
 def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
-    """Whether ops in `block` must not run when no lane does: shared accesses, loops, divisions of shared values."""
+    """Whether ops in `block` must not run without an active lane: uniform accesses, loops, divisions of uniform
+    values."""
     for op in block.walk():
         if isinstance(op, ForOp):
             return True
@@ -181,9 +181,9 @@ def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
 
 _INDEX = IndexType()
 MOST_SHUFFLED: Final = 4
-"""Vectors from which lanes are shuffled at most; a gather reads each lane by itself."""
+"""The most vectors from which lanes are shuffled; beyond that, a gather loads each lane separately."""
 _WRAP: Final = 1 << 63
-"""Where indices wrap around."""
+"""The modulus of indices that wrap around."""
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
@@ -197,7 +197,7 @@ def _width_of(lanes: SSAValue) -> int:
 
 
 def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
-    """A vector of constants; one element stands for all lanes."""
+    """A vector of constants; a single element is broadcast."""
     # from_list is typed for either kind of element, not for both.
     data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
     if isinstance(type_.element_type, IndexType):
@@ -209,21 +209,21 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
 
 @lru_cache(maxsize=1024)
 def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
-    """Lanes of indices modulo 2^64, of which a program has the same few over and over."""
+    """Lanes of indices modulo 2^64; cached, because a program uses the same few repeatedly."""
     wrapped = [index_attribute(lane).value.data for lane in lanes]
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
 
 
 @dataclass(frozen=True)
 class LaneReduction:
-    """`buffer[place] = combine(buffer[place], vector.reduction of lanes)`, as the vectorizer leaves it."""
+    """`buffer[place] = combine(buffer[place], vector.reduction of lanes)`, as emitted by the vectorizer."""
 
     load: memref.LoadOp
     reduction: vector.ReductionOp
     combine: Operation
     store: memref.StoreOp
     neutral: float | int
-    """What changes no accumulator."""
+    """The neutral element of the combiner."""
 
     @property
     def lanes(self) -> SSAValue:
@@ -231,14 +231,14 @@ class LaneReduction:
 
 
 class Vectorizer:
-    """Replaces a loop that `analyse` found no obstacle in.
+    """Replaces a loop for which `analyse` found no obstacle.
 
-    Ops whose operands are the same for all lanes move as they are. Index arithmetic that differs between lanes is not
-    emitted: places are read off its normal form, and only what needs lanes of indices computes them.
+    Ops with uniform operands are moved unchanged. Varying index arithmetic is not emitted: addresses are derived from
+    its normal form, and lanes of indices are computed only where they are used.
     """
 
     def __init__(self, lanes: LaneAnalysis, count: int, *, shuffles: bool = True) -> None:
-        """`shuffles`: lanes that lie in a few vectors are loaded with these, and shuffled."""
+        """With `shuffles`, lanes in a few vectors are loaded as these vectors, and shuffled."""
         self.lanes = lanes
         self.shuffles = shuffles
         self.loop = lanes.loop
@@ -250,20 +250,19 @@ class Vectorizer:
         self.vectors: dict[SSAValue, SSAValue] = {}
         """The vector of a value that differs between lanes."""
         self.distances: dict[Index, tuple[Index, tuple[int, ...]] | None] = {}
-        """What is known of indices that are not affine in the lane."""
+        """Base and offsets of indices that are not affine in the lane."""
         self.made: ChainMap[object, SSAValue] = ChainMap()
-        """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
+        """Vectors created on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
         self.mask: SSAValue | None = None
-        """The lanes that run, where not all do."""
+        """The active lanes; None if all are."""
         self.known_masks: dict[SSAValue, tuple[bool, ...]] = {}
         """Masks that are constants."""
         self.reduced: list[LaneReduction] = []
         """Reductions over the lanes."""
         self.dead: list[Operation] = []
-        """Ops of the body that have been replaced: erased at the end, since later ops may still trace through them."""
+        """Replaced ops of the body, erased at the end, since later ops may still trace through them."""
 
     def run(self) -> None:
-        """Put the vector form in the place of the loop."""
         for op in detached_ops(self.loop.body.block):
             self.visit(op)
         parent = self.loop.parent
@@ -300,7 +299,7 @@ class Vectorizer:
             self.emit(op)
             return
         if op.results[0] not in self.lanes.varying:
-            # Index arithmetic in which the lane cancels out.
+            # Index arithmetic in which the lane cancels.
             op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(self.ranges)))
             self.dead.append(op)
             return
@@ -333,7 +332,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """The lanes of a condition that the lane alone decides, as ranges of the other indices tell; None of others."""
+        """The lanes for which a condition holds, if ranges show that it depends only on the lane; else None."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -383,11 +382,11 @@ class Vectorizer:
         self.vectors[op.res] = self.value(new, hint)
 
     def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
-        """Lanes at constant distances: the vectors that they lie in are loaded and shuffled; None where these are too
-        many, or where it is not known which lanes run and several lanes read one element.
+        """Load lanes at constant distances as vectors, and shuffle them. None if too many vectors are needed, or if the
+        active lanes are unknown and several lanes read one element.
 
-        Loads stay between the first and the last element that lanes access, so they touch no other memory. Where it is
-        not known which lanes run, the elements of those that do are loaded under a mask, from arrays of symbolic size.
+        Loads stay between the first and the last element that lanes access, so they touch no other memory. If the
+        active lanes are unknown, their elements are loaded under a mask, from arrays of symbolic size.
         """
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
@@ -402,12 +401,12 @@ class Vectorizer:
         if span > MOST_SHUFFLED * count:
             return None
         width = min(span, count)
-        # Lanes that do not run read the first element; the last vector ends at the last one.
+        # Inactive lanes read the first element; the last vector ends at the last element.
         places = [offset - first if on else 0 for offset, on in zip(offsets, runs, strict=True)]
         starts = [min(place // width * width, span - width) for place in places]
         found: SSAValue | None = None
         taken = places
-        """The lanes of `found` that hold what is loaded so far."""
+        """The lanes of `found` that contain the elements loaded so far."""
         for start in dict.fromkeys(starts):
             own = [place - start if at == start else None for at, place in zip(starts, places, strict=True)]
             from_element, type_ = self.scalar(base + (first + start)), _vector_type(op.res.type, width)
@@ -437,8 +436,8 @@ class Vectorizer:
         )
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
-        """The mask with the lanes at `places` of another one; at places beyond it, false. Conditions of all lanes come
-        last, so that the rest is the same for all rows."""
+        """The mask with the lanes at `places` of another one, and false beyond it. Uniform conditions are combined
+        last, so that the rest can be shared by all rows."""
         if (found := self.made.get(("moved", mask, places))) is not None:
             return found
         parts = list(conjuncts(mask))
@@ -474,7 +473,7 @@ class Vectorizer:
             self.emit(vector.MaskedStoreOp(op.memref, [base], self.mask, lanes))
 
     def prefetch(self, op: PrefetchOp) -> None:
-        """What lies together is asked for at once; what does not is not asked for."""
+        """Prefetch consecutive elements with one op; others are not prefetched."""
         place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             self.emit(op)
@@ -485,15 +484,15 @@ class Vectorizer:
             self.emit(PrefetchOp(op.buffer, [self.scalar(first)], self.count, for_write=for_write))
 
     def consecutive(self, place: Index) -> Index | None:
-        """The place of the first lane, where lanes access consecutive elements."""
+        """The index of the first lane, if lanes access consecutive elements."""
         split = self.offsets(place)
         return split[0] if split is not None and split[1] == tuple(range(self.count)) else None
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
-        """Whether all lanes from `base` on lie in a buffer of the stack frame, which no other thread sees.
+        """Whether all lanes from `base` on are in a buffer of the stack frame, which no other thread accesses.
 
-        Then inactive lanes may touch memory as well, if they leave it as it was. LLVM keeps such a buffer in registers
-        only when no masked access to it is left.
+        Then inactive lanes may access memory, too, if they leave it unchanged. LLVM promotes such a buffer to registers
+        only if it has no masked access.
         """
         if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
             return False
@@ -502,7 +501,7 @@ class Vectorizer:
         return low is not None and high is not None and low >= 0 and high + self.count <= size
 
     def reduce(self, store: memref.StoreOp, reduction: AccumulatorUpdate) -> SSAValue:
-        """All lanes combined with the value that the load found."""
+        """Combine all lanes with the loaded value."""
         lanes = self.vector_of(reduction.operand)
         element = reduction.operand.type
         neutral = reduction.combination.neutral(element)
@@ -520,7 +519,7 @@ class Vectorizer:
     # Control flow
 
     def inner_loop(self, loop: ForOp) -> None:
-        """The loop stays, around the vector form of its body."""
+        """Keep the loop around the vector form of its body."""
         ops = detached_ops(loop.body.block)
         with self.scope(loop.body.block):
             for op in ops:
@@ -528,7 +527,7 @@ class Vectorizer:
         self.emit(loop)
 
     def uniform(self, op: scf.IfOp) -> None:
-        """All lanes go the same way: the `scf.if` stays."""
+        """Keep the `scf.if`, because its condition is uniform."""
         varying = [result in self.lanes.varying for result in op.results]
         then, otherwise = (self.region(r.block, varying) if r.blocks else Region() for r in op.regions)
         types = [self.type_of(r.type) if v else r.type for r, v in zip(op.results, varying, strict=True)]
@@ -543,14 +542,14 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        """The vector form of a branch; what differs between lanes (`varying`) is yielded as vectors."""
+        """The vector form of a branch; results that differ between lanes (`varying`) are yielded as vectors."""
         with self.scope(Block()) as new:
             yielded = zip(self.visit_branch(block), varying, strict=True)
             self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
         return Region(new)
 
     def visit_branch(self, block: Block) -> Sequence[SSAValue]:
-        """Emit the vector form of the ops of a branch; what it yields."""
+        """Emit the vector form of the ops of a branch; returns its yielded values."""
         *ops, end = detached_ops(block)
         for op in ops:
             self.visit(op)
@@ -558,7 +557,7 @@ class Vectorizer:
         return end.operands
 
     def masked(self, op: scf.IfOp) -> None:
-        """Lanes go different ways: both regions run, each under its mask, and lanes select the results."""
+        """Execute both regions of a divergent condition, each under its mask, and select the results per lane."""
         condition = self.vectors[op.cond]
         outer = self.mask
         self.dead.append(op)
@@ -569,7 +568,7 @@ class Vectorizer:
             self.vectors.update(zip(op.results, map(self.vector_of, yielded), strict=True))
             return
         on = condition if outer is None else self.both(outer, condition)
-        # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
+        # A constant mask with both outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
         if op.false_region.blocks:
@@ -580,7 +579,7 @@ class Vectorizer:
             self.vectors[result] = self.select(condition, yes, no)
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
-        """The lanes of a mask where a condition holds too: a constant where both are and some lane is left."""
+        """The conjunction of a mask and a condition; a constant if both are and some lane remains."""
         left, right = self.known_masks.get(outer), self.known_masks.get(condition)
         if left is not None and right is not None:
             lanes = tuple(one and other for one, other in zip(left, right, strict=True))
@@ -591,7 +590,7 @@ class Vectorizer:
         return self.arith(arith.AndIOp, outer, condition)
 
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """The ops of `region` under `mask`; the lanes of what it yields."""
+        """Emit the ops of `region` under `mask`; returns the lanes of its yielded values."""
         outer, self.mask = self.mask, mask
         if mask not in self.known_masks and needs_an_active_lane(region.block, self.lanes):
             values = self.guarded_branch(region.block, mask, op)
@@ -601,7 +600,7 @@ class Vectorizer:
         return values
 
     def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """The same, run only when some lane is active."""
+        """Emit a branch that runs only if some lane is active."""
         properties: dict[str, Attribute] = {
             "kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR),
             "fastmath": arith.FastMathFlagsAttr("none"),
@@ -625,7 +624,6 @@ class Vectorizer:
         self.ops.append(op)
 
     def value(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Emit `op` and return its only result."""
         self.emit(op)
         if hint is not None:
             op.results[0].name_hint = hint
@@ -633,7 +631,7 @@ class Vectorizer:
 
     @contextmanager
     def scope(self, block: Block) -> Generator[Block]:
-        """Put the ops that are emitted inside into `block`."""
+        """Append the ops that are emitted inside to `block`."""
         outer, self.ops = self.ops, []
         self.made = self.made.new_child()
         yield block
@@ -647,7 +645,6 @@ class Vectorizer:
         return _vector_type(element, self.count)
 
     def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
-        """A vector of constants; one element stands for all lanes."""
         key = ("constant", element, tuple(elements))
         if (found := self.made.get(key)) is not None:
             return found
@@ -658,7 +655,7 @@ class Vectorizer:
         return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])
 
     def scalar(self, index: Index) -> SSAValue:
-        """The value of an index that is the same for all lanes."""
+        """The value of a uniform index."""
         if (found := self.made.get(index)) is not None:
             return found
         value, ops = materialize(index)
@@ -673,7 +670,6 @@ class Vectorizer:
         return self.made.setdefault(value, self.value(op, value.name_hint))
 
     def vector_of(self, value: SSAValue) -> SSAValue:
-        """The lanes of any value of the body."""
         if value in self.vectors:
             return self.vectors[value]
         if value not in self.lanes.varying:
@@ -683,7 +679,7 @@ class Vectorizer:
         raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
 
     def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """`index` as one index for all lanes plus a constant for each, or None when it is not that."""
+        """Split `index` into a uniform index plus a constant for each lane; None if that is impossible."""
         factor = index.coefficient(self.variable)
         rest = index - Index({self.variable: factor})
         if not self.lanes.varies(rest):
@@ -693,11 +689,11 @@ class Vectorizer:
         return self.distances[index]
 
     def _distances(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """`offsets` of an index that has the loop variable in a quotient or remainder."""
+        """`offsets` of an index with the induction variable in a quotient or remainder."""
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
         first, offsets = self._at_lane(index, 0), [0] * self.count
-        # The last lane first: where lanes reach the next multiple of a divisor, it tells.
+        # The last lane first, because it determines whether lanes reach the next multiple of a divisor.
         for lane in range(self.count - 1, 0, -1):
             distance = self._at_lane(index, lane) - first
             if not distance.is_constant:
@@ -709,7 +705,6 @@ class Vectorizer:
         return index.substitute({self.variable: Index({}, lane)}, self.ranges).simplified(self.ranges)
 
     def index_vector(self, index: Index) -> SSAValue:
-        """The lanes of an index."""
         if (found := self.made.get(("lanes", index))) is not None:
             return found
         split = self.offsets(index)
@@ -728,7 +723,7 @@ class Vectorizer:
         return self.value(arith_op(op_class, left, right))
 
     def _sum_of_terms(self, index: Index) -> SSAValue:
-        """Lanes of an index that is not affine in the lane: term by term."""
+        """The lanes of an index that is not affine in the lane, term by term."""
         shared: dict[Atom, int] = {}
         total: SSAValue | None = None
         for atom, factor in index.terms.items():
@@ -745,8 +740,8 @@ class Vectorizer:
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
-        """The lanes of a quotient or remainder that steps to the next multiple of the divisor at most once on the way
-        from the first lane to the last: a comparison does then what would be a division in each lane."""
+        """The lanes of a quotient or remainder that passes at most one multiple of the divisor between the first and
+        the last lane, so that a comparison replaces a division per lane."""
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:

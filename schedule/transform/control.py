@@ -29,7 +29,7 @@ from weft.support.errors import CompileError, Remark, did_you_mean
 
 _ISOLATED = ("func.func", "builtin.module")
 _INTERFACES = ((StructuredOp, InitialOp), (StructuredOp, InitialOp), (LoopOp,))
-"""LinalgOp, TilingInterface, LoopLikeInterface: what has each interface."""
+"""The payload classes that have each interface: LinalgOp, TilingInterface, LoopLikeInterface."""
 _PROPAGATE = MODES.index("propagate")
 
 
@@ -197,7 +197,7 @@ def emit_remark_at(interpreter: Interpreter, op: Operation) -> None:
         warnings.warn(Remark(text_of(op, "message") or "", target.location), stacklevel=2)
 
 
-# Operations that run others
+# Control flow
 
 
 @handles("sequence")

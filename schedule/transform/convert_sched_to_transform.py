@@ -40,7 +40,7 @@ _FORMS: Final = frozenset(
         *("add_unit_loop", "decompose_reduction", "reorder_block_iter_var"),
     )
 )
-"""The primitives whose effect is in the loops around blocks, of which the script is made."""
+"""The primitives that only affect loops around blocks, from which the script is derived."""
 _CLASSES: Final[Mapping[str, Any]] = {one.name: one for one in OPERATIONS}
 _ANY: Final = AnyOpType()
 
@@ -58,21 +58,22 @@ class ConvertSchedToTransformPass(ModulePass):
     %0 = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %1, %2 = transform.structured.tile_using_for %0 tile_sizes [0, 8] : (!transform.any_op) -> (...)
     ```
-    The schedule is checked by applying it to block loops of the payload. The script makes the loops that result: tiles
-    from the outermost loop inside, producers that are computed there fused into them, vectors and unrolled loops last.
+    The schedule is checked by applying it to block loops of the payload. The script generates the resulting loops:
+    tiles from the outermost loop inwards, with the producers that are computed there fused into them; vectors and
+    unrolled loops are last.
 
     Raises `CompileError` that lists all steps without a form in the transform dialect.
 
     Requires: functions with operations of `linalg`, and `sched.func`s that name their blocks as
     `convert-linalg-to-tir` calls them.
 
-    Leaves: the functions as they are, and `transform.named_sequence @__transform_main`.
+    Leaves: the functions unchanged, and `transform.named_sequence @__transform_main`.
     """
 
     name = "convert-sched-to-transform"
 
     promises: tuple[str, ...] = ("reassoc",)
-    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    """Assumptions of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         schedules = [one for one in op.body.block.ops if isinstance(one, sched.FuncOp)]
@@ -90,14 +91,14 @@ class ConvertSchedToTransformPass(ModulePass):
 
 
 def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[str]) -> str:
-    """The text of the script that does to `source`, functions of linalg, what a trace does to their block loops."""
+    """The text of a script that has the effect on `source`, functions of linalg, of a trace on their block loops."""
     payload = Payload(source, promises, 0)
     payload.schedule.replay(trace)
     return str(script_of(payload, steps_of(trace)))
 
 
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
-    """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
+    """The script that generates the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
     original = operations_in(payload.schedule.original)
     others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
     for step in steps:
@@ -117,16 +118,16 @@ def _has_form(step: sched.StepOp) -> bool:
 
 @dataclass
 class _Script:
-    """A script under construction, from the loops that are around the blocks of a scheduled payload.
+    """A script under construction, from the loops around the blocks of a scheduled payload.
 
-    The innermost loops of an op that go over single elements, one a dimension and in the order of the dimensions, are
-    its own, and stay in it. Each loop outside of these is a tiling by one size, the outermost first.
+    The innermost loops of an op over single elements, one per dimension in order, are part of the op. Each loop outside
+    of these is a tiling by one size, outermost first.
     """
 
     payload: Payload
     body: Block = field(default_factory=lambda: Block(arg_types=[_ANY]))
     handles: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """The handle of each op of the program, by the number of its origin."""
+    """Number of the origin of each op of the program -> its handle."""
 
     def build(self) -> NamedSequenceOp:
         self.body.args[0].name_hint = "root"
@@ -165,7 +166,7 @@ class _Script:
         return list(op.results)
 
     def _match(self, function: str, origins: Sequence[Origin]) -> None:
-        """Handles for ops of a function: by name, one after the other where several have it."""
+        """Match ops of a function by name; of several with the same name, by position."""
         root: SSAValue = self.body.args[0]
         if len(functions(self.payload.source)) > 1:
             found = MatchOp(root, ["func.func"], op_attrs=DictionaryAttr({"sym_name": StringAttr(function)}))
@@ -180,7 +181,7 @@ class _Script:
             self.handles |= {origin.number: handle for origin, handle in zip(same, split, strict=True)}
 
     def _tile(self, block: BlockOp, inside: Sequence[BlockOp], depth: int) -> None:
-        """Tile an op by the loops around its block from `depth` on; the blocks before it in these loops are fused."""
+        """Tile an op by the loops around its block from `depth` on; the preceding blocks in these loops are fused."""
         number, around = self._origin(block).number, loops_around(block)
         own = self._own_loops(block, around[depth:])
         outer = [loop for loop in around[depth : len(around) - own] if not _is_idle(block, loop)]
@@ -244,7 +245,7 @@ class _Script:
         return self._step(block, loop)[0] > dimensions[-1] and loop.next_op is None
 
     def _step(self, block: BlockOp, loop: ForOp) -> tuple[int, int]:
-        """The dimension over which a loop goes, and how far an iteration of it goes there."""
+        """The dimension of a loop, and the step of an iteration in it."""
         found = [
             (dimension, index.coefficient(loop.induction_variable))
             for dimension, index in enumerate(bindings_of(block))
@@ -258,7 +259,7 @@ class _Script:
         return found[0]
 
     def _own_loops(self, block: BlockOp, around: Sequence[ForOp]) -> int:
-        """The number of innermost loops that are the op itself: one a dimension, in order, over single elements."""
+        """The number of innermost loops that belong to the op: one per dimension, in order, over single elements."""
         count, last = 0, len(block.iter_vars)
         for loop in reversed(around):
             kinds = (LoopKind.SERIAL, LoopKind.VECTORIZED) if count == 0 else (LoopKind.SERIAL,)
@@ -289,5 +290,4 @@ class _Script:
 
 
 def _is_idle(block: BlockOp, loop: ForOp) -> bool:
-    """Whether a loop of one iteration is over no dimension of a block."""
     return loop.extent == 1 and not any(index.depends_on([loop.induction_variable]) for index in bindings_of(block))

@@ -24,8 +24,8 @@ class ConvertTransformToSchedPass(ScriptPass):
     %n0, %n1 = sched.split %n {factors = [0, 8]} : loop, loop
     sched.reorder %n0, %m, %n1, %k
     ```
-    The script runs as `weft-transform-interpreter` runs it, so that steps that are refused are failures here; what is
-    matched in the payload is decided now. `tune.knob` becomes a sampling step, which `weft.tune` searches.
+    The script runs as in `weft-transform-interpreter`, so that refused steps are failures; matching in the payload
+    happens at conversion time. `tune.knob` becomes a sampling step, which `weft.tune` searches.
 
     Requires: functions of `linalg` on tensors or memrefs, or of loops over buffers, and a script.
 

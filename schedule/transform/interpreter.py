@@ -1,7 +1,7 @@
 """The interpreter of transform scripts: handles, failures, and the operations that have no effect on loops.
 
-A failure is silenceable (`Silenceable`), which sequences may suppress and alternatives may try around, or definite (any
-other `CompileError`), which ends the script. The effects of a failed operation are undone.
+A failure is silenceable (`Silenceable`), so that sequences may suppress it and alternatives may recover from it, or
+definite (any other `CompileError`), which ends the script. The effects of a failed operation are undone.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from weft.support.errors import CompileError, ScheduleError, did_you_mean
 from weft.support.locations import location_of
 
 Size: TypeAlias = "int | IntHandle"
-"""A number of iterations: of the script, or one that a sampling step gives."""
+"""A number of iterations, from the script or from a sampling step."""
 
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a script, and the integer of the schedule that it is, if one was drawn."""
+    """A parameter of a script, and the corresponding sampled integer of the schedule, if any."""
 
     value: Attribute
     drawn: IntHandle | None = None
@@ -51,7 +51,7 @@ Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Assoc
 
 
 class Silenceable(CompileError):
-    """A failure that scripts may suppress: the program is as it was before the operation."""
+    """A failure that scripts may suppress. The effects of the operation are undone."""
 
 
 @dataclass
@@ -68,11 +68,11 @@ class Interpreter:
 
     payload: Payload
     module: ModuleOp
-    """The module that holds the scripts."""
+    """The module with the scripts."""
     choices: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Values of `tune.knob`, and numbers of regions of `tune.alternatives`, by their names."""
+    """Values of `tune.knob`, and numbers of regions of `tune.alternatives`, by name."""
     later: list[Callable[[ModuleOp], None]] = field(default_factory=list[Callable[[ModuleOp], None]])
-    """Passes to run on the payload that results."""
+    """Passes to run on the resulting payload."""
     is_bufferized: bool = False
     """Whether the script bufferizes function boundaries."""
     including: list[str] = field(default_factory=list[str])
@@ -94,7 +94,8 @@ class Interpreter:
     # Scripts
 
     def run(self, entry_point: str) -> None:
-        """Run the named sequence `entry_point`, or else the sequences at the top of the module, on the payload."""
+        """Run the named sequence `entry_point`, or else the sequences at the top level of the module, on the
+        payload."""
         names = [op for op in self.module.body.block.ops if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
         tops = [op for op in self.module.body.block.ops if op_name(op) == SequenceOp.name]
@@ -115,7 +116,7 @@ class Interpreter:
     def run_block(
         self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
     ) -> list[Sequence[Associated]]:
-        """Run a sequence; returns the values that it yields. Silenceable failures end it, or are suppressed."""
+        """Run a sequence; returns its yielded values. Silenceable failures end it, or are suppressed."""
         for argument, given in zip(block.args, arguments, strict=True):
             self._invalid.pop(argument, None)
             self._values[argument] = given
@@ -174,7 +175,6 @@ class Interpreter:
         return self._values[value]
 
     def ops(self, op: Operation, operand: int = 0) -> list[PayloadOp]:
-        """The payload ops of an operand."""
         found = self.associated(op.operands[operand], op)
         if not all(isinstance(one, PayloadOp) for one in found):
             raise CompileError.at(
@@ -183,7 +183,6 @@ class Interpreter:
         return cast("list[PayloadOp]", list(found))
 
     def single(self, op: Operation, operand: int = 0) -> PayloadOp:
-        """The only payload op of an operand."""
         found = self.ops(op, operand)
         if len(found) != 1:
             name = _named(op.operands[operand])
@@ -200,14 +199,13 @@ class Interpreter:
                     break
 
     def sizes(self, op: Operation, static: str, dynamic: Sequence[SSAValue]) -> list[Size]:
-        """The integers of an attribute, those that parameters give included."""
+        """The integers of an attribute, including those from parameters."""
         attribute = op.properties.get(static, op.attributes.get(static))
         numbers = cast("DenseArrayBase[Any]", attribute).get_values() if isinstance(attribute, DenseArrayBase) else ()
         given = iter(dynamic)
         return [self.size(op, next(given)) if number == DYNAMIC_INDEX else int(number) for number in numbers]
 
     def size(self, op: Operation, value: SSAValue) -> Size:
-        """The integer of a parameter."""
         found = self.associated(value, op)
         if len(found) != 1 or not isinstance(found[0], Param):
             raise self.failure(op, f"{_named(value)} is not one parameter")
@@ -217,7 +215,6 @@ class Interpreter:
         return attribute.value.data if found[0].drawn is None else found[0].drawn
 
     def number(self, size: Size) -> int:
-        """The value of a size."""
         return size if isinstance(size, int) else self.payload.schedule.get(size)
 
     def failure(self, op: Operation, message: str, on: PayloadOp | None = None) -> Silenceable:
@@ -232,7 +229,7 @@ def _named(value: SSAValue) -> str:
 
 
 def check_results(op: Operation, given: int) -> None:
-    """Raises `CompileError` unless an operation names all of the handles that it gives."""
+    """Raise `CompileError` unless an operation names all of its result handles."""
     if given != len(op.results):
         raise CompileError.at(op, f"{op_name(op)} gives {given} handles, {len(op.results)} are named")
 
@@ -244,7 +241,6 @@ def has_flag(op: Operation, name: str) -> bool:
 
 
 def integer_of(op: Operation, name: str, default: int | None = None) -> int:
-    """An integer attribute of an operation."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, IntegerAttr):
         return attribute.value.data
@@ -264,7 +260,7 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
 
 
 def mode_of(op: Operation) -> int:
-    """The failure propagation mode of an operation, which xDSL's own classes write as a word."""
+    """The failure propagation mode of an operation, which xDSL's classes represent as a word."""
     attribute = op.properties.get("failure_propagation_mode")
     if isinstance(attribute, FailurePropagationModeAttr):
         return MODES.index(attribute.data.value)
@@ -280,7 +276,7 @@ def text_of(op: Operation, name: str) -> str | None:
 
 
 HANDLERS: Final[dict[str, Handler]] = {}
-"""The handler of each operation, by its name. The modules of the families of operations fill it."""
+"""Name of an operation -> its handler. The modules in `FAMILIES` register theirs."""
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
@@ -296,8 +292,8 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 def each(
     interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
 ) -> list[list[Associated]]:
-    """Consume the first operand, run for each payload op of it, and join the payload ops of each result. If it fails
-    for one of them, the program is as it was before all of them."""
+    """Consume the first operand, run `run` for each of its payload ops, and join the payload ops of each result. If one
+    of them fails, the changes of all are undone."""
     targets = interpreter.ops(op)
     interpreter.consume(op)
     results: list[list[Associated]] = [[] for _ in op.results]

@@ -77,7 +77,6 @@ def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _is_partial(loop: ForOp) -> bool:
-    """Whether guards of blocks depend on a loop."""
     variable = [loop.induction_variable]
     blocks = [op for op in operations_in(loop) if isinstance(op, BlockOp)]
     return any(left.depends_on(variable) or right.depends_on(variable) for b in blocks for left, right in guards_of(b))
@@ -89,7 +88,7 @@ def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         if not isinstance(target, LoopOp):
             return [[target]]
         payload = interpreter.payload
-        payload.inside(target)  # knows all loops
+        payload.inside(target)  # discovers all loops
         known = {payload.loop(one.loops[0]): one for one in payload.known if isinstance(one, LoopOp)}
         chain: list[LoopHandle] = list(target.loops)
         merged: list[PayloadOp] = [target]
@@ -106,7 +105,6 @@ def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _only(loop: ForOp) -> ForOp | None:
-    """The loop that is the whole body of a loop."""
     inner = loop.body.block.first_op
     return inner if isinstance(inner, ForOp) and inner.next_op is None else None
 
@@ -146,7 +144,7 @@ def _precedes(first: ForOp, second: ForOp) -> bool:
 
 @handles("loop.forall_to_for", "loop.forall_to_parallel")
 def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """The loops of a forall one by one; they stay parallel."""
+    """Split a forall into single loops, which stay parallel."""
     name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
     targets = interpreter.ops(op)
     interpreter.consume(op)

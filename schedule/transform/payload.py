@@ -1,7 +1,7 @@
 """The payload of a transform script: the ops of handles, and the schedule that changes them.
 
-A structured op is a block and the loops over the dimensions of its iteration space. Loops that a script makes, and
-loops of the program, are loop ops. Other ops of the program are those that it had before conversion.
+A structured op is a block and the loops over the dimensions of its iteration space. Loops made by a script, and loops
+of the program, are loop ops. Other ops of the program are those before conversion.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ SCRIPT: Final = "transform."
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """An op of the program as it was given."""
+    """An op of the original program."""
 
     name: str
     attributes: dict[str, Attribute]
     operand_types: tuple[Attribute, ...]
     result_types: tuple[Attribute, ...]
     producers: tuple[int | None, ...]
-    """The numbers of the ops that give its operands."""
+    """The numbers of the ops that produce its operands."""
     function: str
     location: SourceLocation | None
     is_structured: bool
@@ -54,7 +54,7 @@ class Origin:
 
 @dataclass(eq=False)
 class PayloadOp:
-    """An op that handles may stand for."""
+    """An op that handles may represent."""
 
     name: str
     location: SourceLocation | None
@@ -68,11 +68,11 @@ class PayloadOp:
 
 @dataclass(eq=False)
 class StructuredOp(PayloadOp):
-    """An op of linalg: a block, and for each dimension of its iteration space the loop over it."""
+    """An op of linalg: a block, and the loop over each dimension of its iteration space."""
 
     block: BlockHandle
     loops: list[LoopHandle | None]
-    """None for a dimension of one iteration without a loop."""
+    """None for a dimension with one iteration and no loop."""
 
 
 @dataclass(eq=False)
@@ -97,11 +97,10 @@ class FunctionOp(PayloadOp):
 
 
 class _UndoableSchedule(Schedule):
-    """A schedule of which steps can be undone."""
+    """A schedule with steps that can be undone."""
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo the steps inside if they raise."""
         steps, copy = self.trace.body.block, copy_of(self.mod)
         last, handles = steps.last_op, dict(self._replay.handles)
         copies = dict(zip(operations_in(self.mod), operations_in(copy), strict=True))
@@ -118,7 +117,7 @@ class _UndoableSchedule(Schedule):
             raise
 
     def is_live(self, handle: BlockHandle | LoopHandle) -> bool:
-        """Whether what a handle stands for is still there."""
+        """Whether the object of a handle still exists."""
         found = self._replay.handles.get(handle.value)
         return isinstance(found, Operation) and found.get_toplevel_object() is self.mod
 
@@ -135,7 +134,7 @@ class Payload:
         self.convert()
 
     def convert(self) -> None:
-        """Make block loops of the functions of `source`. Drops all steps, and all ops that handles stand for."""
+        """Convert the functions of `source` to block loops. Drops all steps, and all ops of handles."""
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
@@ -153,7 +152,7 @@ class Payload:
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = _UndoableSchedule(module, self._seed)
         self.known: list[PayloadOp] = others
-        """The ops that handles may stand for, except functions, in any order."""
+        """The ops of handles, except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
 
@@ -181,7 +180,6 @@ class Payload:
         return self.origins[number.value.data] if isinstance(number, IntegerAttr) else None
 
     def _discover(self, block: BlockOp) -> None:
-        """Add the structured op that is a block, and the fill that is its init."""
         origin = self._origin(block)
         if origin is not None:
             self.add_structured(self.schedule.handle_of(block), origin)
@@ -189,8 +187,8 @@ class Payload:
     def add_structured(
         self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
     ) -> StructuredOp:
-        """Add the structured op that is a block. Its loops are the innermost that its iterators are bound to, unless
-        they are loop ops."""
+        """Add the structured op for a block. Its loops are the innermost that its iterators are bound to, unless they
+        are loop ops."""
         self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
@@ -218,7 +216,7 @@ class Payload:
         return found
 
     def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
-        """Add the structured ops in loops that were made of `origin`."""
+        """Add the structured ops in loops that are derived from `origin`."""
         found: list[StructuredOp] = []
         for loop in map(self.loop, loops):
             for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
@@ -227,26 +225,23 @@ class Payload:
         return found
 
     def add_loop(self, name: str, loops: Sequence[LoopHandle], like: PayloadOp | None = None) -> LoopOp:
-        """Add a loop op."""
         found = LoopOp(name, None if like is None else like.location, list(loops))
         self.known.append(found)
         return found
 
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
-        """Give an op an attribute, by which scripts find it."""
+        """Add an attribute to an op, by which scripts find it."""
         op.attributes[name] = UnitAttr() if value is None else value
         if isinstance(op, FunctionOp):
             place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
             place.attributes[name] = op.attributes[name]
 
     def remove(self, op: PayloadOp) -> None:
-        """Forget an op that a step replaced."""
         if op in self.known:
             self.known.remove(op)
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo the changes to the program inside if it raises."""
         known = list(self.known)
         try:
             with self.schedule.undone_on_error():
@@ -256,11 +251,10 @@ class Payload:
             raise
 
     def structured_inside(self, op: PayloadOp) -> list[StructuredOp]:
-        """The structured ops inside of an op."""
         return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
 
     def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
-        """Add the structured ops in copies of loops, in the place of `old`, by their origins."""
+        """Add the structured ops in copies of loops, in place of `old`, by their origins."""
         for one in old:
             self.remove(one)
         names = {one.origin: one.name for one in old if one.origin is not None}
@@ -272,29 +266,27 @@ class Payload:
 
     @property
     def is_unscheduled(self) -> bool:
-        """Whether no step has changed the program."""
         return not any(type(step) in _CHANGING for step in self.schedule.trace.body.block.ops)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
-        """The function of the same name in the program as it is now."""
+        """The function of the same name in the current program."""
         return self._module if op.symbol is None else self._functions[op.symbol]
 
     # Ops and places
 
     def root(self) -> FunctionOp:
-        """The module."""
         return self._module
 
     def loop(self, handle: LoopHandle) -> ForOp:
-        """The loop of a handle. Raises `CompileError` if a step took it apart."""
+        """The loop of a handle. Raises `CompileError` if a step erased it."""
         return cast("ForOp", self.schedule.get(handle))
 
     def block(self, op: StructuredOp | InitialOp) -> BlockOp:
-        """The block of an op; of a fill the reduction that it starts."""
+        """The block of an op; for a fill, the reduction that it starts."""
         return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
     def place(self, op: PayloadOp) -> Operation:
-        """The op of the scheduled program that stands for `op`, or holds it."""
+        """The op of the scheduled program that represents `op`, or contains it."""
         if isinstance(op, LoopOp):
             return self.loop(op.loops[0])
         if isinstance(op, StructuredOp | InitialOp):
@@ -304,7 +296,7 @@ class Payload:
         return module if symbol is None else find_function(module, symbol)
 
     def inside(self, scope: PayloadOp) -> list[PayloadOp]:
-        """The ops in `scope`, itself the last: those in a loop before the loop."""
+        """The ops in `scope`, including itself at the end; ops in a loop precede the loop."""
         self._drop_dead()
         found: list[PayloadOp] = []
         if isinstance(scope, FunctionOp):
@@ -330,7 +322,6 @@ class Payload:
         return found
 
     def _drop_dead(self) -> None:
-        """Forget ops of which steps took blocks or loops apart."""
         self.known = [op for op in self.known if self._is_live(op)]
 
     def _is_live(self, op: PayloadOp) -> bool:
@@ -355,7 +346,6 @@ class Payload:
         return self.schedule.get_loops(self.schedule.handle_of(block))[around.index(loop)] if loop in around else None
 
     def around(self, op: PayloadOp) -> list[PayloadOp]:
-        """The ops around `op`, innermost first."""
         if op is self._module:
             return []
         if isinstance(op, FunctionOp):
@@ -364,18 +354,18 @@ class Payload:
         found: list[PayloadOp] = []
         if not isinstance(place, FuncOp):
             function = next(one for one in ancestors(place) if isinstance(one, FuncOp))
-            self.inside(self._functions[function.sym_name.data])  # knows all loops
+            self.inside(self._functions[function.sym_name.data])  # discovers all loops
             loops = {self.place(one): one for one in self.known if isinstance(one, LoopOp)}
             found += [loops[one] for one in ancestors(place) if one in loops]
             place = function
         return [*found, self._functions[place.sym_name.data], self._module]
 
     def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
-        """Whether `inner` is `outer`, or inside of it; not if steps took one of them apart."""
+        """Whether `inner` is `outer`, or inside of it; false if steps erased one of them."""
         return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
     def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:
-        """The op that gave an operand in the program."""
+        """The op that produced an operand in the program."""
         if op.origin is None or operand >= len(op.origin.producers):
             return None
         number = op.origin.producers[operand]

@@ -1,4 +1,4 @@
-"""Runs the transform scripts of a module, and writes the payload that results with upstream's dialects."""
+"""Run the transform scripts of a module, and write the resulting payload in upstream's dialects."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class ScriptPass(ModulePass):
     entry_point: str = "__transform_main"
     """The named sequence to run."""
     promises: tuple[str, ...] = ("reassoc",)
-    """Promises of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
+    """Assumptions of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
     choices: tuple[str, ...] = ()
     """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
     seed: int = 0
-    """Where knobs without a value draw from."""
+    """Seed of the knobs without a value."""
 
     def interpreted(self, module: ModuleOp) -> Interpreter:
-        """The scripts run on a copy of their payload. Raises `CompileError` for a failure."""
+        """Run the scripts on a copy of their payload. Raises `CompileError` for a failure."""
         payload = Payload(module, self.promises, self.seed)
         interpreter = Interpreter(payload, module, parse_choices(self.choices))
         interpreter.run(self.entry_point)
@@ -59,7 +59,7 @@ class ScriptPass(ModulePass):
 
 
 def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
-    """`name=value` each."""
+    """Parse choices of the form `NAME=VALUE`."""
     found: dict[str, str] = {}
     for choice in choices:
         name, equals, value = choice.partition("=")
@@ -78,7 +78,7 @@ def forget_origins(module: ModuleOp) -> None:
 
 
 def replace_body(module: ModuleOp, new: ModuleOp) -> None:
-    """Let a module hold what another one does."""
+    """Replace the contents of a module by those of another one."""
     for op in list(module.body.block.ops):
         Rewriter.erase_op(op, safe_erase=False)
     for op in list(new.body.block.ops):
@@ -88,7 +88,7 @@ def replace_body(module: ModuleOp, new: ModuleOp) -> None:
 
 
 def payload_of(interpreter: Interpreter) -> ModuleOp:
-    """The scheduled program with the operations of upstream dialects alone, of the signatures that it had."""
+    """The scheduled program with operations of upstream dialects only, and with its original signatures."""
     result, source = interpreter.payload.schedule.mod, interpreter.payload.source
     forget_origins(result)
     LowerTirToLowPass().apply(Context(), result)
@@ -106,7 +106,7 @@ def payload_of(interpreter: Interpreter) -> ModuleOp:
 
 
 def _restore_tensors(function: FuncOp, original: FuncOp, *, is_called: bool) -> None:
-    """Give a function over buffers the tensors that it had as parameters and results."""
+    """Restore the tensors that a function over buffers had as parameters and results."""
     inputs, outputs = list(original.function_type.inputs), list(original.function_type.outputs)
     tensors = [type_ for type_ in outputs if isinstance(type_, TensorType)]
     block = function.body.block

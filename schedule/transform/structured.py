@@ -29,11 +29,11 @@ from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, Struct
 from weft.support.errors import CompileError, ScheduleError
 
 _LANES: Final = 64
-"""The largest number of lanes that `vectorize` makes of one loop; a longer one is split first."""
+"""The largest number of lanes into which `vectorize` turns one loop; a longer one is split first."""
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op as a block with loops; a fill that starts a reduction becomes one."""
+    """A payload op as a block with loops; a fill that starts a reduction is converted to one."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -51,12 +51,11 @@ def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) ->
 
 
 def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKind]:
-    """The kind of each dimension."""
     return interpreter.payload.block(target).kinds
 
 
 def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
-    """The loop over a dimension, made if the dimension has one iteration and no loop."""
+    """The loop over a dimension, created if the dimension has one iteration and no loop."""
     loop = target.loops[dimension]
     if loop is None:
         schedule = interpreter.payload.schedule
@@ -66,7 +65,7 @@ def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> L
 
 
 def extent_of(interpreter: Interpreter, loop: LoopHandle) -> int | None:
-    """The extent of a loop; None if it is known at run time."""
+    """The extent of a loop; None if it is only known at run time."""
     extent = interpreter.payload.loop(loop).extent
     return extent if isinstance(extent, int) else None
 
@@ -210,7 +209,7 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
 
 
 def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
-    """The structured op with the loops that its block has now."""
+    """The structured op with the current loops of its block."""
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -283,7 +282,7 @@ def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated
 def renewed(
     interpreter: Interpreter, target: StructuredOp, loops: Sequence[LoopHandle | None], name: str | None = None
 ) -> StructuredOp:
-    """A structured op in the place of `target`, of the same block."""
+    """A structured op of the same block that replaces `target`."""
     interpreter.payload.remove(target)
     new = StructuredOp(
         name or target.name,
@@ -311,7 +310,7 @@ def generalize(interpreter: Interpreter, op: Operation) -> list[list[Associated]
 
 @handles("structured.decompose")
 def decompose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Convolutions over two dimensions of which one has one element in the window, and the output one row there."""
+    """Decompose convolutions over two dimensions of which one has a window of one element and an output of one row."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, StructuredOp):
@@ -351,7 +350,7 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 
 @handles("structured.split")
 def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Two ops, of which the first has a number of iterations of one dimension."""
+    """Split an op into two at an iteration of one dimension."""
     dimension = integer_of(op, "dimension")
     chunk = (
         integer_of(op, "static_chunk_sizes")
@@ -390,7 +389,7 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.pad")
 def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Dimensions up to multiples, with copies of the operands around it."""
+    """Pad dimensions to multiples, with copies of the operands."""
     dimensions = integers_of(op, "padding_dimensions") or []
     multiples = interpreter.sizes(op, "static_pad_to_multiple_of", op.operands[1:])
     if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
@@ -424,7 +423,8 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.convert_conv2d_to_img2col")
 def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """A copy of the input that is indexed by the dimensions of the convolution, and the product of it."""
+    """Copy the input of a convolution with the dimensions of the convolution as indices, and turn the rest into a
+    product."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         payload, structured = interpreter.payload, as_structured(interpreter, op, target)
@@ -444,7 +444,7 @@ def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[l
 
 @handles("structured.tile_reduction_using_for")
 def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results for each place in a tile of the reduction, which a further op combines."""
+    """Compute partial results for each position in a tile of the reduction, which another op combines."""
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -465,7 +465,7 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
 
 @handles("structured.tile_reduction_using_forall")
 def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results of parts of the reduction that run at once, which a further op combines."""
+    """Compute partial results of concurrent parts of the reduction, which another op combines."""
     counts = interpreter.sizes(op, "num_threads", ())
     if has_flag(op, "tile_sizes"):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
@@ -489,7 +489,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
 
 @handles("structured.split_reduction")
 def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results for each part of the reduction, which a further op combines."""
+    """Compute partial results for each part of the reduction, which another op combines."""
     factor, place = integer_of(op, "split_factor", 0), integer_of(op, "insert_split_dimension", 0)
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -546,7 +546,7 @@ def _as_many(op: Operation, found: Sequence[Sequence[PayloadOp]]) -> Sequence[Se
 def vectorize_op(
     interpreter: Interpreter, op: Operation, target: PayloadOp, sizes: Sequence[Size] = ()
 ) -> StructuredOp:
-    """The innermost parallel dimension of a structured op as lanes of vectors."""
+    """Turn the innermost parallel dimension of a structured op into vector lanes."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     structured = as_structured(interpreter, op, target)
     kinds = kinds_of(interpreter, structured)
@@ -615,7 +615,7 @@ def vectorize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]
 
 @handles("structured.vectorize_children_and_apply_patterns")
 def vectorize_children(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Vectorize all structured ops inside that can be."""
+    """Vectorize all structured ops inside, if possible."""
     targets = interpreter.ops(op)
     for target in targets:
         if target.name not in ("func.func", "builtin.module"):

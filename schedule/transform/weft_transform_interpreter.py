@@ -13,11 +13,11 @@ from weft.schedule.transform.scripts import ScriptPass, payload_of, replace_body
 @dataclass(frozen=True)
 class WeftTransformInterpreterPass(ScriptPass):
     """Run the transform script of a module on its payload: `transform.named_sequence @__transform_main`, or the
-    `transform.sequence` ops at its top.
+    `transform.sequence` ops at its top level.
 
     Structured ops and loops of the payload become block loops, operations of the script become schedule primitives, and
-    the result is written with `scf`, `memref`, `vector`, `arith`, `math` and `func` (`docs/transform.md`). A step
-    that would change results is refused: a silenceable failure, with the counterexample.
+    the result is written with `scf`, `memref`, `vector`, `arith`, `math` and `func` (`docs/transform.md`). A step that
+    would change results is refused: a silenceable failure, with the counterexample.
 
     Requires: functions of `linalg` on tensors or memrefs, or of loops over buffers, and a script.
 

@@ -165,9 +165,9 @@ LOOP_SHAPES = [
         ...,
         prepare=lambda s: [s.bind(loop(s, name, 1), "blockIdx.y") for name in ("T", "C")],
     ),
-    Refusal("merge", 1, PRODUCER_CONSUMER, lambda s: s.merge(loop(s, "C"), loop(s, "B")), "does not come after loop"),
+    Refusal("merge", 1, PRODUCER_CONSUMER, lambda s: s.merge(loop(s, "C"), loop(s, "B")), "does not follow loop"),
     Refusal("merge", 1, PRODUCER_CONSUMER, lambda s: s.merge(loop(s, "C"), loop(s, "C")), "a loop is named twice"),
-    Refusal("merge", 1, BETWEEN, merge, "memref.load stands between loops %i and %j"),
+    Refusal("merge", 1, BETWEEN, merge, "memref.load is between loops %i and %j"),
     Refusal(
         "merge",
         1,

@@ -157,7 +157,7 @@ def test_consumer_of_several_rows_waits_for_the_last() -> None:
         stage("C", [24, 2], ("B", [14]), ["d0 floordiv 2 + d1"], ("C", [24, 2]), ROWS),
     ]
     sch = weft.Schedule(weft.parse(chain(stages, [("A", [14]), ("C", [24, 2])], [("B", [14])])))
-    with pytest.raises(weft.ScheduleError, match="requirement 4, the indices of what it reads can be inverted"):
+    with pytest.raises(weft.ScheduleError, match="requirement 4, the indices of its loads can be inverted"):
         sch.reverse_compute_at("C", sch.get_loops("B")[0])
 
 

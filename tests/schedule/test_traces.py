@@ -207,7 +207,7 @@ def test_a_replay_goes_on_from_what_there_is():
                 "%f = sched.fuse %i, %j : loop",
                 "sched.reorder %k, %f, %f",
             ],
-            "requirement 1, the loops lie in one chain",
+            "requirement 1, the loops are in one chain",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s --split-input-file -p tir-assign-spaces 2>&1 | filecheck %s
 
-// CHECK: error: %L is in memory of space "local", which each thread has of its own, but not every element that a thread reads was surely written by the same thread
+// CHECK: error: %L is in memory of space "local", which is private to each thread, but not every element that a thread reads was surely written by the same thread
 func.func @neighbour(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threads_in_step} {
   %L = memref.alloc() : memref<8xf32, "local">
   tir.for %b in 1 thread_binding<"blockIdx.x"> {
@@ -21,7 +21,7 @@ func.func @neighbour(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threa
 
 // -----
 
-// CHECK: error: %S is in memory of space "shared", which a block of threads has of its own while it runs, but not every element that is read was surely written in the same block of threads
+// CHECK: error: %S is in memory of space "shared", which is private to a block of threads, but not every element that is read was surely written in the same block of threads
 func.func @two_kernels(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threads_in_step} {
   %S = memref.alloc() : memref<8xf32, "shared">
   tir.for %b in 2 thread_binding<"blockIdx.x"> {

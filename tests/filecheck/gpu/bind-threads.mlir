@@ -59,7 +59,7 @@ func.func @axes(%B: memref<96xf32>) {
 
 // -----
 
-// What stands in no loop over the threads runs in the first of them; a kernel without blocks has one.
+// What is in no loop over the threads runs in the first of them; a kernel without blocks has one.
 // CHECK-LABEL: func.func @first_thread(
 // CHECK: tir.for %[[BLOCK:\w+]] in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "N, B"} {
 // CHECK-NEXT: tir.for %[[Z:\w+]] in 3 thread_binding<"threadIdx.z"> {

@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s --split-input-file -p 'tir-bind-threads{target="cuda -arch=sm_75"}' 2>&1 | filecheck %s
 
-// CHECK: block "load" works on tiles, which the 32 threads of a warp do together, but stands in loop %[[X:\w+]] over them (threadIdx.x): bind warps to threadIdx.y or threadIdx.z
+// CHECK: block "load" works on tiles, which the 32 threads of a warp do together, but is in loop %[[X:\w+]] over them (threadIdx.x): bind warps to threadIdx.y or threadIdx.z
 func.func @f(%S: memref<32x32xf16, "shared">) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -76,7 +76,7 @@ func.func @lanes(%A: memref<8x4xf32>, %B: memref<8x4xf32>) attributes {tir.threa
 // -----
 
 // A barrier that a pass of a user asked for.
-// CHECK: error: low.barrier stands under a condition that differs between the threads of a block: not all threads come to it
+// CHECK: error: low.barrier is under a condition that differs between the threads of a block: not all threads reach it
 func.func @requested(%A: memref<8xf32>) attributes {tir.threads_in_step} {
   %one = arith.constant 1.0 : f32
   %c4 = arith.constant 4 : index

@@ -56,7 +56,7 @@ func.func @f(%S: memref<32x32xf16, "shared">) {
 
 // -----
 
-// CHECK: low.tile_load stands under a condition that may differ between the threads of a warp
+// CHECK: low.tile_load is under a condition that may differ between the threads of a warp
 func.func @f(%S: memref<32x32xf16, "shared">, %N: memref<1xi1>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s --split-input-file -p 'lower-tir-to-low{target=cuda}' 2>&1 | filecheck %s
 
-// CHECK: error: a store to %B stands outside of blocks, in a kernel
+// CHECK: error: a store to %B is outside of blocks, in a kernel
 func.func @no_block(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %t in 16 thread_binding<"threadIdx.x"> {
@@ -11,7 +11,7 @@ func.func @no_block(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: block "C" stands in a kernel of several blocks of threads along blockIdx.x, but in no loop over them
+// CHECK: error: block "C" is in a kernel of several blocks of threads along blockIdx.x, but in no loop over them
 func.func @all_blocks(%B: memref<16xf32>, %C: memref<4xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %t in 4 thread_binding<"threadIdx.x"> {
@@ -25,7 +25,7 @@ func.func @all_blocks(%B: memref<16xf32>, %C: memref<4xf32>) {
 
 // -----
 
-// CHECK: error: %S lies in a kernel, in "shared" memory, and needs a static size, got %[[N:\w+]]
+// CHECK: error: %S is in a kernel, in "shared" memory, and needs a static size, got %[[N:\w+]]
 func.func @dynamic_shared(%A: memref<?xf32>, %B: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %n = memref.dim %A, %c0 : memref<?xf32>

@@ -55,7 +55,7 @@ func.func @dynamic(%B: memref<?xf32>) {
 
 // -----
 
-// CHECK: error: %L is in memory of space "local", which each thread has of its own
+// CHECK: error: %L is in memory of space "local", which is private to each thread
 func.func @local(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   %L = memref.alloc() : memref<16xf32, "local">
@@ -74,7 +74,7 @@ func.func @local(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: %S is in memory of space "shared", which a block of threads has of its own while it runs
+// CHECK: error: %S is in memory of space "shared", which is private to a block of threads
 func.func @shared(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   %S = memref.alloc() : memref<16xf32, "shared">

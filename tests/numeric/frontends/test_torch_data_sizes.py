@@ -30,7 +30,7 @@ def check(torch: Any, function: Callable[..., Any], *calls: Sequence[Any], shape
     for arguments in calls:
         wanted = [result.numpy() for result in function(*arguments)]
         found = compiled(*(argument.numpy() for argument in arguments))
-        for one, other in zip(found, wanted, strict=True):
+        for one, other in zip(found if isinstance(found, tuple) else [found], wanted, strict=True):
             assert one.shape == other.shape and one.dtype == other.dtype, (one, other)
             np.testing.assert_allclose(one, other, rtol=1e-5)
 

@@ -24,7 +24,7 @@ SAME = {
     "it never writes B[1]": "the element is copied, and its copy not read",
     "its loops or guards leave out instance": "what is left out, and would run, is not read",
     "the copy would hold": "the element is copied, and its copy not read",
-    "lies outside, in dimension": "regions that are stated change no meaning",
+    "is outside, in dimension": "regions that are stated change no meaning",
     "writes C[0] at the same time": "both write one value",
     "iteration k=0 would read an element of Y": "the last iteration does it again, with the final value",
 }

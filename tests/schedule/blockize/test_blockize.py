@@ -75,7 +75,7 @@ def test_3_iterators_fall_apart() -> None:
     sch = schedule()
     fused = sch.fuse(*sch.get_loops("C"))
     _, inner = sch.split(fused, [None, 5])
-    refused(lambda: sch.blockize(inner), 3, "iterator %vi is bound to", "are not terms of their own")
+    refused(lambda: sch.blockize(inner), 3, "iterator %vi is bound to", "are not separate terms")
     text = ROWS.replace("%i in 8 {", "%p in 4 { tir.for %q in 2 {").replace("= [%i, %k]", "= [%p + %q * 4, %k]")
     sch = weft.Schedule(weft.parse(text.replace("} } }\n  func", "} } } }\n  func"), "f.mlir"))
     refused(lambda: sch.blockize(sch.get_loops("C")[1]), 3, "has holes", kind="not proved")
@@ -132,12 +132,12 @@ SUM_AFTER_COPY = ROWS.replace(
 
 def test_several_blocks_follow_each_other() -> None:
     sch = weft.Schedule(weft.parse(BEHIND, "f.mlir"))
-    refused(lambda: sch.blockize(["B", "D"]), 1, "%i stands between them")
+    refused(lambda: sch.blockize(["B", "D"]), 1, "%i is between them")
     refused(lambda: sch.blockize(["B", "B"]), 1, '"B" is not another block of the scope', "legal: one loop, or")
     loop = sch.get_loops("X")[0]
     sch.compute_at("B", loop)
     sch.reverse_compute_at("D", loop)
-    refused(lambda: sch.blockize(["X", "D"]), 1, '"B" stands between them')
+    refused(lambda: sch.blockize(["X", "D"]), 1, '"B" is between them')
     outer = sch.blockize(["B", "X"])
     refused(lambda: sch.blockize(["X", "D"]), 1, '"D" is not another block of the scope of "X"')
     assert sch.get(outer).label == "X_B_o"
@@ -173,7 +173,9 @@ def test_8_several_blocks_have_no_init_over_outer_loops() -> None:
     }""",
     )
     sch = weft.Schedule(weft.parse(text, "f.mlir"))
-    refused(lambda: sch.blockize(["C", "D"]), 8, "its reduction goes on over the loops outside", "decompose_reduction")
+    refused(
+        lambda: sch.blockize(["C", "D"]), 8, "its reduction continues over the loops outside", "decompose_reduction"
+    )
     sch.decompose_reduction("C", sch.get_loops("D")[0])
     sch.blockize(["C_update", "D"])
     check_schedule(weft.parse(text), sch)

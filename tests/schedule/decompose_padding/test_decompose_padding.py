@@ -80,7 +80,7 @@ def test_3_a_choice() -> None:
     called = schedule(("memref.store %p", "func.call @note() : () -> ()\n      memref.store %p"))
     refused(lambda: decompose(called), 1, "calls @note, which may have effects (no low.pure)", kind="not proved")
     twice = schedule(("memref.store %p, %P[%v]", "%q = arith.addf %p, %p : f32\n      memref.store %p, %P[%v]"))
-    refused(lambda: decompose(twice), 3, "the choice is used for more than what it stores")
+    refused(lambda: decompose(twice), 3, "the choice has uses other than the store")
 
 
 def test_4_a_condition_on_indices() -> None:

@@ -61,14 +61,14 @@ def test_it_matches() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("%j in 8 {", "%j in 8 { tir.for %q in 1 {", 'loop %q stands where the description has block ""'),
-        ("arith.addf %a, %a", "arith.mulf %a, %a", "arith.mulf : f32 stands where the description has arith.addf : f32"),
+        ("%j in 8 {", "%j in 8 { tir.for %q in 1 {", 'loop %q is where the description has block ""'),
+        ("arith.addf %a, %a", "arith.mulf %a, %a", "arith.mulf : f32 is where the description has arith.addf : f32"),
         ("(d0 * 8 + d1)", "(d0 * 8 - d1 + 7)", "index 0 of C is"),
         ("%C[%x] : memref<64xf32>\n", "%C[%x] : memref<64xf32>\nmemref.store %a, %C[%x] : memref<64xf32>\n", "memref.store is not in the description"),
         ("%v: spatial<8>) = [%j] {", "%v: spatial<8>) = [%j] where [%j] < [8] {", 'the guards of block "C" differ'),
         ("%b = arith.addf %a, %a : f32", "%b = arith.addf %a, %a fastmath<fast> : f32", "arith.addf has other properties"),
         ("%b = arith.addf %a, %a : f32\n", "%d = arith.addf %a, %a : f32\n%w = memref.load %A[%v] : memref<64xf32>\n%b = arith.addf %a, %w : f32\n", "A is accessed in another place than the description says"),
-        ("          memref.store %b, %C[%x] : memref<64xf32>\n", "", "the description goes on with memref.store"),
+        ("          memref.store %b, %C[%x] : memref<64xf32>\n", "", "the description continues with memref.store"),
     ],
 )  # fmt: skip
 def test_1_the_description(old: str, new: str, message: str) -> None:

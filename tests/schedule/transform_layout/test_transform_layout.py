@@ -76,7 +76,7 @@ def test_3_no_two_elements_meet(index_map: object, first: list[int], second: lis
     error = refused(
         lambda: schedule().transform_layout("B", "B", index_map),  # pyright: ignore[reportArgumentType]
         3,
-        f"B{first} and B{second} would both lie at",
+        f"B{first} and B{second} would both be stored at",
     )
     assert error.violation.counterexample == {
         "first element": {"d0": first[0], "d1": first[1]},
@@ -88,7 +88,7 @@ def test_4_padding_needs_a_value() -> None:
     error = refused(
         lambda: schedule().transform_layout("B", "B", lambda i, j: (i, j // 4, j % 4)),
         4,
-        "no element comes to lie at [0, 2, 2]",
+        "no element is mapped to [0, 2, 2]",
         "legal: pad_value=..., which the rest of the new buffer, 6x3x4, is filled with",
     )
     assert error.violation.counterexample == {"index": {"d0": 0, "d1": 2, "d2": 2}}

@@ -199,7 +199,7 @@ def test_what_is_assumed_of_extents_leaves_no_padding() -> None:
     assert "memref.store %a, %T[%vi_o, %vj, %vi_i] : memref<?x12x4xf32>" in str(sch.mod)
     check_schedule(module, sch)
     other = weft.Schedule(weft.parse(text.replace("mod 4", "mod 2"), "assumed.mlir"))
-    refused(lambda: other.transform_layout("T", "T", pack), 4, "no element comes to lie at [0, 0, 2]")
+    refused(lambda: other.transform_layout("T", "T", pack), 4, "no element is mapped to [0, 0, 2]")
 
 
 def called(module: ModuleOp, *arrays: np.ndarray[Any, Any]) -> None:
