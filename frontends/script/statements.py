@@ -77,7 +77,7 @@ class _Head:
 
     axes: list[BlockAxis] = field(default_factory=list[BlockAxis])
     starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
-    """The starts of axes that do not start at 0."""
+    """The starts of axes whose domain does not start at 0."""
     conditions: list[Expr] = field(default_factory=list[Expr])
     """Predicates of the block that are not guards."""
     guards: list[Guard] = field(default_factory=list[Guard])
@@ -130,7 +130,7 @@ class StatementParser(FunctionParser):
         return False
 
     def _word(self, node: ast.expr) -> object:
-        """The callee of a call, if it is a name or an attribute and no function of the module."""
+        """The callee of a call, if it is a name or an attribute and not a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
         if self.callee(node.func) is not None:
@@ -181,7 +181,7 @@ class StatementParser(FunctionParser):
             self.expression(value)
 
     def _pragma(self, node: ast.Call) -> None:
-        """`T.attr({"pragma_unroll": 4})`: annotations of the loop or block around."""
+        """`T.attr({"pragma_unroll": 4})`: annotations of the enclosing loop or block."""
         annotations = self.as_attributes(node, self.evaluate(node.args[0]), "T.attr takes a dict of annotations here")
         op = self.emitter.around
         if op is None:
@@ -280,7 +280,7 @@ class StatementParser(FunctionParser):
         return node
 
     def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
-        """Bind `value` to a name. Elements are computed here; index expressions only if annotated with `dtype`."""
+        """Bind `value` to a name. Elements are computed here, index expressions only if annotated with `dtype`."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:
@@ -299,7 +299,7 @@ class StatementParser(FunctionParser):
         return named_value(value, name, element)
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
-        """`name = T.alloc_buffer(...)` and the other declarations with a name."""
+        """`name = T.alloc_buffer(...)` and other declarations with a name."""
         declared = self.DECLARATIONS.get(word)
         if declared is not None:
             self.scope[name] = declared(self, node, name)
@@ -317,13 +317,13 @@ class StatementParser(FunctionParser):
             self.scope[name] = self._named(result, name)
 
     def _assume(self, node: ast.Call) -> None:
-        """`T.assume(n % 32 == 0)`: a fact about extents, at the top of a function."""
+        """`T.assume(n % 32 == 0)`: an assumption on extents, at the top of a function."""
         if not node.args or node.keywords:
             raise self.error(node, f"T.assume takes comparisons of extents: `{words.assume.usage}`")
         for argument in node.args:
             fact = self.evaluate(argument)
             if isinstance(fact, Expr) and any(isinstance(part, BufferLoad) for part in walk(fact)):
-                continue  # an assumption about elements has no consequence
+                continue  # an assumption on elements has no consequence
             relation = relation_of(fact) if isinstance(fact, Compare) else None
             if relation is None:
                 raise self.error(
@@ -336,7 +336,7 @@ class StatementParser(FunctionParser):
             self.emitter.assume(left, comparison, right)
 
     def _assert(self, node: ast.Assert) -> None:
-        """`assert n % 4 == 0`: calls check it, as `T.assume(n % 4 == 0)`."""
+        """`assert n % 4 == 0`: a call precondition, as `T.assume(n % 4 == 0)`."""
         value = self.evaluate(node.test)
         if value is True:
             return
@@ -345,7 +345,7 @@ class StatementParser(FunctionParser):
         self._assume(ast.copy_location(ast.Call(node.test, [node.test], []), node))
 
     def _buffer_store(self, node: ast.Call) -> None:
-        """`T.buffer_store(B, x, [i])` is `B[i] = x`."""
+        """`T.buffer_store(B, x, [i])`, equivalent to `B[i] = x`."""
         if len(node.args) != 3 or node.keywords:
             raise self.error(node, f"a store has a buffer, a value and indices: `{words.buffer_store.usage}`")
         buffer, value, indices = node.args
@@ -354,7 +354,7 @@ class StatementParser(FunctionParser):
         self._assign(ast.copy_location(element, node), value)
 
     def _ret(self, node: ast.Call) -> None:
-        """`T.ret(0)` at the end of a function: it returns nothing in weft."""
+        """`T.ret(0)` at the end of a function, which returns nothing in weft."""
         last = self.node.body[-1]
         calls = [part for part in ast.walk(last) if part is node]
         if not calls or isinstance(last, ast.If | ast.For | ast.While | ast.With):
@@ -378,7 +378,7 @@ class StatementParser(FunctionParser):
         return found
 
     def _update(self, node: ast.AugAssign) -> None:
-        """`A[i] += x` is `A[i] = A[i] + x`."""
+        """`A[i] += x`, equivalent to `A[i] = A[i] + x`."""
         if not isinstance(node.target, ast.Subscript):
             raise self.error(node, "only elements of buffers are updated; give a new value a new name")
         buffer = self._target(node.target)
@@ -457,7 +457,7 @@ class StatementParser(FunctionParser):
         self.emitter.effect(WhileOp([], [], Region(before), Region(after)))
 
     def _flag(self, node: ast.stmt) -> str:
-        """A new temporary that holds whether a loop continues."""
+        """Allocate a flag that states whether a loop continues; return its name."""
         name = PythonNames({*self.scope.bound, *self.scope.outside}).new("stop", "stop")
         shape, options = ast.Tuple([ast.Constant(1)], ast.Load()), [ast.Constant("int32")]
         declared = ast.Call(ast.Name("T", ast.Load()), [shape, *options], [ast.keyword("scope", ast.Constant("local"))])
@@ -468,7 +468,6 @@ class StatementParser(FunctionParser):
         return name
 
     def _for(self, node: ast.For) -> None:
-        """The loops of a `for` statement. Raises CompileError."""
         if node.orelse:
             raise self.meaningless(node)
         body: Sequence[ast.stmt] = node.body
@@ -558,7 +557,7 @@ class StatementParser(FunctionParser):
         node: ast.stmt,
         statements: Sequence[ast.stmt],
     ) -> None:
-        """A nest of loops around statements. The extents are emitted before the outermost loop."""
+        """Emit a nest of loops around statements. The extents precede the outermost loop."""
         if not variables:
             self.body(statements)
             return
@@ -594,9 +593,8 @@ class StatementParser(FunctionParser):
     # Conditions
 
     def _if(self, node: ast.If) -> None:
-        """A condition that is constant at parse time selects one branch.
-
-        A name that both branches assign, and that is used after the condition, becomes a result of the `scf.if`:
+        """Select one branch if the condition is constant at parse time.  A name that both branches assign and that is
+        used after the condition becomes a result of the `scf.if`:
 
         ```python
         if vi < 4:
@@ -664,7 +662,6 @@ class StatementParser(FunctionParser):
     # Blocks
 
     def _block(self, node: ast.With, call: ast.Call) -> None:
-        """The block that `node` opens. Raises CompileError."""
         if len(call.args) > 1 or call.keywords:
             raise self.error(call, f"a block has a name: `{words.block.usage}`")
         name = self.string(call.args[0], "the name of a block") if call.args else ""
@@ -672,7 +669,7 @@ class StatementParser(FunctionParser):
         self.place(node)
         states = head.axes or head.guards or head.conditions or any(call.args for _, call in head.regions)
         if name == ROOT and self.node.body[-1] is node and not states:
-            # The root block, as TVM prints it: its annotations are those of the function.
+            # TVM prints a root block: its annotations are those of the function.
             self._attributes.update(head.annotations)
             self.body([*head.views, *body])
             return
@@ -720,7 +717,7 @@ class StatementParser(FunctionParser):
     # Declarations
 
     def _head(self, statements: Sequence[ast.stmt]) -> tuple[_Head, list[ast.stmt]]:
-        """The leading declarations, and the other statements; temporaries may precede the init."""
+        """Separate the leading declarations from the other statements; temporaries may precede the init."""
         head = _Head()
         rest: list[ast.stmt] = []
         declaring = True
@@ -810,19 +807,18 @@ class StatementParser(FunctionParser):
         start, extent = self._domain(call.args[0], name)
         binding = self.index(call.args[1], f"the binding of {name}")
         self._start(head, call, name, start)
-        if name in head.starts:  # in IR the axis counts from 0, and its name means start + it
+        if name in head.starts:  # the axis of the IR counts from 0, so the name is start + axis
             binding = self.apply(call, binary, BinaryKind.SUB, binding, start)
         head.axes.append((name, _AXES[word], extent, binding))
 
     def _start(self, head: _Head, node: ast.expr, name: str, start: Expr) -> None:
-        """Record the start of axis `name`."""
         if any(isinstance(p, BufferLoad) or (isinstance(p, Leaf) and p.extent is not None) for p in walk(start)):
             raise self.error(node, f"axis {name} starts at `{start}`: its start is a number or made of extents")
         if static_extent(start) != 0:
             head.starts[name] = start
 
     def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
-        """Start and extent of an axis: the extent alone, or (start, stop)."""
+        """The start and extent of an axis: the extent alone, or (start, stop)."""
         value = self.evaluate(node)
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
@@ -856,7 +852,7 @@ class StatementParser(FunctionParser):
             head.axes.append((name, _AXIS_LETTERS[kind], leaf.extent, leaf))
 
     def _guards(self, head: _Head, node: ast.expr, condition: object) -> None:
-        """Comparisons of indices become guards left < right; other conditions become an `scf.if` around the block."""
+        """Add comparisons of indices as guards left < right; other conditions become an `scf.if` around the block."""
         if condition is True:
             return
         if isinstance(condition, Binary) and condition.kind is BinaryKind.AND and condition.dtype == "bool":
@@ -890,13 +886,13 @@ class StatementParser(FunctionParser):
             self._readable = frozenset({b.value for b in buffers} | (self._readable or frozenset()))
         boxes = [self.region_of(node, buffer) for node, buffer in zip(nodes, buffers, strict=True)]
         if any(box is None for box in boxes):
-            return  # without statements regions are inferred
+            return  # without statements, regions are inferred
         for node, buffer, box in zip(nodes, buffers, boxes, strict=True):
             self.place(node)
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
 
     def _pure_call(self, node: ast.Call) -> Leaf | Buffer | Opaque:
-        """The value of a call of an external function without effects, which precedes the statement."""
+        """The value of a call of an external function without effects, emitted before the statement."""
         op = self.call_outside(node, pure=True)
         if len(op.results) != 1:
             raise self.error(node, "this call gives no value")
@@ -931,7 +927,7 @@ class StatementParser(FunctionParser):
         words.ret: _ret,
         words.tvm_access_ptr: lambda reader, node: None,  # the pointer has no uses
     }
-    """The other constructs whose calls are statements."""
+    """Other constructs whose calls are statements."""
     DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], Buffer]]] = {
         words.alloc_buffer: FunctionParser.alloc_buffer,
         words.alloc_local: partial(FunctionParser.alloc_buffer, scope="local"),
@@ -957,7 +953,7 @@ _OF_ONE = (words.attr, words.evaluate)
 
 
 def _is_index(value: object) -> bool:
-    """Whether a branch assigns an index: an integer, or an index expression."""
+    """Whether a branch assigns an index: an integer or an index expression."""
     if isinstance(value, Expr):
         return value.is_index and not isinstance(value, Const)
     return isinstance(value, int) and not isinstance(value, bool)
