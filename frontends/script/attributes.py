@@ -34,7 +34,6 @@ class AttributeText(str):
 
 @cache
 def context() -> Context:
-    """A context with the dialects that modules of block loops may contain."""
     found = Context()
     upstream = (
         builtin.Builtin,
@@ -107,12 +106,10 @@ def operations_text(op: Operation) -> list[str]:
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """The Python expression that reads back as `attribute`."""
     return python_text(attribute, lambda other: f"T.attr({string_text(str(other))})")
 
 
 def attributes_text(attributes: Mapping[str, Attribute]) -> str:
-    """The Python dict that reads back as named attributes."""
     return attribute_text(DictionaryAttr(attributes))
 
 

@@ -55,7 +55,6 @@ def ir_module(cls: type) -> ModuleOp:
 def read_definition_of_class(
     cls: object, frame: FrameType, read: Callable[[Source, ast.ClassDef, Mapping[str, object]], R]
 ) -> R:
-    """The result of `read` on the source of a class that is decorated in `frame`, with the names visible there."""
     if not isinstance(cls, type):
         raise CompileError(f"@ir_module stands above a class, got {cls!r}")
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, cls.__name__, ast.ClassDef)

@@ -68,7 +68,6 @@ class ScriptEmitter(ElementEmitter):
         """`id(expr)` -> (expression, place in the source). Holding the expression keeps its id unique."""
 
     def note(self, expr: Expr, place: SourceLocation) -> Expr:
-        """Record the place of `expr` in the source, unless it has one."""
         self._places.setdefault(id(expr), (expr, place))
         return expr
 
@@ -166,7 +165,6 @@ class ScriptEmitter(ElementEmitter):
         return self.append(op, hint_of(name))
 
     def assume(self, left: Expr, relation: Relation, right: Expr) -> None:
-        """Emit an assumption on extents and index parameters."""
         (first, second), operands = self.affine_forms([left, right])
         self.effect(AssumeOp(first, relation, second, operands))
 

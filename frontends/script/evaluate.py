@@ -149,7 +149,6 @@ class Evaluator(Reader):
         return self.apply(node, to_attributes, cast("dict[object, object]", value))
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
-        """Record that `expr` is written at `node`."""
         del node
         return expr
 
@@ -191,7 +190,6 @@ class Evaluator(Reader):
         return self.operate(node, node.op, self.evaluate(node.left), self.evaluate(node.right))
 
     def operate(self, node: Positioned, kind: ast.operator, left: object, right: object) -> object:
-        """Apply a Python operator to two values."""
         function = OPERATORS.get(type(kind))
         if function is None:
             raise self.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
@@ -349,7 +347,6 @@ class Evaluator(Reader):
         return corner, [cast("int", size) for size in sizes]
 
     def stored_box(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        """`box_of`, in coordinates of the buffer that stores the elements."""
         corner, sizes = self.box_of(node, buffer)
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
@@ -442,7 +439,6 @@ class Evaluator(Reader):
             return self.evaluate(node.args[0])
 
     def arguments(self, node: ast.Call) -> tuple[list[object], dict[str, object]]:
-        """Evaluate the arguments of a call."""
         kwargs: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -528,7 +524,6 @@ def may_call(function: object, of_values: bool) -> bool:
 
 
 def shown(value: object) -> str:
-    """The text of a value in messages."""
     match value:
         case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
             return str(value)
@@ -553,7 +548,6 @@ def _is_affine(expr: Expr) -> bool:
 
 
 def _difference(left: Expr, right: Expr) -> int | None:
-    """left - right, if it is constant."""
     terms: Counter[object] = Counter()
     _count_terms(left, 1, terms)
     _count_terms(right, -1, terms)
@@ -562,7 +556,6 @@ def _difference(left: Expr, right: Expr) -> int | None:
 
 
 def _count_terms(expr: Expr, factor: int, terms: Counter[object]) -> None:
-    """Add `factor` times `expr` to the coefficients in `terms`; the key None holds the constant."""
     match expr:
         case Const():
             terms[None] += int(expr.value) * factor

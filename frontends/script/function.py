@@ -136,7 +136,6 @@ class FunctionParser(Evaluator):
         return self.emitter.note(expr, self.source.place(node))
 
     def place(self, node: Positioned) -> None:
-        """Set the location of the following ops."""
         self.emitter.place = self.source.place(node)
 
     def parse(self) -> FuncOp:
@@ -574,7 +573,6 @@ class FunctionParser(Evaluator):
         return None
 
     def call_inside(self, node: ast.Call, callee: str) -> None:
-        """`f(A, B, n)`: a call of a function of the module."""
         if node.keywords:
             raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
         arguments = [self._operand(argument) for argument in node.args]
@@ -599,7 +597,6 @@ class FunctionParser(Evaluator):
         return op
 
     def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:
-        """The name, the dtype of the result, and the arguments of a call of an external function."""
         dtype: object = None
         for keyword in node.keywords:
             if keyword.arg != "dtype":
@@ -615,7 +612,6 @@ class FunctionParser(Evaluator):
         return first[0], dtype, arguments[1:]
 
     def call_by_name(self, node: ast.Call) -> Operation:
-        """`T.op("arith.divui", a, b, results=["i32"])`: any op without regions."""
         if not node.args:
             raise self.error(node, f"T.op names an operation: `{words.op.usage}`")
         name = self.string(node.args[0], "the name of an operation")
@@ -706,7 +702,6 @@ class FunctionParser(Evaluator):
         return self._into(node, node.args[0], word)
 
     def _whole(self, node: ast.Call, buffer: Buffer) -> Pointer:
-        """A pointer to the start of a buffer, with the access mask in the arguments."""
         mask = self.evaluate(node.args[0]) if len(node.args) == 1 else None
         for keyword in node.keywords:
             raise self.error(keyword, "pointers start at the first element: T.address_of(A[i, j]) is one to another")
@@ -716,7 +711,6 @@ class FunctionParser(Evaluator):
         return self._start_of(buffer, access)
 
     def _start_of(self, buffer: Buffer, access: str) -> Pointer:
-        """A pointer to the first element, with access to the whole buffer."""
         corner = buffer.element([as_expr(0)] * buffer.rank) or ()
         sizes = [extent for extent in buffer.extents if isinstance(extent, int)]
         is_box = len(sizes) == buffer.rank and buffer.rank and not isinstance(buffer, FlatView)

@@ -45,7 +45,6 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
 
 
 def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) -> ModuleOp:
-    """The module of a class under `@ir_module`."""
     if not any(_last_name(decorator) == "ir_module" for decorator in node.decorator_list):
         raise source.error(node, f"class {node.name} is not under @ir_module")
     reader = _ModuleReader(source, names, _IN_CLASS)

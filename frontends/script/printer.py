@@ -206,7 +206,6 @@ class FunctionPrinter:
     # Parameters and their extents
 
     def _parameter(self, argument: BlockArgument, mine: BlockArgument, stated: Attribute) -> str:
-        """The text of a parameter, whose type for callers is `stated`."""
         type = argument.type
         declared = self._function.is_declaration
         name = self._names.new(argument.name_hint, "arg")
@@ -277,7 +276,6 @@ class FunctionPrinter:
         return end
 
     def _buffer(self, entry: _Dynamic, raiser: Raiser) -> Buffer:
-        """The buffer with the extents that its ops state."""
         old = cast("Buffer", self._trip.names[entry.argument])
         dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
         assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.values, strict=True)
@@ -350,7 +348,6 @@ class FunctionPrinter:
     def _inside_loops(
         self, nest: Sequence[ForOp], names: Sequence[str], extents: Sequence[Expr | int], mine: ForOp
     ) -> None:
-        """Print the body of the innermost loop of a nest; `mine` is emitted for the outermost one."""
         self._trip.bind(nest[0].induction_variable, mine.induction_variable, names[0], extents[0])
         with self._emitter.body(mine.body.block):
             if len(nest) > 1:
@@ -417,7 +414,6 @@ class FunctionPrinter:
         self._emitter.effect(mine)
 
     def _if(self, ops: Sequence[Operation], op: IfOp) -> None:
-        """Print a condition around statements. Its results become variables that both branches assign."""
         if op.attributes:
             raise Mismatch
         with self._trip.attempt(ops[:-1]) as raiser:
@@ -471,7 +467,6 @@ class FunctionPrinter:
         return name
 
     def _assignment(self, ops: Sequence[Operation]) -> None:
-        """Print an assignment of the result of the last op."""
         op = ops[-1]
         is_index = isinstance(op.results[0].type, IndexType)
         with self._trip.attempt(ops) as raiser:
@@ -502,7 +497,7 @@ class FunctionPrinter:
         self._write(f"T.assume({left} {op.kind.value} {right})")
 
     def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> None:
-        """Print a temporary, whose type shape, element type and scope determine."""
+        """A temporary: its type is determined by shape, element type and scope."""
         type = op.memref.type
         if (
             not is_plain_buffer(type)

@@ -33,7 +33,6 @@ class Scope:
         self.bound[name] = value
 
     def known(self, name: str) -> object | None:
-        """The binding of `name` in the program, or None."""
         return self.bound.get(name)
 
     @contextmanager

@@ -136,7 +136,6 @@ class Raiser:
         raise self._not_raised(value)
 
     def _is_ours(self, op: Operation) -> bool:
-        """Whether `op` may become a part of the expression."""
         return op in self._window or op.parent_block() in self._open
 
     def _not_raised(self, value: SSAValue) -> NotRaised:
@@ -305,7 +304,6 @@ class Raiser:
         return self._compare(_FLOAT_PREDICATE.get(name), op)
 
     def _lazy(self, op: IfOp) -> Expr:
-        """`T.if_then_else`, for a condition whose branches only compute a value."""
         condition = self.value(op.cond)
         branches: list[Expr] = []
         for region in op.regions:

@@ -67,7 +67,6 @@ def pieces(text: str) -> Iterator[tuple[Style, str]]:
 
 
 def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
-    """The style of a token, given the two tokens before it."""
     match found.type:
         case token.NUMBER:
             return Style.NUMBER
@@ -129,7 +128,6 @@ def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = N
 
 
 def show_text(text: str, *, color: bool | None = None, file: TextIO | None = None) -> None:
-    """Show a script; see `show`."""
     if file is not None and not hasattr(file, "write"):
         raise TypeError(f"show: argument 'file' must be what text is written to, got one of type {type(file).__name__}")
     display = _notebook_display() if file is None and color is None else None

@@ -141,7 +141,6 @@ class StatementParser(FunctionParser):
         return self._word(node) is word
 
     def _is_symbol(self, node: ast.expr) -> bool:
-        """Whether `node` is a symbolic extent, `T.int64()`."""
         return isinstance(node, ast.Call) and not node.args and isinstance(self._word(node), DType)
 
     # Expressions as statements
@@ -166,7 +165,6 @@ class StatementParser(FunctionParser):
             self._operation(node, word)
 
     def _operation(self, node: ast.Call, word: Construct) -> Operation:
-        """An op by its name, or a call of an external function."""
         handler = self.OPERATIONS.get(word)
         if handler is None:
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
@@ -226,7 +224,6 @@ class StatementParser(FunctionParser):
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
     def _result_of(self, call: ast.Call, annotation: ast.expr | None) -> DType:
-        """The result dtype of an intrinsic: the annotation of the name, else the first argument."""
         if annotation is not None:
             dtype: object = self._declared_dtype(annotation)
         else:
@@ -254,7 +251,6 @@ class StatementParser(FunctionParser):
         return self.evaluate(value)
 
     def _symbol(self, node: ast.expr, name: str) -> Symbol:
-        """`T.int64()`: a symbolic extent."""
         dtype = cast("DType", self._word(node)).name
         if dtype not in ("int32", "int64"):
             raise self.error(node, f"an extent is T.int64() or T.int32(), not {dtype}")
@@ -457,7 +453,6 @@ class StatementParser(FunctionParser):
         self.emitter.effect(WhileOp([], [], Region(before), Region(after)))
 
     def _flag(self, node: ast.stmt) -> str:
-        """Allocate a flag that states whether a loop continues; return its name."""
         name = PythonNames({*self.scope.bound, *self.scope.outside}).new("stop", "stop")
         shape, options = ast.Tuple([ast.Constant(1)], ast.Load()), [ast.Constant("int32")]
         declared = ast.Call(ast.Name("T", ast.Load()), [shape, *options], [ast.keyword("scope", ast.Constant("local"))])
@@ -495,7 +490,6 @@ class StatementParser(FunctionParser):
         self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
     def _grid(self, call: ast.Call, names: Sequence[str]) -> list[Expr | int]:
-        """The extents of `T.grid(m, n)`, `T.grid(*shape)`."""
         given: list[tuple[ast.expr, object]] = []
         for argument in call.args:
             if isinstance(argument, ast.Starred):
@@ -529,7 +523,6 @@ class StatementParser(FunctionParser):
         return thread, annotations
 
     def _range(self, call: ast.Call, name: str) -> _Range:
-        """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
         steps = [k.value for k in call.keywords if k.arg == "step"] + call.args[2:]
         if not 1 <= len(call.args) <= 3 or len(steps) > 1:
             raise self.error(call, "a loop has a stop, or a start and a stop, and a step")
@@ -579,11 +572,9 @@ class StatementParser(FunctionParser):
         self.emitter.effect(op)
 
     def _thread_variable(self, call: ast.Call) -> str:
-        """The variable of a loop over threads, which `T.env_thread` declared."""
         return self._plain_name(call.args[0] if call.args else call, "threads are declared: tx = T.env_thread(...)").id
 
     def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
-        """A loop over the threads of `T.launch_thread`."""
         if len(call.args) != 2 or call.keywords:
             raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{words.launch_thread.usage}`")
         thread = self.string(call.args[0], "the thread axis")
@@ -742,7 +733,6 @@ class StatementParser(FunctionParser):
         return head, rest
 
     def _opening_word(self, node: ast.stmt) -> object:
-        """The construct that a statement opens or calls, if it is an attribute of a name."""
         call: ast.expr | None = None
         if isinstance(node, ast.With) and len(node.items) == 1:
             call = node.items[0].context_expr
@@ -818,7 +808,6 @@ class StatementParser(FunctionParser):
             head.starts[name] = start
 
     def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
-        """The start and extent of an axis: the extent alone, or (start, stop)."""
         value = self.evaluate(node)
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
@@ -953,7 +942,6 @@ _OF_ONE = (words.attr, words.evaluate)
 
 
 def _is_index(value: object) -> bool:
-    """Whether a branch assigns an index: an integer or an index expression."""
     if isinstance(value, Expr):
         return value.is_index and not isinstance(value, Const)
     return isinstance(value, int) and not isinstance(value, bool)

@@ -55,7 +55,6 @@ _RESERVED = frozenset({"T", "I", "cls", "self", *BUILTINS, *keyword.kwlist, *key
 
 
 def identifier(name: str | None, default: str) -> str:
-    """Convert `name` to a Python identifier."""
     word = re.sub(r"\W", "_", name or "", flags=re.ASCII)
     if not word or word[0].isdigit():
         word = f"{default}{word}"
@@ -128,7 +127,6 @@ def element_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
 
 
 def range_text(low: Expr, size: int) -> str:
-    """A slice of `size` elements."""
     high = Const(int(low.value) + size, "int64") if isinstance(low, Const) else binary(BinaryKind.ADD, low, size)
     return f"{index_text(low)}:{index_text(high)}"
 
@@ -148,7 +146,6 @@ def shape_text(extents: Sequence[int | Expr | None]) -> str:
 
 
 def _text(expr: Expr) -> tuple[str, int]:
-    """The text of an expression, and the precedence of its outermost operator."""
     match expr:
         case Leaf() | Symbol() | Stride():
             return str(expr), _ATOM
@@ -238,7 +235,6 @@ WIDTH = 100
 
 
 def signature(name: str, parameters: Sequence[str], result: str = "") -> list[str]:
-    """The line with `def`, or several lines if it is too long."""
     line = f"def {name}({', '.join(parameters)}){result}:"
     if len(line) <= WIDTH:
         return [line]
@@ -246,7 +242,6 @@ def signature(name: str, parameters: Sequence[str], result: str = "") -> list[st
 
 
 def is_plain_buffer(type: Attribute) -> bool:
-    """Whether shape, element type and scope determine a buffer type."""
     return is_declarable_buffer(type) and strides_of(type) is None
 
 
@@ -297,7 +292,6 @@ def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) ->
 
 
 def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: Mapping[str, Attribute]) -> list[str]:
-    """Axes, guards and annotations as statements."""
     lines = _axis_lines(axes)
     if guards:
         lines.append(f"T.where({' and '.join(expr_text(compare(Predicate.LT, *guard)) for guard in guards)})")
@@ -307,7 +301,6 @@ def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: M
 
 
 def _axis_lines(axes: Sequence[BlockAxis]) -> list[str]:
-    """One statement per axis; a run of axes bound to loop variables is one statement."""
     lines: list[str] = []
     for is_run, found in groupby(axes, lambda axis: _is_loop(axis[2], axis[3])):
         run = list(found)

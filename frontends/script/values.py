@@ -183,7 +183,6 @@ def hint_of(name: str) -> str | None:
 
 
 def is_scalar(type: Attribute) -> bool:
-    """Whether `type` is a scalar type of scripts."""
     return isinstance(type, IndexType) or type in TYPES.values()
 
 
@@ -204,7 +203,6 @@ def static_shape(type: MemRefType[Attribute]) -> tuple[int | None, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """An expression and all its parts."""
     pending = [expr]
     while pending:
         top = pending.pop()
@@ -213,7 +211,6 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def reads(expr: Expr) -> bool:
-    """Whether `expr` reads an element of a buffer."""
     return any(isinstance(part, BufferLoad) for part in walk(expr))
 
 

@@ -152,7 +152,6 @@ def _shifted(kind: BinaryKind, x: ExprLike, y: ExprLike, dtype: object) -> Expr:
 
 
 def bitwise_not(x: ExprLike) -> Expr:
-    """`~x`."""
     return ~as_expr(x)
 
 
@@ -204,7 +203,6 @@ def _fixed_point(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
 
 
 def _number(value: object) -> int:
-    """A constant integer."""
     number = value.value if isinstance(value, _Const) else value
     if not isinstance(number, int):
         raise _error(f"a fixed-point format is given by numbers, got {value!r}")
