@@ -3,6 +3,4 @@
 The source is read, never executed. `tir` and `ir` are the namespaces that scripts use, `parsing` reads modules and
 `printer` writes them. Both use one `ScriptEmitter`: the printer emits each statement and compares the ops before it
 prints, so that its output reads back equal.
-`printer` writes them. Both use one `ScriptEmitter`: the printer emits what it is about to print and compares, so that
-what it prints reads back equal.
 """
