@@ -40,7 +40,7 @@ _OF_TVM = {
     "contrib": "annotations pragma_import_c and pragma_import_llvm import code",
     "get_global_func": "weft.get_func",
 }
-"""What weft has for names of TVM."""
+"""weft's counterparts of names of TVM."""
 
 
 def __getattr__(name: str) -> object:

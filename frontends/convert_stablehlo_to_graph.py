@@ -24,8 +24,10 @@ from weft.texpr.shapes import value_name
 
 def convert_loops(module: ModuleOp) -> bool:
     """Convert the functions of StableHLO with loops or calls of registered functions, and their callers, to graph
-    functions, in place. Returns whether there were any. Private functions without calls are erased. Raises
-    `CompileError` for unsupported ops."""
+    functions, in place. Returns whether there were any.
+
+    Private functions without calls are erased. Raises `CompileError` for unsupported ops.
+    """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
     for function in looping:
@@ -114,9 +116,15 @@ def _erase_uncalled(module: ModuleOp, names: set[str]) -> None:
 class ConvertStablehloToGraphPass(ModulePass):
     """Convert functions of StableHLO with `while`, `chlo.scan` or a `custom_call` of a registered function to graph
     functions: loops and conditionals become `graph.while`, `graph.loop` and `graph.if`, calls `graph.call_dps`, and the
-    ops between them functions of tensor expressions. Requires: functions on tensors whose ops are all of stablehlo and
-    chlo. Functions without loops are left unchanged, for `convert-stablehlo-to-te`. Leaves: graph functions of the same
-    names and types. `weft.build` and `weft run` begin with this pass. Raises `CompileError` for an unsupported op."""
+    ops between them functions of tensor expressions.
+
+    Requires: functions on tensors whose ops are all of stablehlo and chlo. Functions without loops are left unchanged,
+    for `convert-stablehlo-to-te`.
+
+    Leaves: graph functions of the same names and types. `weft.build` and `weft run` begin with this pass.
+
+    Raises `CompileError` for an unsupported op.
+    """
 
     name = "convert-stablehlo-to-graph"
 

@@ -42,8 +42,10 @@ def _number_of_true(tensor: Value) -> MatchShapeOp | None:
 
 
 class DataSizes:
-    """Creates operators that bind a new extent, in the function under construction. `name` is the name of the next
-    bound extent, `most` an upper bound stated by the user; both are optional."""
+    """Creates operators that bind a new extent, in the function under construction.
+
+    `name` is the name of the next bound extent, `most` an upper bound stated by the user; both are optional.
+    """
 
     def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
         self._builder = builder

@@ -37,8 +37,11 @@ def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
 def unified(
     pairs: Iterable[tuple[Extent, Extent]], known: Mapping[str, KnownExtent], order: Sequence[str]
 ) -> Mapping[str, KnownExtent]:
-    """Solve `pairs` of equal extents for symbols, given the solutions in `known`. The earlier name in `order` replaces
-    the later one. Equations that cannot be solved for a symbol remain conditions of the operators that require them."""
+    """Solve `pairs` of equal extents for symbols, given the solutions in `known`.
+
+    The earlier name in `order` replaces the later one. Equations that cannot be solved for a symbol remain conditions
+    of the operators that require them.
+    """
     rank = {name: at for at, name in enumerate(order)}
     found = dict(known)
     for pair in pairs:

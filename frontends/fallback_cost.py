@@ -20,8 +20,11 @@ _NO_OPERATORS = (ConstantOp, MakeTupleOp, TupleGetOp)
 def fallback_cost(imported: Callable[[], ModuleOp], library: str, runtime: str, option: str) -> list[str]:
     """A line for the error of a refused model: the operators that `runtime` computes in the module of `imported`, an
     import with the fallback, and their share of all operators and of the bytes that operators read and write. Empty if
-    that import is refused too. The fallback calls registered functions `<library>.<operator>.<number>`. `option` is the
-    spelling of the fallback for users."""
+    that import is refused too.
+
+    The fallback calls registered functions `<library>.<operator>.<number>`. `option` is the spelling of the fallback
+    for users.
+    """
     try:
         module = imported()
     except (CompileError, ShapeError):

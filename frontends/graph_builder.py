@@ -241,8 +241,10 @@ def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value
 
 
 def const(array: ArrayLike, dtype: str | None = None) -> Value:
-    """A constant with the elements of an array; Python floats are float32 by default. Raises `CompileError` for an
-    unknown dtype, and for an integer that does not fit it."""
+    """A constant with the elements of an array; Python floats are float32 by default.
+
+    Raises `CompileError` for an unknown dtype, and for an integer that does not fit it.
+    """
     import numpy as np
 
     if dtype is None and not hasattr(array, "dtype"):
@@ -262,8 +264,10 @@ def call_dps(
     callee: str, args: Sequence[Value], shape: Sequence[Any], dtype: str | list[str] | tuple[str, ...] = "float32"
 ) -> Value | tuple[Value, ...]:
     """Call the function that is registered under the name `callee` (`weft.register_func`). It writes a tensor of that
-    shape, or several if `dtype` is a list and `shape` a list of shapes. Raises `CompileError` for an invalid shape or
-    dtype, and for arguments that are not values."""
+    shape, or several if `dtype` is a list and `shape` a list of shapes.
+
+    Raises `CompileError` for an invalid shape or dtype, and for arguments that are not values.
+    """
     several = not isinstance(dtype, str)
     shapes, dtypes = (list(shape), list(dtype)) if several else ([shape], [dtype])
     if len(shapes) != len(dtypes):
@@ -396,8 +400,10 @@ class BlockBuilder:
         self, name: str = "main", params: Sequence[Value] = (), attributes: Mapping[str, object] | None = None
     ) -> Generator[None]:
         """Open the body of a function, which `emit_func_output` ends. Raises `CompileError` for a name in use.
+
         Parameters have the names of their variables, without the underscore before a final number, which name hints
-        cannot represent: `x_0` becomes `x0`."""
+        cannot represent: `x_0` becomes `x0`.
+        """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
         if name in named_ops(self._module):
@@ -478,8 +484,10 @@ class BlockBuilder:
 
     def emit_te(self, function: Callable[..., object], *args: object, **options: object) -> Value | tuple[Value, ...]:
         """Call a function of tensor expressions with placeholders of the shapes of the values. Extents of shapes
-        (`Value.shape`) become extents over the same variables. Equal functions are shared in the module. Raises
-        `CompileError` if the function does, and if it does not return tensors."""
+        (`Value.shape`) become extents over the same variables. Equal functions are shared in the module.
+
+        Raises `CompileError` if the function does, and if it does not return tensors.
+        """
         self._open("emit_te")
         wanted = getattr(function, "__name__", "te").replace("<lambda>", "te")
         values = [arg for arg in args if isinstance(arg, Value)]
@@ -539,10 +547,15 @@ class BlockBuilder:
         self, sizes: Value, names: Sequence[str] = (), at_most: Sequence[ExtentLike | Expression | None] = ()
     ) -> tuple[Expression, ...]:
         """Bind new names to the integers of `sizes`, a scalar or a vector; see `graph.match_shape`. Later shapes may
-        use the names. The default names are `u0`, `u1`, ... | places, count = G.nonzero(x) | (k,) =
-        bb.match_shape(count, ["k"], at_most=["n"]) | places = G.prefix(places, (1, k)) Raises `CompileError` for sizes
-        that are not integers, if the numbers of names, bounds and sizes differ, and for a name that the function has
-        already."""
+        use the names. The default names are `u0`, `u1`, ...
+
+            places, count = G.nonzero(x)
+            (k,) = bb.match_shape(count, ["k"], at_most=["n"])
+            places = G.prefix(places, (1, k))
+
+        Raises `CompileError` for sizes that are not integers, if the numbers of names, bounds and sizes differ, and for
+        a name that the function has already.
+        """
         function, block = self._open("match_shape")
         self.emit(sizes)
         count = sizes.shape[0] if sizes.shape else 1
@@ -584,12 +597,15 @@ class BlockBuilder:
         otherwise: Callable[..., Value | Sequence[Value]],
         *args: Value,
     ) -> Value | tuple[Value, ...]:
-        """The result of one of two functions on `args`, selected by a bool tensor of rank 0. | y =
-        bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x) Both functions take values of the
-        types of `args`. Their results have the same ranks and element types. If extents differ, or depend on data, each
-        function returns a tensor of the maximum extents and its own extents, which are bound after the conditional.
-        Raises `CompileError` for other results, for extents that depend on data without a bound, and if a function uses
-        values from outside."""
+        """The result of one of two functions on `args`, selected by a bool tensor of rank 0.
+
+            y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
+
+        Both functions take values of the types of `args`. Their results have the same ranks and element types. If
+        extents differ, or depend on data, each function returns a tensor of the maximum extents and its own extents,
+        which are bound after the conditional. Raises `CompileError` for other results, for extents that depend on data
+        without a bound, and if a function uses values from outside.
+        """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":
             raise CompileError(f"emit_if: a condition is a bool tensor of shape (), got {given[0]!r}")
@@ -651,10 +667,16 @@ class BlockBuilder:
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
         """Call `body` with the number of the step, the carried values, a row of each scanned tensor, and the captured
-        values; it returns the next carried values, followed by rows that are stacked. | def step(t, h, x, w): | h =
-        G.tanh(G.add(G.matmul(h, w), x)) | return h, h | | last, all_states = bb.emit_loop(step, "t", carried=[h0],
-        scanned=[xs], captured=[w]) Raises `CompileError` if types do not fit, and if `body` uses values from
-        outside."""
+        values; it returns the next carried values, followed by rows that are stacked.
+
+            def step(t, h, x, w):
+                h = G.tanh(G.add(G.matmul(h, w), x))
+                return h, h
+
+            last, all_states = bb.emit_loop(step, "t", carried=[h0], scanned=[xs], captured=[w])
+
+        Raises `CompileError` if types do not fit, and if `body` uses values from outside.
+        """
         (count,) = _shape([steps], "emit_loop")
         groups = first, rows, same = [[self.emit(v).ssa for v in group] for group in (carried, scanned, captured)]
         if count is None:
@@ -686,9 +708,12 @@ class BlockBuilder:
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
         """Call `body` with the carried and the captured values while `test` of the same values is true; `test` returns
-        a bool of rank 0, and `body` the next carried values. | x = bb.emit_while(lambda x, end: G.less(G.sum(x), end),
-        lambda x, end: G.add(x, x), [x], [end]) Raises `CompileError` if types do not fit, and if a function uses values
-        from outside."""
+        a bool of rank 0, and `body` the next carried values.
+
+            x = bb.emit_while(lambda x, end: G.less(G.sum(x), end), lambda x, end: G.add(x, x), [x], [end])
+
+        Raises `CompileError` if types do not fit, and if a function uses values from outside.
+        """
         first, same = ([self.emit(v).ssa for v in group] for group in (carried, captured))
         types, hints = [v.type for v in (*first, *same)], [v.name_hint for v in (*first, *same)]
         condition, step = (self._traced(label, f, types, hints) for label, f in (("test", test), ("body", body)))

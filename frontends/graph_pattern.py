@@ -56,12 +56,16 @@ def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, V
 
 def rewrite(target: ModuleOp | FuncOp, pattern: Pattern, build: Build, *, allow_shared: bool = False) -> int:
     """Replace matches of the pattern by the result of `build` on the values that it names, in the graph functions of a
-    module, or in a function, in place. Returns the number of replacements. `build` returns a value of the same type,
-    created by the operators of `weft.graph`, or None to keep the match. Matching starts at the last operator, and new
-    operators are not matched again. Matches end in operators of one result. If an inner operator of a match has uses
-    outside it, the operator would remain and be computed in addition to the replacement: such a match is kept unless
-    `allow_shared`. Raises `CompileError` for a replacement of another type, and if an operator rejects its operands;
-    earlier replacements remain."""
+    module, or in a function, in place. Returns the number of replacements.
+
+    `build` returns a value of the same type, created by the operators of `weft.graph`, or None to keep the match.
+    Matching starts at the last operator, and new operators are not matched again. Matches end in operators of one
+    result. If an inner operator of a match has uses outside it, the operator would remain and be computed in addition
+    to the replacement: such a match is kept unless `allow_shared`.
+
+    Raises `CompileError` for a replacement of another type, and if an operator rejects its operands; earlier
+    replacements remain.
+    """
     rule = _rule(pattern, build, allow_shared)
     return sum(rewrite_function(function, [rule], until_done=False) for function in _functions(target))
 

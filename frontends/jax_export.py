@@ -41,9 +41,11 @@ def readable_array(leaf: Any) -> Any:
 def exported(
     function: Any, args: Sequence[Any], keywords: dict[str, Any], shapes: Any, constraints: Sequence[str]
 ) -> Any:
-    """The `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s. `shapes` states
-    symbolic dimensions in the form of `jax.export.symbolic_args_specs`. An exported function takes no examples. Raises
-    `TypeError` if `function` is not a function, and for examples that are not arrays."""
+    """The `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
+
+    `shapes` states symbolic dimensions in the form of `jax.export.symbolic_args_specs`. An exported function takes no
+    examples. Raises `TypeError` if `function` is not a function, and for examples that are not arrays.
+    """
     jax, export = jax_module(), jax_module("jax.export")
     if isinstance(function, export.Exported):
         if args or keywords or shapes is not None:

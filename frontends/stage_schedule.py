@@ -308,8 +308,10 @@ class StageSchedule:
                 run.enter(stage, run.schedule.handle_of(blocks[label]), [*op.axis, *op.reduce_axis])
 
     def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
-        """Compute `tensor` in a copy in a memory scope; its stage then copies from there. Returns the tensor of the
-        computing stage, which has new axes. Must precede other requests of the stage."""
+        """Compute `tensor` in a copy in a memory scope; its stage then copies from there.
+
+        Returns the tensor of the computing stage, which has new axes. Must precede other requests of the stage.
+        """
         stage = self[tensor]
         if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
             raise error(f"cache_write of stage '{stage.op.name}' comes before other requests of it")
@@ -330,8 +332,10 @@ class StageSchedule:
         return made.op.outputs[0]
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor | Operation]) -> Tensor:
-        """Make the stages `readers` read a copy of `tensor` in a memory scope. Returns the tensor of the copying stage.
-        Must precede requests of the readers."""
+        """Make the stages `readers` read a copy of `tensor` in a memory scope.
+
+        Returns the tensor of the copying stage. Must precede requests of the readers.
+        """
         stages = [self[reader] for reader in readers]
         if not stages:
             raise error("cache_read takes at least one reader")
@@ -354,10 +358,12 @@ class StageSchedule:
 
     def rfactor(self, tensor: Tensor, axis: AnyAxis, factor_axis: int = 0) -> Tensor:
         """Reduce in two steps: partial results for each iteration of `axis`, a loop of the reduction, in a new
-        dimension at `factor_axis`, then their reduction in the stage of `tensor`. Returns the tensor of the partial
-        results. Its stage has the loops of the stage of `tensor`, with new axes: the spatial ones in `op.axis`,
-        including that of `axis` at `factor_axis`, and those of the reduction in `op.reduce_axis`. Earlier requests
-        apply to it. The stage of `tensor` starts without requests."""
+        dimension at `factor_axis`, then their reduction in the stage of `tensor`.
+
+        Returns the tensor of the partial results. Its stage has the loops of the stage of `tensor`, with new axes: the
+        spatial ones in `op.axis`, including that of `axis` at `factor_axis`, and those of the reduction in
+        `op.reduce_axis`. Earlier requests apply to it. The stage of `tensor` starts without requests.
+        """
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
         if not axis.is_reduce:
@@ -438,9 +444,14 @@ def lower(
     passes: Insertions | None = None,
 ) -> ModuleOp:
     """Lower a scheduled function to loops: a module with one tir function with parameters `args`, followed by the
-    outputs of the schedule that `args` omits. With `passes`, inserted at named points (`docs/inserting-passes.md`), the
-    function is lowered for a CPU up to the last of them. `binds` gives the layout of arrays, see `te.create_func`.
-    `simple_mode` has no effect; it is accepted for compatibility with TVM."""
+    outputs of the schedule that `args` omits.
+
+    With `passes`, inserted at named points (`docs/inserting-passes.md`), the function is lowered for a CPU up to the
+    last of them.
+
+    `binds` gives the layout of arrays, see `te.create_func`. `simple_mode` has no effect; it is accepted for
+    compatibility with TVM.
+    """
     del simple_mode
     module = schedule.schedule(args, name, binds=binds).mod
     if passes:

@@ -555,10 +555,13 @@ def import_model(
     weights: str | os.PathLike[str] | None = None,
 ) -> tuple[BlockBuilder, frozenset[str]]:
     """Build the function @main of a model. Returns its builder, and the external files of the model, as paths relative
-    to its folder. `shapes` override those that the model states for its inputs. Inputs in `constants` are not
-    parameters. Tensors of the safetensors file `weights` replace initializers and inputs of the same names. If
-    operators require extents of different names to be equal, the import restarts with one name for them. Raises
-    `CompileError`, `OSError`, and `TypeError` for arguments of other types."""
+    to its folder.
+
+    `shapes` override those that the model states for its inputs. Inputs in `constants` are not parameters. Tensors of
+    the safetensors file `weights` replace initializers and inputs of the same names. If operators require extents of
+    different names to be equal, the import restarts with one name for them. Raises `CompileError`, `OSError`, and
+    `TypeError` for arguments of other types.
+    """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
     checked_argument("from_onnx", "weights", str | os.PathLike | None, weights)

@@ -121,8 +121,10 @@ def generic_op(
     properties: object = None,
     attributes: object = None,
 ) -> Operation:
-    """Create the op called `name`. Types of results are MLIR text, properties and attributes are Python values. Raises
-    CompileError for unknown ops, for ops with regions or successors, and if the op does not verify."""
+    """Create the op called `name`. Types of results are MLIR text, properties and attributes are Python values.
+
+    Raises CompileError for unknown ops, for ops with regions or successors, and if the op does not verify.
+    """
     op_class = context().get_optional_op(name)
     if op_class is None:
         raise CompileError(f"there is no operation '{name}' in scripts")

@@ -47,8 +47,10 @@ class Annotation(Construct):
 
 @dataclass(frozen=True)
 class DType:
-    """An element type: `T.float32` is a dtype, `T.float32(x)` a number or value of it. `T.float32("inf")`,
-    `T.float32("-inf")` and `T.float32("nan")` are floats too; `T.int64()` is a symbolic extent."""
+    """An element type: `T.float32` is a dtype, `T.float32(x)` a number or value of it.
+
+    `T.float32("inf")`, `T.float32("-inf")` and `T.float32("nan")` are floats too; `T.int64()` is a symbolic extent.
+    """
 
     name: str
 

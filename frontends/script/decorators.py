@@ -36,19 +36,23 @@ def prim_func(
     check_well_formed: bool = True,
     s_tir: bool = False,
 ) -> ModuleOp | Callable[[Callable[..., object]], ModuleOp]:
-    """Read a function of block loops from the source of the decorated Python function. Outside a class it becomes a
-    module with that one function; in a class under `@ir_module` it belongs to the module of the class. Free names are
-    looked up in the scope of the definition: numbers, tuples and strings are constants of the program. `private` hides
-    the function from callers of the compiled module; the other options are TVM's and have no effect. Raises
-    CompileError, with the place in the source, for invalid programs."""
+    """Read a function of block loops from the source of the decorated Python function.
+
+    Outside a class it becomes a module with that one function; in a class under `@ir_module` it belongs to the module
+    of the class. Free names are looked up in the scope of the definition: numbers, tuples and strings are constants of
+    the program. `private` hides the function from callers of the compiled module; the other options are TVM's and have
+    no effect. Raises CompileError, with the place in the source, for invalid programs.
+    """
     if function is None:
         return lambda decorated: read_definition(decorated, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
     return read_definition(function, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
 
 
 def ir_module(cls: type) -> ModuleOp:
-    """Read the functions under `@T.prim_func` in a class from its source, as one module. They may call each other.
-    Raises CompileError, with the place in the source, for invalid programs."""
+    """Read the functions under `@T.prim_func` in a class from its source, as one module.
+
+    They may call each other. Raises CompileError, with the place in the source, for invalid programs.
+    """
     return read_definition_of_class(cls, sys._getframe(1), read_class)  # pyright: ignore[reportPrivateUsage]
 
 

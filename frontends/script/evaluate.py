@@ -351,8 +351,10 @@ class Evaluator(Reader):
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
-        """A bounding box of a part of `buffer`, in the buffer that stores it; data-dependent dimensions are whole. None
-        if the extent of a data-dependent dimension is not a number."""
+        """A bounding box of a part of `buffer`, in the buffer that stores it; data-dependent dimensions are whole.
+
+        None if the extent of a data-dependent dimension is not a number.
+        """
         low, sizes = self._ranges(node, buffer)
         corner = list(self.stored_indices(node, buffer, low))
         stored = list(buffer.box([size or 0 for size in sizes]))

@@ -302,8 +302,10 @@ class FunctionParser(Evaluator):
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
     ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
-        """The symbolic strides by dimension, and all strides: numbers, or None for dynamic ones. A stride of -1 is that
-        of a dense buffer."""
+        """The symbolic strides by dimension, and all strides: numbers, or None for dynamic ones.
+
+        A stride of -1 is that of a dense buffer.
+        """
         values = items(self.evaluate(node) or ())
         if values and len(values) != len(shape):
             raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(values)} strides are given")
@@ -579,9 +581,12 @@ class FunctionParser(Evaluator):
         self.calls.append(PendingCall(self.emitter.call(callee, arguments), node, callee))
 
     def call_outside(self, node: ast.Call, *, pure: bool = False) -> CallOp:
-        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`. TVM's newer order, with
-        the dtype first, is accepted too. A symbolic extent or stride that is declared as T.int32() is passed as such,
-        other indices as 64 bits. The function may have effects, unless it is `T.call_pure_extern`."""
+        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
+
+        TVM's newer order, with the dtype first, is accepted too. A symbolic extent or stride that is declared as
+        T.int32() is passed as such, other indices as 64 bits. The function may have effects, unless it is
+        `T.call_pure_extern`.
+        """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
         if dtype not in _NOTHING:

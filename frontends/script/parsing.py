@@ -26,10 +26,12 @@ from weft.support.locations import remember_text
 
 
 def parse(text: str, name: str = "<script>") -> ModuleOp:
-    """Parse a script to a module: the output of `print_script`, a Python file, or a script that TVM printed. The text
-    has one class under `@ir_module`, or functions under `@T.prim_func`. Imports are not followed: `T` and `I` are the
-    script's namespaces. Numbers and tuples that are assigned to names are constants of the following statements. Raises
-    CompileError, with the place in the text under `name`."""
+    """Parse a script to a module: the output of `print_script`, a Python file, or a script that TVM printed.
+
+    The text has one class under `@ir_module`, or functions under `@T.prim_func`. Imports are not followed: `T` and `I`
+    are the script's namespaces. Numbers and tuples that are assigned to names are constants of the following
+    statements. Raises CompileError, with the place in the text under `name`.
+    """
     remember_text(name, text)
     source = Source(name, text)
     names = {"T": words, "tir": words, "tirx": words, "TypeVar": TypeVar, "I": IR, "ir": IR}

@@ -57,10 +57,12 @@ _ROUNDS = 1000
 
 def print_script(module: ModuleOp) -> str:
     """Print a module's functions of block loops as a Python script, which `weft.script.parse` reads back structurally
-    equal.  Every op has a form: expressions and statements if they compute the same ops in the same order, otherwise
-    local variables, and `T.op("arith.divui", ...)` for ops without words in the language. Other ops of the module
-    (schedules, constants) are printed as MLIR text. Raises CompileError for functions that return values and for ops
-    with regions other than loops, blocks and conditions.
+    equal.
+
+    Every op has a form: expressions and statements if they compute the same ops in the same order, otherwise local
+    variables, and `T.op("arith.divui", ...)` for ops without words in the language. Other ops of the module (schedules,
+    constants) are printed as MLIR text. Raises CompileError for functions that return values and for ops with regions
+    other than loops, blocks and conditions.
 
     ```python
     from weft.script import ir as I, tir as T

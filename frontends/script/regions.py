@@ -40,9 +40,12 @@ def state_regions(module: ModuleOp) -> None:
 
 
 def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, in the order in which scripts and TVM list them. The buffers of `tir.reads` are
-    first, then accumulators of a reduction that is initialised elsewhere, then the others in the order of the text. The
-    order of loads in IR may differ: an operand of an accumulation precedes the load of the accumulator."""
+    """The buffers that a block reads, in the order in which scripts and TVM list them.
+
+    The buffers of `tir.reads` are first, then accumulators of a reduction that is initialised elsewhere, then the
+    others in the order of the text. The order of loads in IR may differ: an operand of an accumulation precedes the
+    load of the accumulator.
+    """
     order: dict[SSAValue, None] = {}
     reduces = block.init is None and any(kind is IterKind.REDUCE for kind in block.kinds)
     seen = set[SSAValue]()

@@ -114,9 +114,12 @@ class Restart(Exception):
 
 
 class Raiser:
-    """Raises the ops of one statement to expressions. Values with names in `trip` are these names. Ops in `window`,
-    which directly precede the statement, become parts of expressions unless they must be named. Earlier ops may be
-    recomputed if the emitter shares them; they are collected in `repeated`."""
+    """Raises the ops of one statement to expressions.
+
+    Values with names in `trip` are these names. Ops in `window`, which directly precede the statement, become parts of
+    expressions unless they must be named. Earlier ops may be recomputed if the emitter shares them; they are collected
+    in `repeated`.
+    """
 
     def __init__(self, trip: RoundTrip, window: Sequence[Operation]) -> None:
         self._names = trip.names
@@ -416,9 +419,11 @@ class RoundTrip:
 
     @contextmanager
     def attempt(self, window: Sequence[Operation], header: Operation | None = None) -> Generator[Raiser]:
-        """Emit ops and compare them with `window`. If they differ, roll back and raise Mismatch. With `header`, the op
-        in `raiser.header` must equal `header` except for its regions. Raises Restart if values from before the window
-        need names."""
+        """Emit ops and compare them with `window`. If they differ, roll back and raise Mismatch.
+
+        With `header`, the op in `raiser.header` must equal `header` except for its regions. Raises Restart if values
+        from before the window need names.
+        """
         raiser = Raiser(self, window)
         block = Block()
         with self.emitter.trial(block) as keep:

@@ -122,8 +122,10 @@ class Script(str):
 
 def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = None) -> None:
     """Show the script of a module: as HTML in a notebook, otherwise as text, with colours if the output is a terminal.
+
     `color` overrides the choice of colours, `file` replaces standard output. The environment variable `NO_COLOR`
-    (https://no-color.org) turns colours off if `color` is None. Raises the errors of `print_script`."""
+    (https://no-color.org) turns colours off if `color` is None. Raises the errors of `print_script`.
+    """
     show_text(print_script(module), color=color, file=file)
 
 

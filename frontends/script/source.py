@@ -82,8 +82,10 @@ def _parse(text: str) -> ast.Module:
 
 
 def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[Source, Definition]:
-    """The text of `file` and the definition of `name` whose decorators or head are at `line`. Raises CompileError if
-    the text is not available, for example at Python's prompt."""
+    """The text of `file` and the definition of `name` whose decorators or head are at `line`.
+
+    Raises CompileError if the text is not available, for example at Python's prompt.
+    """
     lines = linecache.getlines(file)
     if not lines:
         raise CompileError(

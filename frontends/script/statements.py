@@ -584,8 +584,9 @@ class StatementParser(FunctionParser):
     # Conditions
 
     def _if(self, node: ast.If) -> None:
-        """Select one branch if the condition is constant at parse time.  A name that both branches assign and that is
-        used after the condition becomes a result of the `scf.if`:
+        """Select one branch if the condition is constant at parse time.
+
+        A name that both branches assign and that is used after the condition becomes a result of the `scf.if`:
 
         ```python
         if vi < 4:

@@ -68,8 +68,10 @@ class PythonNames:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """An unused name like `name`, reserved until its scope ends. Numbers are appended without an underscore,
-        because IR drops a number after an underscore."""
+        """An unused name like `name`, reserved until its scope ends.
+
+        Numbers are appended without an underscore, because IR drops a number after an underscore.
+        """
         word = candidate = identifier(name, default)
         number = 0
         while any(candidate in scope for scope in self._scopes):

@@ -128,9 +128,11 @@ Guard: TypeAlias = tuple[Expr, Expr]
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer to an element of a buffer, for an external function. `sizes` is the box that the function may access
-    from there on, None for the whole buffer. `access` is "read", "write" (written before it is read), "readwrite", or
-    "w" if the script does not specify whether it is also read."""
+    """A pointer to an element of a buffer, for an external function.
+
+    `sizes` is the box that the function may access from there on, None for the whole buffer. `access` is "read",
+    "write" (written before it is read), "readwrite", or "w" if the script does not specify whether it is also read.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -323,8 +325,10 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """The indices of the element of a buffer at offset `place`, a sum of multiples of its strides. A term without a
-    stride belongs to the dimension of stride 1. None if the sum does not determine the indices."""
+    """The indices of the element of a buffer at offset `place`, a sum of multiples of its strides.
+
+    A term without a stride belongs to the dimension of stride 1. None if the sum does not determine the indices.
+    """
     if isinstance(place, Const) and (dense := _dense_indices(whole, int(place.value))) is not None:
         return dense
     strides = strides_in(whole)

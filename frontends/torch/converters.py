@@ -1,5 +1,6 @@
-"""The table of converters: a function for each operator of ATen, by its name with overload, `aten.add.Tensor`.  A
-converter takes a `Conversion` and the arguments of the operator, including defaults: values for tensors, numbers,
+"""The table of converters: a function for each operator of ATen, by its name with overload, `aten.add.Tensor`.
+
+A converter takes a `Conversion` and the arguments of the operator, including defaults: values for tensors, numbers,
 extents for symbolic sizes, and names for element types. It returns a value, or a tuple of values.
 
     @register("aten.hardswish.default")

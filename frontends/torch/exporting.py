@@ -19,8 +19,11 @@ def exported(
     dynamic_shapes: Any,
 ) -> Any:
     """The `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
-    `torch.fx.GraphModule`) is exported on example inputs. Raises `TypeError` for other values, and for missing or
-    superfluous example inputs; raises the errors of `torch.export.export` for models that it cannot trace."""
+    `torch.fx.GraphModule`) is exported on example inputs.
+
+    Raises `TypeError` for other values, and for missing or superfluous example inputs; raises the errors of
+    `torch.export.export` for models that it cannot trace.
+    """
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None or example_keywords:
             raise TypeError("from_torch: an exported program has its example inputs and dynamic shapes already")

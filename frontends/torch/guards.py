@@ -89,9 +89,11 @@ _FUNCTIONS: Final = {
 
 
 def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, KnownExtent]) -> list[str]:
-    """The guards and the ranges of sizes of an exported program. `leaves` has the inputs in order: shapes of tensors,
-    extents of sizes, other values. `equal` has the extents that replace symbols. Raises `CompileError` for a guard that
-    is not a comparison of integer arithmetic."""
+    """The guards and the ranges of sizes of an exported program.
+
+    `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. `equal` has the extents that
+    replace symbols. Raises `CompileError` for a guard that is not a comparison of integer arithmetic.
+    """
     facts: list[str] = []
     for size, bounds in program.range_constraints.items():
         # Sizes 0 and 1 are accepted, as in PyTorch, although it exports for sizes of at least 2 by default.

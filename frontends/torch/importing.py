@@ -666,11 +666,14 @@ def import_model(
     fallback: bool = False,
     keep_orders: bool = False,
 ) -> tuple[BlockBuilder, ImportedModel]:
-    """Convert an exported program to the function `name` of a builder. Its parameters are the tensors that the model
-    takes, buffers that the model writes, and with `params="arguments"` the other parameters and buffers that it uses.
-    Its results are the outputs of the model, followed by the new contents of buffers and inputs. With `keep_orders`,
-    parameters for dense tensors that are not contiguous, such as images in the layout channels_last, have the axes in
-    the order of memory, unless the model writes them. Raises a `CompileError` that lists all unsupported operators."""
+    """Convert an exported program to the function `name` of a builder.
+
+    Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
+    the other parameters and buffers that it uses. Its results are the outputs of the model, followed by the new
+    contents of buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as
+    images in the layout channels_last, have the axes in the order of memory, unless the model writes them. Raises a
+    `CompileError` that lists all unsupported operators.
+    """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
     decomposed_program = _decomposed(program)

@@ -1,6 +1,8 @@
 """Converters of quantized numbers: the operators of PT2E (`quantized_decomposed`), of torchao, and ATen's products with
-packed weights.  An integer element `q` represents `(q - zero_point) * scale`. torchao's `quantize_affine` and
-`choose_qparams_affine` have no converter, because PyTorch decomposes them.
+packed weights.
+
+An integer element `q` represents `(q - zero_point) * scale`. torchao's `quantize_affine` and `choose_qparams_affine`
+have no converter, because PyTorch decomposes them.
 
 https://github.com/pytorch/pytorch/blob/main/torch/ao/quantization/fx/_decomposed.py
 https://github.com/pytorch/ao/blob/main/torchao/quantization/quant_primitives.py

@@ -105,9 +105,11 @@ class WrittenTensors:
 
 class TracedOverlaps:
     """The inputs of a graph of `torch.compile` that overlap, at least one of them written. PyTorch traces a graph for
-    one set of overlaps and may later run it on others, which its guards do not check. `names` are the inputs. `written`
-    states which ones the graph writes; None if PyTorch has merged overlapping inputs into one, so that the graph is
-    right only for inputs that overlap as those of the first call."""
+    one set of overlaps and may later run it on others, which its guards do not check.
+
+    `names` are the inputs. `written` states which ones the graph writes; None if PyTorch has merged overlapping inputs
+    into one, so that the graph is right only for inputs that overlap as those of the first call.
+    """
 
     def __init__(self, names: Sequence[str], written: Sequence[bool] | None) -> None:
         self._names = names
