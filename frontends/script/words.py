@@ -32,7 +32,7 @@ from weft.texpr.expr import Predicate as _Predicate
 from weft.texpr.expr import binary as _binary
 from weft.texpr.expr import compare as _compare
 from weft.texpr.expr import error as _error
-from weft.texpr.math import *  # T.cast has another one
+from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
 from weft.texpr.math import binary_function as _binary_function
 from weft.texpr.math import reinterpret as _reinterpreted
 
