@@ -76,7 +76,6 @@ def _convert(module: ModuleOp, function: FuncOp) -> None:
 
 
 def _parameters(function: FuncOp) -> list[Value]:
-    """Variables for the parameters of a function, with a name for each dynamic extent."""
     taken: set[str] = set()
     extents: set[str] = set()
     found: list[Value] = []

@@ -54,7 +54,6 @@ class DataSizes:
 
     @property
     def binds(self) -> bool:
-        """Whether the next operator binds the given name."""
         return self._name is not None
 
     def extent(self, size: Value, most: Extent = None) -> KnownExtent:

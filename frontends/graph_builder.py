@@ -774,7 +774,6 @@ class BlockBuilder:
         return found[0] if len(found) == 1 else found
 
     def emit_output(self, value: Value, name: str | None = None) -> Value:
-        """Emit `value` as an output of the dataflow region."""
         function, _ = self._open("emit_output")
         if self._outputs is None:
             raise CompileError(f"function @{function.sym_name.data}: emit_output stands in no dataflow region")
@@ -792,11 +791,9 @@ class BlockBuilder:
         function.update_function_type()
 
     def update_function(self, name: str, function: FuncOp | ModuleOp) -> None:
-        """Replace or add a function of the module; see `weft.update_function`."""
         update_function(self._module, name, function)
 
     def remove_function(self, name: str) -> None:
-        """Remove a function of the module; see `weft.remove_function`."""
         remove_function(self._module, name)
 
     def add_function(self, function: FuncOp) -> str:

@@ -52,7 +52,6 @@ _MOST_ELEMENTS = 16
 
 
 def print_graph_script(module: ModuleOp) -> str:
-    """The script of the graph functions of a module."""
     lines = ["from weft import graph as G", "", "bb = G.BlockBuilder()"]
     for op in module.body.block.ops:
         if isinstance(op, FuncOp) and holds_graph_ops(op):

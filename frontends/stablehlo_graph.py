@@ -130,7 +130,6 @@ def _is_elementwise(op: Operation) -> bool:
 
 
 def _taken(op: Operation) -> list[SSAValue]:
-    """The operands of an op, and the values that its regions capture."""
     return [*op.operands, *(captured_values(op) if op.regions else ())]
 
 
@@ -409,7 +408,6 @@ class _Importer:
 
 
 def _needed(wanted: Iterable[SSAValue], known: Mapping[SSAValue, object]) -> list[Operation]:
-    """The ops that compute `wanted` from known values, in topological order."""
     order: dict[Operation, None] = {}
     pending = [(value, False) for value in reversed(list(wanted))]
     while pending:

@@ -1,5 +1,5 @@
-"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`, `weft.lower(s, [A,
-C])`.
+"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
+`weft.lower(s, [A, C])`.
 
 Requests are recorded, and run as schedule primitives on the blocks of their stages when the function is created, so
 that the primitives check each request. Caches and factored reductions run first, since they create stages. Then stages
@@ -251,7 +251,6 @@ class StageSchedule:
 
     @property
     def stages(self) -> list[Stage]:
-        """The stages, producers first."""
         return list(self._order)
 
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:

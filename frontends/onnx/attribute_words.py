@@ -72,7 +72,6 @@ _WORDS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
 
 
 def words_of(operator: str, attribute: str) -> Sequence[str] | None:
-    """The words that an attribute of an operator allows, None if it allows any."""
     return _WORDS.get(attribute, {}).get(operator)
 
 
@@ -87,5 +86,4 @@ _LEAST: Final[Mapping[str, int]] = {
 
 
 def least_of(operator: str, attribute: str) -> int | None:
-    """The lower bound of an integer attribute of an operator, None if it has none."""
     return None if operator == "Pad" else _LEAST.get(attribute)

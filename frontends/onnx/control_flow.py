@@ -40,7 +40,6 @@ def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
 
 
 def _values_of(entries: Iterable[Entry]) -> list[Value]:
-    """The values in entries, in order, without known tensors."""
     return [item for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
 
 
@@ -58,7 +57,6 @@ def _emitted(scope: Scope, entry: Entry) -> Entry:
 
 
 def inside(node: Node, label: str, names: dict[str, Entry | None], *, is_function: bool) -> Scope:
-    """The scope of a graph within a node; errors call it `label`."""
     scope = scope_of(node)
     return scope.within(f"{scope.place}{node.proto.name or node.operator}/{label}", names, is_function=is_function)
 

@@ -282,7 +282,6 @@ class Scope:
         return outputs
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
-        """Convert nodes in topological order."""
         for number, proto in ordered(nodes):
             self._run(proto, number)
 
@@ -323,7 +322,6 @@ class Scope:
             item.ssa.name_hint = word_of(name)
 
     def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
-        """The outputs of a node; none if an input could not be converted."""
         operator = proto.op_type
         schema = schema_of(operator, opset, domain) or definition_of(domain, operator, opset)
         version = opset if schema is None else schema.since_version
@@ -505,7 +503,6 @@ def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | No
 
 
 def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto], absent: frozenset[str]) -> NodeProto:
-    """A node of a function, with the attributes of the calling node, and without inputs that the call omits."""
     copy = NodeProto()
     copy.CopyFrom(node)
     for position, name in enumerate(copy.input):
@@ -540,7 +537,6 @@ def _type_proto(item: Entry | None) -> TypeProto:
 
 
 def word_of(name: str) -> str:
-    """Convert a name of a model to a name of the graph."""
     word = re.sub(r"\W", "_", name, flags=re.ASCII)
     word = value_name(word if word[:1].isalpha() else f"v{word}")
     return word[:200]
@@ -745,7 +741,6 @@ def _set_location(items: Sequence[Entry | None], place: str) -> None:
 
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:
-    """Define the names of a graph's initializers."""
     file, stored = scope.shared.file, scope.shared.weights if scope.outer is None else {}
     for tensor in graph.initializer:
         try:

@@ -117,7 +117,6 @@ def _unique(node: Node, item: Item, *, sorted: bool) -> Sequence[Item]:
 
 
 def _scalar(node: Node, item: Item) -> Value:
-    """The only element of an input, as a value of rank 0."""
     value = node.scope.value_of(item)
     return value if value.ndim == 0 else ops.take(value, Known.of(0).constant())
 

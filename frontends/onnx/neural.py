@@ -46,7 +46,6 @@ class Window:
 
 
 def _spatial(node: Node, data: Value) -> int:
-    """The number of spatial axes. Raises `Refusal` unless it is 1 to 3."""
     if not 1 <= data.ndim - 2 <= 3:
         raise node.refuse(f"input {node.input_name(0)} must have rank 3, 4 or 5, got {data.ndim}")
     return data.ndim - 2
@@ -164,7 +163,6 @@ def _deform_conv(
 
 
 def with_bias(found: Value, bias: Value | None) -> Value:
-    """Add a bias per channel."""
     if bias is None or found.ndim == 2:
         return found if bias is None else ops.add(found, bias)
     return ops.add(found, ops.expand_dims(bias, list(range(1, found.ndim - 1))))

@@ -179,12 +179,10 @@ class Node:
         return cast("Value", item) if self.folds else self.scope.value_of(item)
 
     def optional(self, index: int) -> Value | None:
-        """An optional input."""
         self._read_inputs.add(index)
         return self.value(index) if self.has(index) else None
 
     def values(self, first: int = 0) -> list[Value]:
-        """All inputs from `first` on."""
         return [self.value(index) for index in range(first, self.count)]
 
     def known(self, index: int) -> Known:
@@ -302,7 +300,6 @@ class Node:
         return found
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """An attribute of 0 or 1."""
         return bool(self.integer(name, 0, 1, None if default is None else int(default)))
 
     def number(self, name: str, default: float | None = None) -> float:

@@ -108,7 +108,6 @@ def _dequantize(
 
 
 def _parameters(node: Node, *indices: int) -> list[Value]:
-    """Scales, as float32, and zero points."""
     for index in indices:
         check_parameter(node, index)
     found = [single(node.value(index)) for index in indices]

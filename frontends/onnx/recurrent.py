@@ -54,7 +54,6 @@ def _recurrent(
 
 
 def _batch_first(steps: Value) -> Value:
-    """States (times, directions, batch, hidden) as (batch, times, directions, hidden)."""
     return ops.transpose(steps, [2, 0, 1, 3])
 
 

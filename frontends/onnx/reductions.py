@@ -38,7 +38,6 @@ def _limit(dtype: str, *, is_least: bool) -> float | int:
 
 
 def _mean(data: Value, axes: list[int], keep: bool) -> Value:
-    """The mean; that of integers is rounded towards zero."""
     if "int" not in data.dtype:
         return ops.mean(data, axes, keep)
     count = ops.extents([product_of([data.shape[axis] for axis in axes])], dtype=data.dtype)

@@ -118,7 +118,6 @@ def definition_of(domain: str, operator: str, version: int) -> Schema | None:
 
 
 def definitions() -> Mapping[tuple[str, str], Schema]:
-    """The definitions of operators that weft defines, by domain and operator."""
     load_converters()
     found = {key: entry.schema for key, entries in _converters.items() for entry in entries}
     return {key: found[key] for key in sorted(found) if found[key] is not None}
@@ -157,7 +156,6 @@ def is_customised() -> bool:
 
 
 def is_users(domain: str, operator: str, version: int) -> bool:
-    """Whether a user registered the converter of that version of an operator."""
     found = _found(domain, operator, version)
     return found is not None and found.is_users
 

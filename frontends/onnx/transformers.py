@@ -52,7 +52,6 @@ def _attention(
 
 
 def _heads(data: Value, number: int) -> Value:
-    """(batch, s, heads * e) as (batch, heads, s, e)."""
     batch, length, width = data.shape
     depth = width // number if isinstance(width, int) else -1
     return ops.swapaxes(ops.reshape(data, [batch, length, number, depth]), 1, 2)

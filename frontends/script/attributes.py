@@ -1,7 +1,7 @@
 """Attributes and annotations as Python values, and ops by their name.
 
-Attributes without a Python value are MLIR text, `T.attr("1 : i8")`. Ops without a form in the language are calls, `x =
-T.op("arith.divui", a, b, results=["i32"])`.
+Attributes without a Python value are MLIR text, `T.attr("1 : i8")`. Ops without a form in the language are calls,
+`x = T.op("arith.divui", a, b, results=["i32"])`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,6 @@ def _named(value: object, what: str) -> dict[str, Attribute]:
 
 
 def generic_text(op: Operation, operands: Sequence[str]) -> str:
-    """The call of `generic_op` that creates an op equal to `op`, which has no regions."""
     parts = [string_text(op.name), *operands]
     if op.results:
         types = ", ".join(string_text(str(result.type)) for result in op.results)

@@ -38,12 +38,10 @@ def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def flag_is(flag: str, operator: str, place: ast.stmt, state: int = _BREAK) -> ast.expr:
-    """The expression `flag[0] != 2`, located at `place`."""
     return _placed(ast.parse(f"{flag}[0] {operator} {state}", mode="eval").body, place)
 
 
 def set_flag(flag: str, place: ast.stmt, state: int = _GO) -> ast.stmt:
-    """The statement `flag[0] = 0`, located at `place`."""
     return _placed(ast.parse(f"{flag}[0] = {state}").body[0], place)
 
 

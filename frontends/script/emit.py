@@ -73,7 +73,6 @@ class ScriptEmitter(ElementEmitter):
 
     @property
     def around(self) -> Operation | None:
-        """The innermost loop or block under construction."""
         op = self._blocks[-1].parent_op()
         return op if isinstance(op, ForOp | BlockOp) else None
 
@@ -229,7 +228,6 @@ class ScriptEmitter(ElementEmitter):
         thread: str | None,
         annotations: Mapping[str, Attribute],
     ) -> ForOp:
-        """Create a loop, not yet inserted."""
         if isinstance(extent, Const):
             extent = int(extent.value)
         body = Block(arg_types=[_INDEX])

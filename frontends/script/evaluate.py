@@ -323,7 +323,6 @@ class Evaluator(Reader):
         return self.stored_indices(node, buffer, indices)
 
     def stored_indices(self, node: Positioned, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """The indices in the storing buffer of an element of `buffer`."""
         found = self.apply(node, buffer.element, indices)
         if found is None:
             raise self.error(

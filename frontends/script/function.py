@@ -291,7 +291,6 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _offset(self, node: ast.expr, name: str) -> None:
-        """`elem_offset=...` of a parameter. Arguments point to the first element, so symbolic offsets are 0."""
         value = self.evaluate(node)
         offset = 0 if value is None else self._size(node, value, f"{name}: elem_offset")
         if isinstance(offset, Expr):
@@ -348,7 +347,6 @@ class FunctionParser(Evaluator):
     # Arguments of declarations
 
     def _options(self, node: ast.Call, skipped: int, more: Sequence[str]) -> dict[str, ast.expr]:
-        """The arguments of a declaration by name, after `skipped` others: shape, dtype, and the options in `more`."""
         args = node.args[skipped:]
         if len(args) > 2:
             raise self.error(node, "too many arguments: shape, dtype are given by position")
@@ -389,7 +387,6 @@ class FunctionParser(Evaluator):
     # Declarations
 
     def match_buffer(self, node: ast.Call, name: str) -> Buffer:
-        """`A = T.match_buffer(a, (m, n), "float32")`."""
         if not node.args:
             raise self.error(node, f"T.match_buffer names a parameter: `{words.match_buffer.usage}`")
         whole = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
@@ -664,7 +661,6 @@ class FunctionParser(Evaluator):
     # Arguments
 
     def _operand(self, node: ast.expr) -> SSAValue:
-        """The value of an argument: a buffer, a pointer, an index, or a scalar in its dtype."""
         pointer = self._pointer(node)
         if pointer is not None:
             return self.emitter.pointer(pointer)

@@ -197,7 +197,6 @@ def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
 
 
 def _resolve(source: Source, call: PendingCall, function: FuncOp) -> None:
-    """Check a call against its callee, and set the symbol of the callee."""
     expected = list(function.function_type.inputs)
     found = [argument.type for argument in call.op.arguments]
     if len(expected) != len(found):

@@ -98,7 +98,6 @@ def print_script(module: ModuleOp) -> str:
 
 
 def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
-    """The lines of a function, printed again while values turn out to need names."""
     restart = Restart()
     for _ in range(_ROUNDS):
         try:
@@ -383,7 +382,6 @@ class FunctionPrinter:
             self._emitter.effect(mine)
 
     def _regions(self, ops: Sequence[Operation]) -> Sequence[Operation]:
-        """Print the leading `ops` about regions as `T.reads(...)` and `T.writes(...)`; return the other ops."""
         count = 0
         while count < len(ops) and isinstance(ops[count], AccessRegionOp):
             kind = type(ops[count])
@@ -522,7 +520,6 @@ class FunctionPrinter:
     def _applied(
         self, ops: Sequence[Operation], emit: Callable[[list[SSAValue]], Operation]
     ) -> tuple[list[str], Operation]:
-        """The texts of the operands of the last op, and the op that `emit` creates from their values."""
         values = ops[-1].operands
         with self._trip.attempt(ops) as raiser:
             operands = [raiser.operand(value) for value in values]

@@ -157,7 +157,6 @@ class Raiser:
         return Pointer(self.buffer(op.buffer), indices, op.box_sizes, str(op.access.data))
 
     def argument(self, value: SSAValue) -> Expr:
-        """The expression of a scalar argument of a call: a cast for an index that is passed as a number."""
         op = value.owner
         named = value in self._names or op in self._named
         if isinstance(op, arith.IndexCastOp) and op in self._window and not named and value.type != IndexType():
@@ -342,7 +341,6 @@ class Raiser:
                 raise NotRaised
 
     def _dimension(self, value: SSAValue) -> Expr:
-        """A dimension of an affine expression. A nested affine expression would be merged into this one."""
         if isinstance(value.owner, ApplyOp) and value not in self._names:
             raise self._not_raised(value)
         return self.value(value)

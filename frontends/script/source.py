@@ -30,7 +30,6 @@ class Source:
         return self.text.split("\n")
 
     def place(self, node: Positioned) -> SourceLocation:
-        """The start of `node`, with its length if it is on one line."""
         start = self._column(node.lineno, node.col_offset)
         end = 0
         if node.end_lineno == node.lineno and node.end_col_offset is not None:

@@ -295,7 +295,6 @@ class StatementParser(FunctionParser):
         return named_value(value, name, element)
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
-        """`name = T.alloc_buffer(...)` and other declarations with a name."""
         declared = self.DECLARATIONS.get(word)
         if declared is not None:
             self.scope[name] = declared(self, node, name)
@@ -341,7 +340,6 @@ class StatementParser(FunctionParser):
         self._assume(ast.copy_location(ast.Call(node.test, [node.test], []), node))
 
     def _buffer_store(self, node: ast.Call) -> None:
-        """`T.buffer_store(B, x, [i])`, equivalent to `B[i] = x`."""
         if len(node.args) != 3 or node.keywords:
             raise self.error(node, f"a store has a buffer, a value and indices: `{words.buffer_store.usage}`")
         buffer, value, indices = node.args
@@ -374,7 +372,6 @@ class StatementParser(FunctionParser):
         return found
 
     def _update(self, node: ast.AugAssign) -> None:
-        """`A[i] += x`, equivalent to `A[i] = A[i] + x`."""
         if not isinstance(node.target, ast.Subscript):
             raise self.error(node, "only elements of buffers are updated; give a new value a new name")
         buffer = self._target(node.target)
@@ -433,7 +430,6 @@ class StatementParser(FunctionParser):
     # Loops
 
     def _while(self, node: ast.While) -> None:
-        """`while condition:` over elements of buffers, which the body changes."""
         if node.orelse:
             raise self.meaningless(node)
         flag = self._flag(node) if exits(node.body) else None

@@ -115,7 +115,6 @@ def expr_text(expr: Expr, context: int = _OR) -> str:
 
 
 def number_text(value: float, dtype: str) -> str:
-    """A number of a dtype: `T.float32(0)`, `T.float32("inf")`."""
     if isinstance(value, bool) or dtype == "bool":
         return f"T.bool({bool(value)})"
     if isinstance(value, float) and not math.isfinite(value):
@@ -134,7 +133,6 @@ def range_text(low: Expr, size: int) -> str:
 
 
 def pointer_text(pointer: Pointer) -> str:
-    """A pointer, with the box that it may access."""
     indices = pointer.indices
     parts = [index_text(index) for index in indices]
     if pointer.sizes is not None:
@@ -260,7 +258,6 @@ def is_declarable_buffer(type: Attribute) -> bool:
 
 
 def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
-    """The dtype, scope and strides of a buffer, after its shape."""
     scope = f", scope={string_text(type.memory_space.data)}" if isinstance(type.memory_space, StringAttr) else ""
     stated = strides_of(type)
     strides = "" if stated is None else f", strides={shape_text(stated)}"
@@ -282,7 +279,6 @@ def is_bare(op: ForOp) -> bool:
 
 
 def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) -> str:
-    """The head of a loop, or of a nest of serial loops without annotations."""
     texts = [extent_text(extent) for extent in extents]
     if len(names) > 1:
         return f"for {', '.join(names)} in T.grid({', '.join(texts)}):"

@@ -90,7 +90,6 @@ class Buffer:
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
-        """The stride of a dimension, in elements."""
         return self.strides.get(dimension, Stride(self, dimension))
 
     @property
@@ -179,7 +178,6 @@ class BufferLoad(Expr):
 
 
 def hint_of(name: str) -> str | None:
-    """The name hint in IR of a value called `name`, None if it is not a valid hint."""
     hint = value_name(name)
     return hint if SSAValue.is_valid_name(hint) else None
 

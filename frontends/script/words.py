@@ -228,12 +228,10 @@ def meta_var(value: object) -> object:
 
 
 def bind(value: ExprLike) -> Expr:
-    """Name a value: `x = T.bind(A[0])`."""
     return as_expr(value)
 
 
 def Cast(dtype: object, value: ExprLike) -> Expr:
-    """`value` as `dtype`: floats become integers by truncation, other integers keep their low bits."""
     return cast_to(value, checked_dtype(dtype))
 
 

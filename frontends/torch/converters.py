@@ -95,13 +95,11 @@ class Conversion:
         return self.builder.emit_te(function, *args)
 
     def number(self, number: Scalar, dtype: str) -> Value:
-        """A tensor of rank 0 with a number or a symbolic size."""
         if isinstance(number, Expression):
             return cast_to(size_value(self.builder, number), dtype)
         return const(as_element(number, dtype), dtype)
 
     def operand(self, value: Value | Scalar, dtype: str) -> Value:
-        """Convert a tensor or number to a tensor of that element type."""
         return cast_to(value, dtype) if isinstance(value, Value) else self.number(value, dtype)
 
 
@@ -120,7 +118,6 @@ def as_element(number: float, dtype: str) -> float:
 
 
 def size_value(builder: BlockBuilder, size: Expression) -> Value:
-    """A symbolic size as a tensor of rank 0 and int64."""
     return cast("Value", builder.emit_te(_size, size))
 
 
@@ -137,7 +134,6 @@ def cast_to(value: Value, dtype: str) -> Value:
 
 
 def apply(name: str, *args: object, **options: object) -> Any:
-    """Apply the graph operator of that name."""
     return operator(name)(*args, **options)
 
 

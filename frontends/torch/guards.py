@@ -1,7 +1,7 @@
 """The sizes for which PyTorch exported a program, as call preconditions (`weft.support.call_preconditions`).
 
-`torch.export` records guards, the conditions on sizes under which it traced the program, as Python: `L['x'].size()[0] %
-8 == 0`, where `x` is a parameter of `forward`. The program is wrong for sizes that violate one.
+`torch.export` records guards, the conditions on sizes under which it traced the program, as Python:
+`L['x'].size()[0] % 8 == 0`, where `x` is a parameter of `forward`. The program is wrong for sizes that violate one.
 """
 
 from __future__ import annotations

@@ -110,7 +110,6 @@ class Argument:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is an integer of the model or of its sizes."""
         return self.size is not None
 
     @property
@@ -135,7 +134,6 @@ class Output:
     result: int | None = None
     value: Any = None
     is_size: bool = False
-    """Whether the result is a tensor of rank 0 for a number of the model."""
     order: tuple[int, ...] | None = None
     """The axes of the output in the order of memory, which is that of the result; None for contiguous tensors."""
 
@@ -779,7 +777,6 @@ def _take_input(
     items: dict[Any, Item],
     variables: list[tuple[Any, Argument]],
 ) -> None:
-    """Convert an input of the model to a parameter of the function, a size, or a constant number."""
     value, leaf = node.meta.get("val"), model.leaves
     model.leaves += 1
     name = importer.names[node]
@@ -834,7 +831,6 @@ def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
 
 
 def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
-    """The bounds of the symbolic sizes of an exported program; None if unbounded."""
     return {
         str(size): (
             int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),

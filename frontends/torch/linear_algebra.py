@@ -267,7 +267,6 @@ def _svd(
 
 
 def _inverted(values: Value, least: Value) -> Value:
-    """Reciprocals of singular values above `least`, and 0 for the others."""
     is_kept = apply("greater", values, least)
     safe = apply("where", is_kept, values, const(1.0, values.dtype))
     return apply("where", is_kept, apply("reciprocal", safe), const(0.0, values.dtype))

@@ -450,7 +450,6 @@ def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Conv
 
 
 def _reordered(weight: Value, gates: Sequence[int]) -> Value:
-    """Weights whose parts along the first axis, one per gate, are reordered."""
     if list(gates) == list(range(len(gates))):
         return weight
     parts = apply("split", weight, len(gates), axis=0)

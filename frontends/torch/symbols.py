@@ -79,7 +79,6 @@ def dtype_name(dtype: object) -> str:
 
 
 def torch_dtype(name: str) -> Any:
-    """The element type of PyTorch for one of graphs."""
     return getattr(torch, name)
 
 

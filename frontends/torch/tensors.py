@@ -645,7 +645,6 @@ def _scatter_reduce(
 
 
 def _identity(kind: str, dtype: str) -> Scalar:
-    """The neutral element of a reduction."""
     if kind in ("add", "mul"):
         return 0 if kind == "add" else 1
     if "float" in dtype:

@@ -69,8 +69,8 @@ def Sequential(passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int 
 def module_pass(
     pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
 ) -> Any:
-    """A decorator that makes a pass from a function `(mod, ctx)`, or from a class with `transform_module(self, mod,
-    ctx)`. `required` and `traceable` have no effect."""
+    """A decorator that makes a pass from a function `(mod, ctx)`, or from a class with
+    `transform_module(self, mod, ctx)`. `required` and `traceable` have no effect."""
 
     def decorate(decorated: Any) -> Any:
         label = name or decorated.__name__

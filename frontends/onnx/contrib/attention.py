@@ -40,7 +40,6 @@ def check_absent(node: Node, reason: str, *inputs: int) -> None:
 
 
 def heads(node: Node, name: str, data: Value, number: int, attribute: str = "num_heads") -> Value:
-    """(batch, s, number * e) as (batch, number, s, e)."""
     check_rank(node, name, data, 3)
     batch, length, width = data.shape
     if isinstance(width, int) and width % number:
@@ -50,7 +49,6 @@ def heads(node: Node, name: str, data: Value, number: int, attribute: str = "num
 
 
 def joined(data: Value) -> Value:
-    """(batch, heads, s, e) as (batch, s, heads * e)."""
     found = ops.swapaxes(data, 1, 2)
     return ops.reshape(found, [found.shape[0], found.shape[1], multiply(found.shape[2], found.shape[3])])
 
@@ -72,7 +70,6 @@ def parts(node: Node, name: str, data: Value, sizes: Sequence[int]) -> list[Valu
 
 
 def thirds(node: Node, name: str, data: Value) -> list[Value]:
-    """Three parts of equal size along the last axis."""
     width = data.shape[-1]
     if not isinstance(width, int) or width % 3:
         raise node.refuse(f"the last axis of input '{name}' must have a known multiple of 3 elements, got {width}")

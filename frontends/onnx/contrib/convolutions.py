@@ -12,12 +12,10 @@ from weft.frontends.onnx.registry import defines
 
 
 def channels_first(data: Value) -> Value:
-    """(n, ..., c) as (n, c, ...)."""
     return ops.moveaxis(data, -1, 1)
 
 
 def channels_last(data: Value) -> Value:
-    """(n, c, ...) as (n, ..., c)."""
     return ops.moveaxis(data, 1, -1)
 
 
