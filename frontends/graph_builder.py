@@ -776,7 +776,7 @@ class BlockBuilder:
     def emit_output(self, value: Value, name: str | None = None) -> Value:
         function, _ = self._open("emit_output")
         if self._outputs is None:
-            raise CompileError(f"function @{function.sym_name.data}: emit_output stands in no dataflow region")
+            raise CompileError(f"function @{function.sym_name.data}: emit_output is outside a dataflow region")
         self.emit(value, name)
         self._outputs.append(value)
         return value
@@ -824,7 +824,7 @@ class BlockBuilder:
         what = f"variable '{value.name_hint}'" if isinstance(owner, Block) else repr(Value(value))
         if block is not None and isinstance(block.parent_op(), DataflowOp):
             raise CompileError(f"{what} does not leave the dataflow region: give it to emit_output")
-        raise CompileError(f"{what} is no parameter or value of the function: pass it to the function")
+        raise CompileError(f"{what} is not a parameter or value of the function: pass it to the function")
 
     def _taken(self) -> set[str]:
         own = {function.sym_name.data for function in (self._function, *self._enclosing) if function is not None}

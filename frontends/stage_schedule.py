@@ -71,7 +71,7 @@ class _Run:
 
     def block(self, stage: Stage) -> BlockHandle:
         if stage not in self.blocks:
-            raise error(f"stage '{stage.op.name}' computes none of what the function needs")
+            raise error(f"stage '{stage.op.name}' computes nothing that the function needs")
         return self.blocks[stage]
 
     def loop(self, axis: AnyAxis) -> LoopHandle:
@@ -135,7 +135,7 @@ class Stage:
             if axis not in set(self._leaves):  # a set, because == on axes, which are expressions, builds an expression
                 if axis in self._schedule.consumed:
                     raise _gone(axis)
-                raise error(f"axis '{axis.name}' is no axis of stage '{self.op.name}'")
+                raise error(f"axis '{axis.name}' is not an axis of stage '{self.op.name}'")
 
     def _replace(self, old: Sequence[AnyAxis], new: Sequence[AnyAxis]) -> None:
         gone = set(old)
@@ -366,7 +366,7 @@ class StageSchedule:
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
         if not axis.is_reduce:
-            raise error(f"rfactor: axis '{axis.name}' is no loop of the reduction of stage '{stage.op.name}'")
+            raise error(f"rfactor: axis '{axis.name}' is not a loop of the reduction of stage '{stage.op.name}'")
         leaves, before = stage._leaves, stage._requests  # pyright: ignore[reportPrivateUsage]
         fresh: dict[AnyAxis, AnyAxis] = {leaf: Axis(leaf.name, leaf.is_reduce and leaf is not axis) for leaf in leaves}
         spatial = [fresh[leaf] for leaf in leaves if not leaf.is_reduce]

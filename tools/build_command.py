@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` and `OSError`."""
     outputs = [Path(file) for file in (*arguments.output, *([arguments.header] if arguments.header else []))]
     if not outputs:
-        raise CompileError("name a file to write: -o FILE, whose suffix says what it is to be")
+        raise CompileError("name a file to write: -o FILE, whose suffix determines its form")
     in_c = any(path.suffix == ".c" for path in outputs)
     target = Target.parse(arguments.target or ("c" if in_c else "llvm"))
     if target.has_kernels:

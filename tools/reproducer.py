@@ -42,5 +42,5 @@ def pipeline_of(resources: Resources, file: str) -> tuple[str, bool]:
     entries = resources.get(_KEY, {})
     pipeline = entries.get("pipeline")
     if not isinstance(pipeline, str):
-        raise CompileError(f"'{file}' is no reproducer: it has no external_resources {{{_KEY}: {{pipeline: ...}}}}")
+        raise CompileError(f"'{file}' is not a reproducer: it has no external_resources {{{_KEY}: {{pipeline: ...}}}}")
     return pipeline, entries.get("verify_each") is not False

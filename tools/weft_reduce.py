@@ -137,7 +137,7 @@ def _question(arguments: argparse.Namespace) -> Question:
         try:
             re.compile(arguments.message)
         except re.error as error:
-            raise CompileError(f"--message: '{arguments.message}' is no regular expression: {error}") from None
+            raise CompileError(f"--message: '{arguments.message}' is not a regular expression: {error}") from None
     run = Run("", arguments.target, arguments.allow_unregistered_dialect, arguments.validate)
     text = arguments.test or arguments.message or ""
     return Question(given[0], run, text, arguments.status, "", backends, arguments.timeout)

@@ -58,7 +58,7 @@ _NEAREST = {
     "tir.ir_builder": "functions are written as script, or with te",
     "tir.stmt_functor": "passes of xDSL walk and rewrite IR: docs/inserting-passes.md",
     "tir.transform": "docs/passes.md names weft's passes; weft.build(..., passes=...) inserts some",
-    **dict.fromkeys(("topi.cuda", "topi.generic", "topi.x86"), "weft.build schedules what nobody scheduled"),
+    **dict.fromkeys(("topi.cuda", "topi.generic", "topi.x86"), "weft.build schedules unscheduled functions"),
     "topi.bias_add": "add",
     "topi.conv2d_nchw": "conv2d(data, weight, stride, padding)",
 }

@@ -717,7 +717,7 @@ def _build_main(
                 try:
                     entry = scope.find(proto.name)
                     if isinstance(entry, Absent):
-                        raise Refusal("an optional without a value is no result")
+                        raise Refusal("an optional without a value is not a result")
                     outputs += [] if entry is None else map(scope.value_of, tensors_of(entry))
                 except (CompileError, ShapeError) as error:
                     shared.report("output", error, proto.name)

@@ -164,7 +164,7 @@ def _slice(
     along = list(range(starts.array.size)) if axes is None else node.axes(axes, data.ndim)
     steps = [1] * len(along) if steps is None else steps
     if not len(along) == starts.array.size == ends.array.size == len(steps):
-        raise node.refuse("starts, ends, axes and steps must be as many")
+        raise node.refuse("starts, ends, axes and steps must have the same length")
     first, last = list[Any](), list[Any]()
     for axis, start, end, step in zip(along, starts.extents(), ends.extents(), steps, strict=True):
         extent = data.shape[axis]

@@ -178,7 +178,7 @@ class ModelFile:
         if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
             raise Refusal(f"{label} '{location}' lie outside of the model's folder")
         if not is_file:
-            raise Refusal(f"{label}: there is no file '{location}' beside the model")
+            raise Refusal(f"{label}: there is no file '{location}' in the folder of the model")
         self.others.add(path.relative_to(folder).as_posix())
         return path
 

@@ -41,7 +41,7 @@ _LONGEST: Final = 1024
 def _position(node: Node, index: int, length: int, most: int) -> int:
     place = int(node.number_at(index))
     if not -length <= place <= most:
-        raise node.refuse(f"input {node.input_name(index)} = {place} lies outside of a sequence of {length} tensors")
+        raise node.refuse(f"input {node.input_name(index)} = {place} is out of range of a sequence of {length} tensors")
     return place + length if place < 0 else place
 
 

@@ -63,7 +63,7 @@ def _mel_weights(node: Node, bins: int, length: int, rate: int, low: float, high
     mels = first + np.arange(bins + 2) * (last - first) / (bins + 2)
     edges = ((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10))) // rate).astype(np.int64)
     if edges[-1] > rows:
-        raise node.refuse(f"input 'upper_edge_hertz' = {high} lies above half of the {rate} samples a second")
+        raise node.refuse(f"input 'upper_edge_hertz' = {high} exceeds half of the rate of {rate} samples per second")
     weights = np.zeros((rows, bins), np.float64)
     for column, (left, center, right) in enumerate(zip(edges, edges[1:], edges[2:], strict=False)):
         if left == center:

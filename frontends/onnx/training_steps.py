@@ -17,7 +17,7 @@ def _of_groups(node: Node, size: int, step: Callable[..., Sequence[Value]]) -> S
     """Apply `step` to each group of `size` tensors. Inputs and outputs are ordered by kind, then by group."""
     values = node.values(2)
     if not values or len(values) % size:
-        raise node.refuse(f"{len(values)} inputs behind 'T' are no groups of {size}")
+        raise node.refuse(f"{len(values)} inputs after 'T' are not groups of {size}")
     number = len(values) // size
     found = [step(*values[at::number]) for at in range(number)]
     return [result for kind in zip(*found, strict=True) for result in kind]

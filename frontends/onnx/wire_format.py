@@ -89,7 +89,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
         else:
             raise ValueError(f"a field of wire type {wire_type}")
         if at > end:
-            raise ValueError("a field that ends behind its message")
+            raise ValueError("a field that ends after its message")
         yield _Field(number, wire_type, start, value, at)
 
 

@@ -84,7 +84,7 @@ def parse_attribute(text: str) -> Attribute:
         if parser.pos < len(text.rstrip()):
             raise CompileError(f"`{text}` has more than one attribute")
     except (ParseError, VerifyException, ValueError) as failure:
-        raise CompileError(f"`{text}` is no attribute: {last_line(failure)}") from None
+        raise CompileError(f"`{text}` is not an attribute: {last_line(failure)}") from None
     return attribute
 
 
@@ -93,7 +93,7 @@ def parse_operations(text: str) -> list[Operation]:
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
-        raise CompileError(f"these are no operations: {last_line(failure)}") from None
+        raise CompileError(f"these are not operations: {last_line(failure)}") from None
     ops = list(module.ops)
     for op in ops:
         op.detach()

@@ -60,7 +60,7 @@ def read_definition_of_class(
     cls: object, frame: FrameType, read: Callable[[Source, ast.ClassDef, Mapping[str, object]], R]
 ) -> R:
     if not isinstance(cls, type):
-        raise CompileError(f"@ir_module stands above a class, got {cls!r}")
+        raise CompileError(f"@ir_module decorates a class, got {cls!r}")
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, cls.__name__, ast.ClassDef)
     return read(source, node, {**frame.f_globals, **frame.f_locals})
 
@@ -71,7 +71,7 @@ def read_definition(
     """The result of `read` on the source of a function that is decorated in `frame`, with the names visible there. In
     the body of a class, which `ir_module` reads as a whole, return the function itself."""
     if not isinstance(function, FunctionType):
-        raise CompileError(f"@T.prim_func stands above a function, got {function!r}")
+        raise CompileError(f"@T.prim_func decorates a function, got {function!r}")
     if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
         return cast("R", function)
     code = function.__code__

@@ -307,7 +307,7 @@ class Evaluator(Reader):
         else:
             key = self.evaluate(node.slice)
         if isinstance(key, Expr):
-            raise self.error(node, f"`{key}` is not known while the program is read: {shown(value)} is no buffer")
+            raise self.error(node, f"`{key}` is not known at parse time: {shown(value)} is not a buffer")
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
@@ -327,8 +327,7 @@ class Evaluator(Reader):
         if found is None:
             raise self.error(
                 node,
-                f"it cannot be told which element of {buffer.stored.name} this is: `{indices[0]}` is no sum of its "
-                "strides",
+                f"the element of {buffer.stored.name} cannot be determined: `{indices[0]}` is not a sum of its strides",
             )
         return found
 
@@ -435,7 +434,7 @@ class Evaluator(Reader):
         with self.scope.nested():
             for key, value in zip(where.keys, where.values, strict=True):
                 if not isinstance(key, ast.Name):
-                    raise self.error(key or value, "a name stands here")
+                    raise self.error(key or value, "a name is expected here")
                 self.bind_checked(key, self.scalar(value, self.evaluate(value)))
             return self.evaluate(node.args[0])
 

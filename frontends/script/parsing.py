@@ -60,7 +60,7 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
 class _ModuleReader(Evaluator):
     """Reads statements outside functions: the top of a script, or the body of a class under `@ir_module`."""
 
-    MEANINGLESS = "outside of functions stand imports, and constants: N = 128"
+    MEANINGLESS = "outside of functions only imports and constants are allowed: N = 128"
 
     def __init__(self, source: Source, names: Mapping[str, object], handlers: Mapping[type[ast.stmt], Handler]) -> None:
         self.names = dict(names)

@@ -131,7 +131,7 @@ def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = N
 
 def show_text(text: str, *, color: bool | None = None, file: TextIO | None = None) -> None:
     if file is not None and not hasattr(file, "write"):
-        raise TypeError(f"show: argument 'file' must be what text is written to, got one of type {type(file).__name__}")
+        raise TypeError(f"show: argument 'file' must be a text file, got a value of type {type(file).__name__}")
     display = _notebook_display() if file is None and color is None else None
     if display is not None:
         display(Script(text))

@@ -88,7 +88,7 @@ def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[
     lines = linecache.getlines(file)
     if not lines:
         raise CompileError(
-            f"the source of '{name}' is not at hand ({file}): write it in a file or a notebook, or give its text to "
+            f"the source of '{name}' is not available ({file}): write it in a file or a notebook, or give its text to "
             "weft.script.parse"
         )
     text = "".join(lines)

@@ -167,7 +167,7 @@ class StatementParser(FunctionParser):
     def _operation(self, node: ast.Call, word: Construct) -> Operation:
         handler = self.OPERATIONS.get(word)
         if handler is None:
-            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+            raise self.error(node, f"{word} is not allowed here; its use is `{word.usage}`")
         return handler(self, node)
 
     def _once(self, node: ast.Call) -> None:
@@ -183,7 +183,7 @@ class StatementParser(FunctionParser):
         annotations = self.as_attributes(node, self.evaluate(node.args[0]), "T.attr takes a dict of annotations here")
         op = self.emitter.around
         if op is None:
-            raise self.error(node, "T.attr stands in a loop or a block: annotate a function by T.func_attr")
+            raise self.error(node, "T.attr is used in a loop or a block: annotate a function by T.func_attr")
         op.attributes.update(annotations)
 
     # Assignments
@@ -270,7 +270,7 @@ class StatementParser(FunctionParser):
         for name, item in zip(names, values, strict=True):
             self._bind_name(name, item)
 
-    def _plain_name(self, node: ast.expr, message: str = "a name stands here") -> ast.Name:
+    def _plain_name(self, node: ast.expr, message: str = "a name is expected here") -> ast.Name:
         if not isinstance(node, ast.Name):
             raise self.error(node, message)
         return node
@@ -408,7 +408,7 @@ class StatementParser(FunctionParser):
         elif word is words.attr:
             self._attribute_statement(node, cast("ast.Call", call))
         elif word is words.init:
-            raise self.error(node, "T.init() stands in a block, before what is computed")
+            raise self.error(node, "T.init() is used in a block, before the computation")
         else:
             raise self.error(call, f"`with` opens a block: `{words.block.usage}`")
 
@@ -491,7 +491,7 @@ class StatementParser(FunctionParser):
             if isinstance(argument, ast.Starred):
                 items = self.evaluate(argument.value)
                 if not isinstance(items, tuple | list):
-                    raise self.error(argument, f"`*` stands before a tuple, {ast.unparse(argument.value)} is none")
+                    raise self.error(argument, f"`*` unpacks a tuple, and {ast.unparse(argument.value)} is not one")
                 given += [(argument, item) for item in cast("Sequence[object]", items)]
             else:
                 given.append((argument, self.evaluate(argument)))
@@ -714,14 +714,14 @@ class StatementParser(FunctionParser):
             may_open = head.init is None and all(self._opening_word(s) is words.alloc_buffer for s in rest)
             if isinstance(node, ast.With) and word is words.init:
                 if not may_open:
-                    raise self.error(node, "T.init() stands in a block once, before what is computed")
+                    raise self.error(node, "T.init() is used once in a block, before the computation")
                 head.init = node
             elif word is words.match_buffer and may_open:
                 head.views.append(node)
                 continue
             elif isinstance(word, Construct) and (word in self.HEADS or word in (*_AXES, REMAP_AXES)):
                 if not declaring:
-                    raise self.error(node, f"{word} stands first in a block, before what is computed")
+                    raise self.error(node, f"{word} is at the start of a block, before the computation")
                 self._declaration(head, cast("ast.Expr | ast.Assign", node), word)
                 continue
             elif not isinstance(node, ast.Pass):

@@ -148,5 +148,5 @@ def known(shape: Shape) -> list[KnownExtent]:
     from weft.frontends.torch.symbols import UnsupportedError  # needs torch
 
     if None in shape:
-        raise UnsupportedError("a size that is no polynomial of the sizes of the inputs")
+        raise UnsupportedError("a size that is not a polynomial of the sizes of the inputs")
     return cast("list[KnownExtent]", list(shape))

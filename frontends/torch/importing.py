@@ -264,7 +264,7 @@ class Importer:
             elif node.op == "call_function":
                 env[node] = self._call(env, node)
             elif node not in env and node.users:
-                raise CompileError(f"from_torch: a node '{node.op}' ({node.name}) is no part of an exported program")
+                raise CompileError(f"from_torch: a node '{node.op}' ({node.name}) is not a part of an exported program")
         raise CompileError("from_torch: a graph without output")
 
     def _item(self, env: Mapping[Any, Item], value: Any) -> Item:
@@ -378,7 +378,7 @@ class Importer:
         if converter is None:
             raise UnsupportedError("")
         if isinstance(value, list | tuple) and len(metas) != len(cast("Sequence[Any]", value)):
-            raise UnsupportedError("results that are no tensors")
+            raise UnsupportedError("results that are not tensors")
         try:
             kept = {key: item for key, item in keywords.items() if key not in _NO_MEANING}
             found = converter(conversion, *args, **kept)
@@ -412,7 +412,7 @@ class Importer:
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
         if schema is None:
-            raise UnsupportedError("it is no operator of ATen")
+            raise UnsupportedError("it is not an operator of ATen")
         for argument in schema.arguments[len(given) :]:
             name = argument.name
             if name not in keywords and argument.has_default_value():
@@ -554,7 +554,7 @@ def _check_results(name: str, values: Sequence[Any], metas: Sequence[TensorMeta]
             _check_results(name, parts, [replace(meta, is_complex=False)] * 2)
             continue
         if not isinstance(value, Value) or meta.is_complex:
-            raise CompileError(f"the converter of {name} gives {value!r}, which is no value of a graph")
+            raise CompileError(f"the converter of {name} gives {value!r}, which is not a value of a graph")
         fits = value.dtype == meta.dtype and value.ndim == len(meta.shape)
         pairs = zip(value.shape, meta.shape, strict=False)
         if not fits or any(isinstance(e, int) and isinstance(f, int) and e != f for e, f in pairs):

@@ -536,7 +536,7 @@ def _embedding_bag(
     padding_idx: int = -1,
 ) -> tuple[Value | None, ...]:
     if cx.used - {0}:
-        raise UnsupportedError("results beside the bags")
+        raise UnsupportedError("results in addition to the bags")
     if padding_idx >= 0:
         raise UnsupportedError(f"padding_idx={padding_idx}")
     place, modes = indices_of(indices, weight, 0), ("sum", "mean", "max")

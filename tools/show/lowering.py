@@ -140,7 +140,7 @@ class _Collector:
         traces = schedule(self._pipeline()).traces
         seconds = perf_counter() - start
         self._step_through(in_steps, [(trace, trace.sym_name.data.partition("_")[0]) for trace in traces])
-        self.record("schedule", "Schedules are applied; what depends on constants alone is computed", seconds)
+        self.record("schedule", "Schedules are applied; constant expressions are folded", seconds)
         self.trees = tuple(loop_trees(self.module))
 
     def _step_through(self, module: ModuleOp, traces: Sequence[tuple[sched.FuncOp, str]]) -> None:

@@ -46,7 +46,7 @@ def function(func: Callable[..., Any] | None = None, *, private: bool = False, p
 
 
 def _only_read(name: str, *_: Any, **__: Any) -> Any:
-    raise CompileError(f"R.{name} stands in functions under @R.function, which are read, not run")
+    raise CompileError(f"R.{name} is used in functions under @R.function, which are read, not executed")
 
 
 dataflow, output, func_attr = (partial(_only_read, name) for name in ("dataflow", "output", "func_attr"))
@@ -81,7 +81,7 @@ def call_dps_packed(
     shapes, dtypes = list[Any](), list[str]()
     for info in infos:
         if not isinstance(info, TensorStructInfo):
-            raise CompileError("out_sinfo: a result is R.Tensor(shape, dtype), or there is a dtype beside its shape")
+            raise CompileError("out_sinfo: a result is R.Tensor(shape, dtype), or its shape with a separate dtype")
         shapes.append(info.shape)
         dtypes.append(info.dtype)
     name = func.name_hint if isinstance(func, GlobalVar) else str(func)

@@ -147,7 +147,7 @@ def _group_query_attention(
     """The resulting caches are as long as the given ones, or as `total_sequence_length` if that is larger."""
     check_absent(node, _QUANTIZED, 12, 13)
     check_absent(node, "all rows of a chunk count", 16)
-    check_flag_off(node, "qk_output", qk_output, "scores are no output")
+    check_flag_off(node, "qk_output", qk_output, "scores are not an output")
     check_flag_off(node, "sliding_window_cache", sliding_window_cache, "caches hold whole sequences")
     for name, kind in (("k_quant_type", k_quant_type), ("v_quant_type", v_quant_type)):
         if kind != "NONE":
