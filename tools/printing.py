@@ -22,7 +22,7 @@ class ScopedPrinter(Printer):
     """
 
     elide_above: int | None = None
-    """Larger constants print as `dense_resource<__elided__>`, which does not parse back to their values."""
+    """Constants of more elements print as `dense_resource<__elided__>`, which does not parse back to their values."""
 
     def print_op(self, op: Operation) -> None:
         if not op.regions:
@@ -58,7 +58,7 @@ class ScopedMLIRTarget(MLIRTarget):
     name: ClassVar[str] = "mlir"
 
     elide_above: int | None = None
-    """Larger constants are elided."""
+    """Constants of more elements are elided."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         printer = self._printer(output)

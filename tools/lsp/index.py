@@ -38,7 +38,7 @@ class Mention:
     target: SSAValue | Block
     is_definition: bool
     others: tuple[SSAValue, ...] = ()
-    """The other values of a definition of several, `%a:2`."""
+    """The values of a definition of several, `%a:2`."""
 
 
 @dataclass
