@@ -824,7 +824,7 @@ class BlockBuilder:
         what = f"variable '{value.name_hint}'" if isinstance(owner, Block) else repr(Value(value))
         if block is not None and isinstance(block.parent_op(), DataflowOp):
             raise CompileError(f"{what} does not leave the dataflow region: give it to emit_output")
-        raise CompileError(f"{what} is not a parameter or value of the function: pass it to the function")
+        raise CompileError(f"{what} is no parameter or value of the function: pass it to the function")
 
     def _taken(self) -> set[str]:
         own = {function.sym_name.data for function in (self._function, *self._enclosing) if function is not None}

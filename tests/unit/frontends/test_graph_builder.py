@@ -152,7 +152,7 @@ def test_misuse_of_the_builder_is_named():
     with bb.function("f", [a]):
         with pytest.raises(CompileError, match="@g begins in @f, which has not ended"), bb.function("g", []):
             pass
-        with pytest.raises(CompileError, match="variable 'x' is not a parameter or value of the function"):
+        with pytest.raises(CompileError, match="variable 'x' is no parameter or value of the function"):
             bb.emit(G.relu(x))
         with pytest.raises(CompileError, match="emit_output is outside a dataflow region"):
             bb.emit_output(a)

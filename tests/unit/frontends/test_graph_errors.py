@@ -238,7 +238,7 @@ def variable_of_none(bb: G.BlockBuilder, value: G.Value) -> None:
     [
         (
             in_another,
-            r"Value\(relu: \(2,\) float32\) is not a parameter or value of the function",
+            r"Value\(relu: \(2,\) float32\) is no parameter or value of the function",
         ),
         (
             parameter_again,
@@ -250,7 +250,7 @@ def variable_of_none(bb: G.BlockBuilder, value: G.Value) -> None:
         ),
         (operator_as_parameter, r"function @second: a parameter is a variable \(weft.graph.var\), got Value\(relu"),
         (unknown_callee, "call_tir: the module has no function @firts, did you mean 'first'"),
-        (variable_of_none, "variable 'c' is not a parameter or value of the function"),
+        (variable_of_none, "variable 'c' is no parameter or value of the function"),
         (lambda bb, _: bb.remove_function("second"), "unknown function 'second'"),
         (lambda *_: G.call_dps("f", [x], [(2,)], ["int8", "int8"]), "call_dps f: 1 shapes for 2 dtypes"),
         (lambda *_: G.call_dps("f", [1], (2,)), "call_dps f: an argument must be a value of a graph, got 1"),  # pyright: ignore[reportArgumentType]

@@ -188,7 +188,7 @@ def test_a_match_may_be_left_as_it_is():
         (lambda v: v["x"].T, r"rewrite: the replacement is tensor<4x\?xf32, .*>, but graph.relu gives tensor<\?x4xf32"),
         (lambda v: G.concatenate([v["x"], v["x"].T], 2), r"rewrite: graph.concatenate: there is no axis 2 in rank 2"),
         (lambda v: 1, r"rewrite: the function gives a value of a graph or None, got 1"),
-        (lambda v: G.exp(G.var("z", ("n", 4))), r"variable 'z' is not a parameter or value of the function"),
+        (lambda v: G.exp(G.var("z", ("n", 4))), r"variable 'z' is no parameter or value of the function"),
     ],
 )
 def test_replacements_that_do_not_fit(replacement, message):
