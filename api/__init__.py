@@ -45,11 +45,11 @@ _OF_TVM = {
     "transform": "weft.build(mod, passes={'after:vectorize': ...}) inserts passes",
     "meta_schedule": "weft.tune(module, trials=64)",
     "driver": "weft.build(module), and the commands of `weft`",
-    "runtime": "weft.Library is what weft.build gives",
+    "runtime": "weft.Library is the result of weft.build",
     "contrib": "annotations pragma_import_c and pragma_import_llvm import code",
     "get_global_func": "weft.get_func",
 }
-"""What weft has for names of TVM."""
+"""weft's counterparts of names of TVM."""
 
 
 def __getattr__(name: str) -> object:

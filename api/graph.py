@@ -9,8 +9,8 @@
     mod = G.bind_params(bb.get(), "main", {"w": weights})
     lib = weft.build(mod)
 
-Besides the names below, every operator of `weft.te.ops` is a function of values here: `G.relu`, `G.conv2d`, ...
-`G.pattern` finds and replaces what patterns match.
+In addition to the names below, every operator of `weft.te.ops` is a function of values here: `G.relu`, `G.conv2d`, ...
+`G.pattern` matches and rewrites patterns.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ __all__ = ["BlockBuilder", "Module", "Value", "bind_params", "call_dps", "const"
 
 
 class Module(ModuleOp):
-    """A module of graph functions that shows itself: what the builder gives. It is xDSL's module in all else."""
+    """A module of graph functions with methods that display it; the result of the builder."""
 
     @classmethod
     def of(cls, module: ModuleOp) -> Self:
-        """`module` if it is one that shows itself, else a copy of it that is."""
+        """`module` if it is an instance, else a copy of it as one."""
         if isinstance(module, cls):
             return module
         copy = copy_of(module)
         return cls(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     def script(self) -> Script:
-        """The graph functions as the Python that builds them: text that notebooks show with colours."""
+        """The graph functions as the Python that builds them, which notebooks show with colours."""
         from weft.frontends.graph_script import print_graph_script  # start-up: 6 ms
         from weft.frontends.script.show import Script  # start-up: 95 ms
 
         return Script(print_graph_script(self))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script, in colours where the output has them. See `weft.script.show`."""
+        """Show the script, in colours if the output supports them. See `weft.script.show`."""
         from weft.frontends.script.show import show_text  # start-up: 95 ms
 
         show_text(self.script(), color=color, file=file)
 
     def svg(self, function: str | None = None) -> str:
-        """The picture of the graph functions, or of one, as SVG text. Raises `CompileError` for none."""
+        """The picture of the graph functions, or of one, as SVG. Raises `CompileError` if there are none."""
         return svg(self, function)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the pictures of the graph functions."""
+        """The HTML of notebooks: the pictures of the graph functions."""
         return self.svg()
 
 
@@ -70,7 +70,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
     __doc__ = graph_builder.BlockBuilder.__doc__
 
     def __init__(self, module: ModuleOp | None = None) -> None:
-        """`module`, to a copy of which functions are added unless it is a `Module`; or a new one."""
+        """Add functions to `module` if it is a `Module`, otherwise to a copy of it; by default, to a new module."""
         self._own = Module([]) if module is None else Module.of(module)
         super().__init__(self._own)
 
@@ -81,7 +81,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
 
 
 def svg(module: object, function: str | None = None) -> str:
-    """The picture of the graph functions of a module, or of one, as SVG text. Raises `CompileError` for none."""
+    """The picture of the graph functions of a module, or of one, as SVG. Raises `CompileError` if there are none."""
     from weft.backends.picture.graph_model import graph_models  # start-up: 12 ms
     from weft.backends.picture.svg import svg_text  # start-up: 59 ms
 

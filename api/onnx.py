@@ -1,4 +1,4 @@
-"""ONNX models as graphs. `weft.from_onnx(...)`; `from weft import onnx` for converters of users.
+"""ONNX models as graphs: `weft.from_onnx(...)`, and `from weft import onnx` for converters of users.
 
 @weft.onnx.register("com.acme", "Scale", since=2)
 def scale(node):
@@ -32,17 +32,17 @@ def from_onnx(
     weights: str | os.PathLike[str] | None = None,
     fallback: bool = False,
 ) -> Module:
-    """The graph of an ONNX model, as function @main: a file, a folder with one, its bytes, or the model as it is.
+    """Import an ONNX model (a file, a folder with one, its bytes, or a `ModelProto`) as a graph function @main.
 
         mod = weft.from_onnx("model.onnx", shapes={"input": ("n", 3, 224, 224)})
         lib = weft.build(mod)
 
-    `shapes` are those of inputs, in place of what the model states; extents are numbers, names and expressions. An
-    input that is a sequence has a list of them, for as many parameters; None leaves out an optional one.
-    `constants` are values of inputs, which are then no parameters: shapes, axes and the like must be known.
-    `weights` is a file of the safetensors format: its tensors take the place of initializers and inputs of their names.
+    `shapes` override the shapes that the model states for its inputs; extents are numbers, names and expressions. The
+    shape of an input that is a sequence is a list, with a parameter for each item; None omits an optional input.
+    `constants` are values of inputs, which are then not parameters: the import must know shapes, axes and the like.
+    `weights` is a safetensors file, whose tensors replace initializers and inputs of the same names.
 
-    Raises `CompileError` for what is no model, and one for all nodes that cannot be converted; `OSError`.
+    Raises `CompileError` if `model` is not a model, and one for all nodes that cannot be converted; `OSError`.
     """
     return cast(
         "Module", onnx_module(model, shapes, constants, fallback=fallback, weights=weights, into=BlockBuilder)[0]

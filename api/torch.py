@@ -30,17 +30,17 @@ def from_torch(
     fallback: bool = False,
     name: str = "main",
 ) -> graph.Module:
-    """A model of PyTorch as a module with the graph function `name`.
+    """Import a model of PyTorch as a module with the graph function `name`.
 
         weft.from_torch(torch.export.export(model, (x,)))
         weft.from_torch(model, (x,), dynamic_shapes={"x": {0: torch.export.Dim("n")}})  # also a torch.fx.GraphModule
 
-    The parameters of the function are the tensors that the model takes, flattened, then buffers that it writes, and
-    with `params="arguments"` its other parameters and buffers; else these are constants. The results are the
+    The parameters of the function are the tensors that the model takes, flattened, then buffers that it writes. With
+    `params="arguments"` its other parameters and buffers follow; otherwise these are constants. The results are the
     outputs of the model, flattened, then the new values of buffers and inputs that it writes.
 
-    Operators without a converter run in PyTorch with `fallback`. Raises `CompileError` that lists all operators which
-    are not supported, with their places in the model; `TypeError` for what is no model.
+    With `fallback`, operators without a converter run in PyTorch. Raises a `CompileError` that lists all unsupported
+    operators with their places in the model; `TypeError` if `program` is not a model.
     """
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
@@ -50,7 +50,7 @@ def from_torch(
 
 
 def operators() -> list[str]:
-    """The names of the operators that have a converter."""
+    """The names of the operators with a converter."""
     from weft.frontends.torch.importing import converted_operators  # needs torch
 
     return converted_operators()

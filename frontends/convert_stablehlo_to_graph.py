@@ -1,4 +1,4 @@
-"""`convert-stablehlo-to-graph`: functions of StableHLO that hold loops become graph functions."""
+"""`convert-stablehlo-to-graph`: convert functions of StableHLO with loops to graph functions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from weft.texpr.shapes import value_name
 
 
 def convert_loops(module: ModuleOp) -> bool:
-    """Replace the functions of StableHLO that hold loops or calls of registered functions, or call functions that do,
-    by graph functions, in place; returns whether there were some.
+    """Convert the functions of StableHLO with loops or calls of registered functions, and their callers, to graph
+    functions, in place. Returns whether there were any.
 
-    Private functions that nobody calls any more are erased. Raises `CompileError` for ops that are not supported.
+    Private functions without calls are erased. Raises `CompileError` for unsupported ops.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
@@ -76,7 +76,6 @@ def _convert(module: ModuleOp, function: FuncOp) -> None:
 
 
 def _parameters(function: FuncOp) -> list[Value]:
-    """Variables for the parameters of a function; each dynamic extent has a name."""
     taken: set[str] = set()
     extents: set[str] = set()
     found: list[Value] = []
@@ -96,7 +95,6 @@ def _parameters(function: FuncOp) -> list[Value]:
 
 
 def _erase_uncalled(module: ModuleOp, names: set[str]) -> None:
-    """Erase the private functions among those of `names` that nothing calls."""
     while True:
         functions = [op for op in module.ops if isinstance(op, FuncOp)]
         called = {callee_of(op) for function in functions for op in function.body.walk()}
@@ -115,22 +113,22 @@ def _erase_uncalled(module: ModuleOp, names: set[str]) -> None:
 
 @dataclass(frozen=True)
 class ConvertStablehloToGraphPass(ModulePass):
-    """Turn functions of StableHLO that hold `while`, `chlo.scan` or a `custom_call` of a registered function into graph
-    functions: loops and choices become `graph.while`, `graph.loop` and `graph.if`, calls `graph.call_dps`, the ops
-    between them functions of tensor expressions.
+    """Convert functions of StableHLO with `while`, `chlo.scan` or a `custom_call` of a registered function to graph
+    functions: loops and conditionals become `graph.while`, `graph.loop` and `graph.if`, calls `graph.call_dps`, and the
+    ops between them functions of tensor expressions.
 
-    Requires: functions of tensors that hold ops of stablehlo and chlo alone. Functions without loops are left as they
-    are, for `convert-stablehlo-to-te`.
+    Requires: functions on tensors whose ops are all of stablehlo and chlo. Functions without loops are left unchanged,
+    for `convert-stablehlo-to-te`.
 
     Leaves: graph functions of the same names and types. `weft.build` and `weft run` begin with this pass.
 
-    Raises `CompileError` for an op that is not supported.
+    Raises `CompileError` for an unsupported op.
     """
 
     name = "convert-stablehlo-to-graph"
 
     strict: bool = False
-    """Whether it is an error, not a remark, that the pass finds nothing."""
+    """Whether it is an error, not a remark, that no function is converted."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_loops(op):

@@ -18,17 +18,18 @@ from weft.texpr.tensor import Tensor
 def create_func(
     args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None, assume: Assumptions = ()
 ) -> ModuleOp:
-    """A module with one function of block loops that computes the tensors in `args` from the placeholders in `args`.
+    """Create a module with one function of block loops that computes the tensors in `args` from the placeholders in
+    `args`.
 
-    The parameters are in the order of the list, under the names of the tensors: `memref` buffers, also for results.
-    What the results need and the list does not name becomes a temporary; computed tensors that others in the list use
-    are passed buffers too. Variables in the list become scalar parameters. Extents that are variables are dynamic, and
-    equal wherever the variable is the same. `binds` says how the arrays of parameters lie in memory, where they are not
-    dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`; so do strides of placeholders. `assume` states facts about
-    variables that schedules rely on and calls check: `[n % 32 == 0, m <= 1024]`.
+    The parameters have the order of the list and the names of the tensors: `memref` buffers, also for results. Other
+    tensors that the results need become temporaries; a computed tensor that another one in the list reads is a
+    parameter too. Variables in the list become scalar parameters. Extents that are variables are dynamic, and equal for
+    the same variable. `binds` and the strides of placeholders give the layout of arrays that are not dense:
+    `{C: te.decl_buffer((m, n), strides=(s, 1))}`. `assume` states assumptions on variables that schedules rely on and
+    calls check: `[n % 32 == 0, m <= 1024]`.
 
-    Raises CompileError for placeholders that are read and not listed, for two parameters of one name, for variables
-    that no listed extent or parameter gives, and for reduce axes outside their reduction.
+    Raises CompileError for placeholders that are read and not listed, for duplicate parameter names, for variables that
+    no listed extent or parameter determines, and for reduce axes outside their reduction.
     """
     function = te_function(args, name, assume)
     module = ModuleOp([function])

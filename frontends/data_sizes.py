@@ -1,5 +1,5 @@
 """Operators whose results have a size that depends on data: an operator of `te.ops` with room for all results and their
-count, `graph.match_shape` of the count, and the part of the results that is there."""
+count, `graph.match_shape` of the count, and the prefix of the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _several(name: str, *args: object, **options: object) -> tuple[Value, ...]:
 
 
 def _number_of_true(tensor: Value) -> MatchShapeOp | None:
-    """The op that binds the number of true elements of a tensor, in any shape; None if there is none yet."""
+    """The op that binds the number of true elements of a tensor, in any shape, or None."""
     pending = [tensor.ssa]
     while isinstance(owner := pending[0].owner, Operation) and owner.name == _RESHAPE:
         pending = [owner.operands[0]]
@@ -42,9 +42,9 @@ def _number_of_true(tensor: Value) -> MatchShapeOp | None:
 
 
 class DataSizes:
-    """Operators that bind a new extent, in the function that a builder builds.
+    """Creates operators that bind a new extent, in the function under construction.
 
-    `name` is that of the extent of the next operator, `most` a bound that the user has stated; both are optional.
+    `name` is the name of the next bound extent, `most` an upper bound stated by the user; both are optional.
     """
 
     def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
@@ -54,11 +54,10 @@ class DataSizes:
 
     @property
     def binds(self) -> bool:
-        """Whether the next operator binds the name that was given."""
         return self._name is not None
 
     def extent(self, size: Value, most: Extent = None) -> KnownExtent:
-        """The extent that an integer of rank 0 is, `most` at most."""
+        """The extent equal to an integer of rank 0, with upper bound `most`."""
         if self._most is not None:
             most = self._most if most is None else choose("min", self._most, most)
         names = [] if self._name is None else [self._name]
@@ -66,8 +65,8 @@ class DataSizes:
         return self._builder.match_shape(wide, names, [most])[0]
 
     def first(self, count: Value, *padded: tuple[Value, int], of: Value | None = None) -> tuple[Value, ...]:
-        """The first `count` elements of each tensor along its axis, which has room for them. `of` is the tensor whose
-        true elements `count` counts: all such counts are one extent."""
+        """The first `count` elements of each tensor along its axis, which is large enough. `count` is the number of
+        true elements of `of`; all counts of the same tensor are one extent."""
         sizes = {value.shape[axis] for value, axis in padded}
         bound = None if of is None else _number_of_true(of)
         if bound is not None and self._name is None:
@@ -81,20 +80,20 @@ class DataSizes:
         )
 
     def nonzero(self, x: Value) -> Value:
-        """The coordinates of the elements that are not zero: a row for each axis. Of rank 0, those of one element."""
+        """The coordinates of the elements that are not zero, a row for each axis. A tensor of rank 0 has one axis."""
         places, count = _several("nonzero", _op("reshape", x, newshape=[1]) if x.ndim == 0 else x)
         (found,) = self.first(count, (places, 1), of=x)
         return found
 
     def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
-        """The slices of the data along an axis whose condition holds; of the flat data without an axis. The condition
-        may be shorter than the axis, not longer."""
+        """The slices of the data along an axis at which the condition is true; without an axis, the elements of the
+        flat data. The condition may be shorter than the axis, not longer."""
         found, count = _several("compress", condition, data, axis=axis)
         (kept,) = self.first(count, (found, 0 if axis is None else axis), of=condition)
         return kept
 
     def masked(self, data: Value, mask: Value, axis: int = 0) -> Value:
-        """The slices of the data at the true elements of a mask of the axes from `axis` on: `data[:, mask]`."""
+        """The slices of the data at the true elements of a mask over the axes from `axis` on: `data[:, mask]`."""
         last = axis + mask.ndim
         if data.ndim < last:
             raise CompileError(f"a mask of shape {show_shape(mask.shape)} has more axes than {show_shape(data.shape)}")
@@ -103,13 +102,13 @@ class DataSizes:
         return self.compress(_op("reshape", mask, newshape=[length]), flat, axis)
 
     def repeated(self, counts: Value) -> Value:
-        """For each element of a vector of counts, its place as often as it says."""
+        """Each index of a vector of counts, repeated by its count."""
         ends = _op("cumsum", counts.astype("int64"), axis=0)
         total = self.extent(_op("sum", counts.astype("int64"), axis=[0]))
         return _op("searchsorted", ends, _op("iota", shape=[total]), side="right")
 
     def numbers(self, start: Value, limit: Value, step: Value) -> Value:
-        """The numbers from `start` to `limit`, exclusive, `step` apart, of the dtype of all three."""
+        """The numbers from `start` to `limit`, exclusive, with distance `step`, of the dtype of all three."""
         is_integer = "int" in start.dtype
         wide = "int64" if is_integer else "float64"
         first, last, gap = (value.astype(wide) for value in (start, limit, step))
@@ -125,8 +124,8 @@ class DataSizes:
         self, data: Value, axis: int | None = None, *, is_sorted: bool = True
     ) -> tuple[Value, Value, Value, Value]:
         """The distinct elements of the flat data, or distinct slices along an axis; the first position of each in the
-        data; the index of the value of each element of the data; and the count of each value. Values are in ascending
-        order, or in the order of their first positions unless `is_sorted`."""
+        data; the index of the value of each element of the data; and the count of each value. The order is ascending if
+        `is_sorted`, otherwise that of the first positions."""
         along, dtype = 0 if axis is None else axis, data.dtype
         numbers = data.astype("uint8") if dtype == "bool" else data
         values, indices, inverse, counts, count = _several("unique", numbers, axis=axis)
@@ -140,7 +139,7 @@ class DataSizes:
         return values, indices, inverse, counts
 
     def rows_of_boxes(self, kept: Value, counts: Value) -> Value:
-        """What `nms` keeps of batches and classes, as rows of batch, class and box."""
+        """The boxes that `nms` keeps, as rows of batch, class and box."""
         room = _op("iota", shape=list(kept.shape), axis=kept.ndim - 1)
         places = self.nonzero(_op("less", room, _op("expand_dims", counts, axis=[kept.ndim - 1])))
         boxes = _op("gather_nd", kept, places)

@@ -1,4 +1,4 @@
-"""Unifies the symbols of a model that its operators require to be equal."""
+"""Unify the symbols of a model that its operators require to be equal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from weft.texpr.graph_operators import Operator
 
 
 def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
-    """The extents that the operators which compute `values` require to be equal, in the order of the operators."""
+    """The pairs of extents that the operators which compute `values` require to be equal, in the order of the
+    operators."""
     found: list[tuple[Extent, Extent]] = []
     seen: set[Operation] = set()
     pending = [value.owner for value in values]
@@ -36,10 +37,10 @@ def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
 def unified(
     pairs: Iterable[tuple[Extent, Extent]], known: Mapping[str, KnownExtent], order: Sequence[str]
 ) -> Mapping[str, KnownExtent]:
-    """The extents of symbols for which all `pairs` are equal that an equation can be solved for, with those in `known`.
+    """Solve `pairs` of equal extents for symbols, given the solutions in `known`.
 
-    The earlier name in `order` replaces the later one. Equations that no symbol alone solves stay conditions of the
-    operators that require them.
+    The earlier name in `order` replaces the later one. Equations that cannot be solved for a symbol remain conditions
+    of the operators that require them.
     """
     rank = {name: at for at, name in enumerate(order)}
     found = dict(known)

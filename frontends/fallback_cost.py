@@ -1,4 +1,4 @@
-"""The cost of a fallback: operators that another runtime computes, called from an imported graph."""
+"""The cost of a fallback, that is, of operators that another runtime computes, called from an imported graph."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _NO_OPERATORS = (ConstantOp, MakeTupleOp, TupleGetOp)
 
 
 def fallback_cost(imported: Callable[[], ModuleOp], library: str, runtime: str, option: str) -> list[str]:
-    """A line for the error of a refused model: the operators that `runtime` computes in the module which `imported`
-    makes with a fallback, their share of all operators, and of the bytes that operators read and write. No line if this
-    import is refused too.
+    """A line for the error of a refused model: the operators that `runtime` computes in the module of `imported`, an
+    import with the fallback, and their share of all operators and of the bytes that operators read and write. Empty if
+    that import is refused too.
 
-    The fallback calls registered functions `<library>.<operator>.<number>`. `option` is its spelling for users.
+    The fallback calls registered functions `<library>.<operator>.<number>`. `option` is the spelling of the fallback
+    for users.
     """
     try:
         module = imported()
@@ -45,7 +46,6 @@ def fallback_cost(imported: Callable[[], ModuleOp], library: str, runtime: str, 
 
 
 def _traffic(op: Operation) -> int:
-    """The bytes that an operator reads and writes."""
     return sum(map(_bytes, (*op.operand_types, *op.result_types)))
 
 

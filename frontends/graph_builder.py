@@ -1,4 +1,4 @@
-"""Graph functions built in Python, operation by operation: behind `weft.graph`.
+"""Build graph functions in Python, operation by operation; the implementation of `weft.graph`.
 
     bb = BlockBuilder()
     x, w = var("x", ("n", 784)), var("w", (784, 128))
@@ -8,8 +8,8 @@
         bb.emit_func_output(y)
     module = bb.get()
 
-An operator applied to values is an op that stands nowhere yet; `emit` puts it, and what it uses, at the end of the
-function. Shapes and dtypes are checked when the operator is applied.
+An operator applied to values is a detached op; `emit` inserts it and the ops that it uses at the end of the function.
+Shapes and dtypes are checked when the operator is applied.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Value:
 
     def __init__(self, ssa: SSAValue) -> None:
         self.ssa = ssa
-        """The value of the IR; that of the region's result once a dataflow region has ended."""
+        """The value in the IR; after the end of a dataflow region, that of the region's result."""
 
     @property
     def type(self) -> Tensor:
@@ -97,7 +97,7 @@ class Value:
 
     @property
     def shape(self) -> Shape:
-        """Numbers, expressions over names, and None for extents that are not known."""
+        """Numbers, expressions over names, and None for unknown extents."""
         return shape_of(self.type)
 
     @property
@@ -122,7 +122,7 @@ class Value:
         return f"Value({self.ssa.name_hint or '?'}: {show_shape(self.shape)} {self.dtype})"
 
     def __getitem__(self, places: object) -> Value:
-        """Slices and integers, one for each of the first axes."""
+        """Slices and integers, one for each of the leading axes."""
         given = items(places)
         begin, end, step, single = list[object](), list[object](), list[object](), list[int]()
         for axis, place in enumerate(given):
@@ -176,14 +176,14 @@ class Value:
 
 @dataclass(frozen=True)
 class _Room:
-    """The extents of a result of two functions, and the axes along which these give parts of it."""
+    """The extents that a result of either branch fits in, and the axes of which a branch may fill only a part."""
 
     shape: Sequence[KnownExtent]
     axes: Sequence[int]
 
 
 def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
-    """The types of each result of two functions. Raises `CompileError` for other ranks and element types."""
+    """The pairs of result types of two functions. Raises `CompileError` if ranks or element types differ."""
     groups = [cast("Sequence[Tensor]", function.function_type.outputs.data) for function in (first, second)]
     pairs = list(zip(*groups, strict=False))
     fits = len(groups[0]) == len(groups[1]) and all(
@@ -196,7 +196,7 @@ def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
 
 
 def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp], Mapping[str, MatchShapeOp]]) -> _Room:
-    """The extents that have room for results of two types, of which functions bind some names."""
+    """The extents in which results of both types fit; the functions bind some of the names."""
     shape, axes = list[KnownExtent](), list[int]()
     for axis, extents in enumerate(zip(*map(shape_of, types), strict=True)):
         rooms = [_greatest(extent, names) for extent, names in zip(extents, bound, strict=True)]
@@ -211,7 +211,7 @@ def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp],
 
 
 def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
-    """The greatest value of an extent by the bounds of the names in it; None if it is not known."""
+    """The maximum of an extent, by the bounds of the names in it; None if it is unknown."""
     while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
         most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
         if None in most.values() or not _grows_with(extent, names):
@@ -221,7 +221,7 @@ def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
 
 
 def _grows_with(extent: Expression, names: Collection[str]) -> bool:
-    """Whether terms that have some names are products of names with a positive factor."""
+    """Whether all terms with these names are products of names with a positive factor."""
     return all(
         names_in(Expression(((monomial, 1),))).isdisjoint(names)
         or (factor > 0 and all(isinstance(atom, str) for atom in monomial))
@@ -230,18 +230,18 @@ def _grows_with(extent: Expression, names: Collection[str]) -> bool:
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
-    """A parameter of a function to be built. Raises `CompileError` for a wrong shape or dtype, and for a name that is
-    no word of ASCII letters, digits and underscores."""
+    """A parameter of a function to be built. Raises `CompileError` for an invalid shape or dtype, and for a name that
+    is not an identifier of ASCII letters, digits and underscores."""
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
-    # Past the setter, which drops numbers after underscores: `function` tells apart x_0 and x_1.
+    # Bypass the setter, which drops numbers after underscores: `function` distinguishes x_0 and x_1.
     block.args[0]._name = name  # pyright: ignore[reportPrivateUsage]
     return Value(block.args[0])
 
 
 def const(array: ArrayLike, dtype: str | None = None) -> Value:
-    """A constant of the elements of an array; Python floats are float32 unless `dtype` says otherwise.
+    """A constant with the elements of an array; Python floats are float32 by default.
 
     Raises `CompileError` for an unknown dtype, and for an integer that does not fit it.
     """
@@ -263,10 +263,10 @@ def call_dps(
 def call_dps(
     callee: str, args: Sequence[Value], shape: Sequence[Any], dtype: str | list[str] | tuple[str, ...] = "float32"
 ) -> Value | tuple[Value, ...]:
-    """A call of the function that is registered under the name `callee` (`weft.register_func`), which fills a tensor of
-    that shape; several of them when `dtype` is a list, and `shape` one of as many shapes.
+    """Call the function that is registered under the name `callee` (`weft.register_func`). It writes a tensor of that
+    shape, or several if `dtype` is a list and `shape` a list of shapes.
 
-    Raises `CompileError` for a wrong shape or dtype, and for arguments that are no values.
+    Raises `CompileError` for an invalid shape or dtype, and for arguments that are not values.
     """
     several = not isinstance(dtype, str)
     shapes, dtypes = (list(shape), list(dtype)) if several else ([shape], [dtype])
@@ -295,7 +295,7 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
 
 
 def operator(name: str) -> Callable[..., Value | tuple[Value, ...]]:
-    """The operator of that name, as a function of values. Raises `AttributeError` for an unknown one."""
+    """The operator of that name as a function of values. Raises `AttributeError` for an unknown one."""
     found = _BY_NAME.get(name)
     if found is None:
         raise AttributeError(f"there is no operator '{name}'{did_you_mean(name, _BY_NAME)}")
@@ -310,12 +310,11 @@ def operator(name: str) -> Callable[..., Value | tuple[Value, ...]]:
 
 
 def operator_names() -> list[str]:
-    """The names of all operators."""
     return sorted(_BY_NAME)
 
 
 def operator_type(name: str) -> type[Operator]:
-    """The op of the operator of that name, with its signature and roles."""
+    """The op of an operator, with its signature and roles."""
     return _BY_NAME[name]
 
 
@@ -352,8 +351,8 @@ def _apply(kind: type[Operator], args: Sequence[object], options: Mapping[str, o
 
 
 def _operand(kind: type[Operator], role: str, value: object, values: Sequence[Value]) -> Value:
-    """A value; a number becomes a constant: int64 where the role takes integers, else of the dtype of the first value
-    that is no condition, of its own where all are conditions."""
+    """Convert an operand to a value. A number becomes a constant: int64 if the role takes integers, else of the dtype
+    of the first value other than a condition; if all are conditions, of its Python type."""
     if isinstance(value, Value):
         return value
     number = as_number(value)
@@ -374,37 +373,36 @@ def _property(label: str, name: str, value: object) -> Attribute:
 
 
 def _extent_attribute(value: object) -> Attribute | None:
-    """A symbolic extent as a property, or as an item of one."""
     return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 class BlockBuilder:
-    """Builds a module of graph functions. One function is open at a time, and in it one dataflow region."""
+    """Builds a module of graph functions. One function is open at a time, with at most one open dataflow region."""
 
     def __init__(self, module: ModuleOp | None = None) -> None:
-        """`module`, to which functions are added, or a new one."""
+        """Add functions to `module`, by default a new one."""
         self._module = ModuleOp([]) if module is None else module
         self._function: FuncOp | None = None
         self._block: Block | None = None
         self._outputs: list[Value] | None = None
         self._enclosing: list[FuncOp | None] = []
-        """The functions that are open around the one of a branch or of a loop."""
+        """The enclosing functions of the one of a branch or a loop."""
         self._made: list[FuncOp] = []
         """The functions of tensor expressions."""
         self._around: list[str] = []
-        """The names of the functions that are open around this one."""
+        """The names of the enclosing functions."""
         self._names: set[str] = set()
-        """Names of the module, up to its op `_last`; those of removed functions may be among them."""
+        """Names of the module, up to its op `_last`; they may include those of removed functions."""
         self._last: Operation | None = None
 
     @contextmanager
     def function(
         self, name: str = "main", params: Sequence[Value] = (), attributes: Mapping[str, object] | None = None
     ) -> Generator[None]:
-        """The body of a function; `emit_func_output` ends it. Raises `CompileError` for a taken name.
+        """Open the body of a function, which `emit_func_output` ends. Raises `CompileError` for a name in use.
 
-        Parameters have the names of their variables, without the underscore of a number at the end, which name hints
-        cannot hold: `x_0` becomes `x0`.
+        Parameters have the names of their variables, without the underscore before a final number, which name hints
+        cannot represent: `x_0` becomes `x0`.
         """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
@@ -435,7 +433,7 @@ class BlockBuilder:
         self._module.body.block.add_op(function)
 
     def state(self, preconditions: Iterable[str]) -> None:
-        """Let calls of the function that is being built check preconditions (`support.call_preconditions`)."""
+        """Add call preconditions to the open function (`support.call_preconditions`)."""
         function, _ = self._open("state")
         stated = [fact.text for fact in preconditions_of(function)]
         found = list(dict.fromkeys([*stated, *preconditions]))
@@ -453,7 +451,7 @@ class BlockBuilder:
 
     @contextmanager
     def dataflow(self) -> Generator[None]:
-        """A region whose ops passes may reorder and merge; `emit_output` says which values leave it."""
+        """Open a region whose ops passes may reorder and merge; `emit_output` marks the values that leave it."""
         function, outer = self._open("dataflow")
         if self._outputs is not None:
             raise CompileError(f"function @{function.sym_name.data}: a dataflow region begins in another one")
@@ -471,7 +469,7 @@ class BlockBuilder:
             output.ssa = result
 
     def emit(self, value: Value, name: str | None = None) -> Value:
-        """Put the ops behind `value` that stand nowhere yet at the end of the function. Returns `value`."""
+        """Append `value` and the detached ops that it uses to the function. Returns `value`."""
         _, block = self._open("emit")
         ops = detached_ops(value.ssa)
         made = {result for op in ops for result in op.results}
@@ -485,10 +483,10 @@ class BlockBuilder:
         return value
 
     def emit_te(self, function: Callable[..., object], *args: object, **options: object) -> Value | tuple[Value, ...]:
-        """Call a function of tensor expressions on values: they are placeholders for it, of the same shapes. Extents of
-        shapes (`Value.shape`) become extents over the same variables. Equal functions become one of the module.
+        """Call a function of tensor expressions with placeholders of the shapes of the values. Extents of shapes
+        (`Value.shape`) become extents over the same variables. Equal functions are shared in the module.
 
-        Raises `CompileError` where it does, and when it returns no tensor.
+        Raises `CompileError` if the function does, and if it does not return tensors.
         """
         self._open("emit_te")
         wanted = getattr(function, "__name__", "te").replace("<lambda>", "te")
@@ -520,7 +518,7 @@ class BlockBuilder:
         return found
 
     def _shared(self, function: FuncOp) -> str:
-        """The name of the earlier function that is equal to `function`, which is added where there is none."""
+        """The name of an earlier function equal to `function`, which is added if there is none."""
         name = function.sym_name.data
         for other in self._made:
             function.sym_name = other.sym_name
@@ -532,8 +530,8 @@ class BlockBuilder:
         return self.add_function(function)
 
     def call_tir(self, callee: str, args: Sequence[Value], types: Sequence[Attribute]) -> Value | tuple[Value, ...]:
-        """Call a function of the module on tensors, giving tensors of these types. Raises `CompileError` when the
-        module has no such function."""
+        """Call a function of the module on tensors, with results of these types. Raises `CompileError` if the module
+        has no such function."""
         known = {name for name, op in named_ops(self._module).items() if isinstance(op, FuncOp)}
         if callee not in known:
             raise CompileError(f"call_tir: the module has no function @{callee}{did_you_mean(callee, known)}")
@@ -542,21 +540,21 @@ class BlockBuilder:
     def call_dps(
         self, callee: str, args: Sequence[Value], shape: Sequence[ExtentLike], dtype: str = "float32"
     ) -> Value:
-        """Emit a call of the function registered under the name `callee`; see `weft.graph.call_dps`."""
+        """Emit a call of a registered function; see `weft.graph.call_dps`."""
         return self.emit(call_dps(callee, args, shape, dtype))
 
     def match_shape(
         self, sizes: Value, names: Sequence[str] = (), at_most: Sequence[ExtentLike | Expression | None] = ()
     ) -> tuple[Expression, ...]:
-        """Bind new names to the integers of `sizes`, a scalar or a vector; see `graph.match_shape`. Shapes may use the
-        names from here on. Without `names` they are `u0`, `u1`, ...
+        """Bind new names to the integers of `sizes`, a scalar or a vector; see `graph.match_shape`. Later shapes may
+        use the names. The default names are `u0`, `u1`, ...
 
             places, count = G.nonzero(x)
             (k,) = bb.match_shape(count, ["k"], at_most=["n"])
             places = G.prefix(places, (1, k))
 
-        Raises `CompileError` for sizes that are no integers, for other numbers of names and bounds, and for a name that
-        the function has.
+        Raises `CompileError` for sizes that are not integers, if the numbers of names, bounds and sizes differ, and for
+        a name that the function has already.
         """
         function, block = self._open("match_shape")
         self.emit(sizes)
@@ -583,7 +581,7 @@ class BlockBuilder:
         return tuple(map(symbol, wanted))
 
     def extent_names(self) -> set[str]:
-        """The names of extents that parameters of the open function have, or its ops bind."""
+        """The names of extents of parameters of the open function, and those that its ops bind."""
         function, _ = self._open("extent_names")
         shapes = [shape_of(a.type) for a in function.args if isinstance(a.type, TensorType)]
         block, found = self._block, {name for shape in shapes for extent in shape for name in names_in(extent)}
@@ -599,14 +597,14 @@ class BlockBuilder:
         otherwise: Callable[..., Value | Sequence[Value]],
         *args: Value,
     ) -> Value | tuple[Value, ...]:
-        """What one of two functions makes of `args`, as a bool tensor of rank 0 says.
+        """The result of one of two functions on `args`, selected by a bool tensor of rank 0.
 
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
-        Both get values of these types. Their results have the same ranks and element types. Where extents differ, or
-        depend on data, each function gives a tensor of the greatest extents, and its own extents, which are bound after
-        the choice. Raises `CompileError` for other results, for extents that depend on data without a bound, and if a
-        function uses values other than its own.
+        Both functions take values of the types of `args`. Their results have the same ranks and element types. If
+        extents differ, or depend on data, each function returns a tensor of the maximum extents and its own extents,
+        which are bound after the conditional. Raises `CompileError` for other results, for extents that depend on data
+        without a bound, and if a function uses values from outside.
         """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":
@@ -629,8 +627,7 @@ class BlockBuilder:
         return kept[0] if len(kept) == 1 else tuple(kept)
 
     def _fill(self, function: FuncOp, rooms: Sequence[_Room]) -> None:
-        """Let a function give tensors that have room for other extents, and after its results the extents that
-        differ."""
+        """Pad the results of a function to the common extents, and append the extents that differ to its results."""
         if not any(room.axes for room in rooms):
             return
         end = cast("ReturnOp", function.body.block.last_op)
@@ -653,7 +650,6 @@ class BlockBuilder:
             self._function, self._block, self._outputs = outer
 
     def _part(self, value: Value, room: _Room, sizes: Iterator[Value]) -> Value:
-        """The part of a result that the chosen function has filled."""
         if not room.axes:
             return value
         bound = self.match_shape(next(sizes), at_most=[room.shape[axis] for axis in room.axes])
@@ -671,7 +667,7 @@ class BlockBuilder:
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
         """Call `body` with the number of the step, the carried values, a row of each scanned tensor, and the captured
-        values; it gives the next carried values, and then rows that are stacked.
+        values; it returns the next carried values, followed by rows that are stacked.
 
             def step(t, h, x, w):
                 h = G.tanh(G.add(G.matmul(h, w), x))
@@ -679,7 +675,7 @@ class BlockBuilder:
 
             last, all_states = bb.emit_loop(step, "t", carried=[h0], scanned=[xs], captured=[w])
 
-        Raises `CompileError` where types do not fit, and where `body` uses values other than its own.
+        Raises `CompileError` if types do not fit, and if `body` uses values from outside.
         """
         (count,) = _shape([steps], "emit_loop")
         groups = first, rows, same = [[self.emit(v).ssa for v in group] for group in (carried, scanned, captured)]
@@ -711,12 +707,12 @@ class BlockBuilder:
         carried: Sequence[Value],
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
-        """Call `body` with the carried and the captured values while `test`, which gets the same, gives a bool of rank
-        0 that is true; `body` gives the next carried values.
+        """Call `body` with the carried and the captured values while `test` of the same values is true; `test` returns
+        a bool of rank 0, and `body` the next carried values.
 
             x = bb.emit_while(lambda x, end: G.less(G.sum(x), end), lambda x, end: G.add(x, x), [x], [end])
 
-        Raises `CompileError` where types do not fit, and where a function uses values other than its own.
+        Raises `CompileError` if types do not fit, and if a function uses values from outside.
         """
         first, same = ([self.emit(v).ssa for v in group] for group in (carried, captured))
         types, hints = [v.type for v in (*first, *same)], [v.name_hint for v in (*first, *same)]
@@ -738,16 +734,16 @@ class BlockBuilder:
         *,
         has_bounds: bool = False,
     ) -> FuncOp:
-        """A private function of the module that does what `function` does to values of these types; it is the open one
-        while `function` runs, which may emit loops and branches in it. Raises `CompileError` for a
-        result whose extent the function binds, unless the caller `has_bounds` for those."""
+        """Trace `function` on values of these types into a private function of the module. It is the open function
+        meanwhile, so that `function` may emit loops and branches. Raises `CompileError` for a result whose extent the
+        function binds, unless the caller `has_bounds` for those."""
         names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
             argument.name_hint = name
         name = free_name(getattr(function, "__name__", label).replace("<lambda>", label), self._taken())
         params = [Value(argument) for argument in block.args]
-        # What `function` emits goes into the new function.
+        # `function` emits into the new function.
         outer = self._function, self._block, self._outputs
         self._enclosing.append(outer[0])
         self._function = self._block = self._outputs = None
@@ -778,10 +774,9 @@ class BlockBuilder:
         return found[0] if len(found) == 1 else found
 
     def emit_output(self, value: Value, name: str | None = None) -> Value:
-        """Emit `value`, which leaves the dataflow region."""
         function, _ = self._open("emit_output")
         if self._outputs is None:
-            raise CompileError(f"function @{function.sym_name.data}: emit_output stands in no dataflow region")
+            raise CompileError(f"function @{function.sym_name.data}: emit_output is outside a dataflow region")
         self.emit(value, name)
         self._outputs.append(value)
         return value
@@ -796,15 +791,13 @@ class BlockBuilder:
         function.update_function_type()
 
     def update_function(self, name: str, function: FuncOp | ModuleOp) -> None:
-        """Replace a function of the module, or add one; see `weft.update_function`."""
         update_function(self._module, name, function)
 
     def remove_function(self, name: str) -> None:
-        """Remove a function of the module; see `weft.remove_function`."""
         remove_function(self._module, name)
 
     def add_function(self, function: FuncOp) -> str:
-        """Add a function, such as one over buffers, under a free name, which is returned."""
+        """Add a function, such as one over buffers, under a free name. Returns the name."""
         function.sym_name = StringAttr(free_name(function.sym_name.data, self._taken()))
         self._module.body.block.add_op(function)
         return function.sym_name.data
@@ -845,7 +838,7 @@ class BlockBuilder:
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:
-    """A copy of `module` in which parameters of a function are constants; see `graph_bind_params.bind_params`."""
+    """A copy of `module` with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
     copy = module.clone()
     bind_in_place(copy, function, values)
     return copy

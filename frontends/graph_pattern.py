@@ -1,4 +1,4 @@
-"""Patterns over values of `weft.graph`, and rewrites of what they match: `weft.graph.pattern`.
+"""Patterns over values of `weft.graph`, and rewrites of their matches: `weft.graph.pattern`.
 
     from weft import graph as G
 
@@ -6,7 +6,7 @@
     x, w, b = P.var("x"), P.var("w"), P.var("b")
     count = P.rewrite(module, P.matmul(x, P.transpose(w, axes=None)) + b, lambda v: G.dense(v["x"], v["w"], v["b"]))
 
-`weft.analysis.graph_patterns` says what patterns are made of.
+`weft.analysis.graph_patterns` documents the elements of patterns.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ __all__ = ["Pattern", "const", "factors", "find", "match", "op", "optional", "re
 __all__ += ["terms", "var"]
 
 Captures: TypeAlias = dict[str, Value]
-"""The values that a pattern names; one that an optional part names may be missing."""
+"""The values that a pattern names; a name in an optional part may be absent."""
 Build: TypeAlias = Callable[[Captures], "Value | None"]
 
 
 def match(pattern: Pattern, value: Value) -> Captures | None:
-    """The values that the pattern names where it matches `value`, None where it does not."""
+    """The values that the pattern names in its match of `value`, None if it does not match."""
     found = pattern.match(value)
     return None if found is None else _captures(found)
 
 
 def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, Value]]:
-    """The match of each value of the graph functions of a module, or of a function, that the pattern matches."""
+    """The matches of the pattern in the graph functions of a module, or in a function."""
     for function in _functions(target):
         for operation in function.walk():
             for result in operation.results if operation.dialect_name() == DIALECT else ():
@@ -55,23 +55,23 @@ def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, V
 
 
 def rewrite(target: ModuleOp | FuncOp, pattern: Pattern, build: Build, *, allow_shared: bool = False) -> int:
-    """Replace what the pattern matches by what `build` makes of the values that it names, in the graph functions of a
-    module, or in a function, in place. Returns how many replacements were made.
+    """Replace matches of the pattern by the result of `build` on the values that it names, in the graph functions of a
+    module, or in a function, in place. Returns the number of replacements.
 
-    `build` gives a value of the same type, made by the operators of `weft.graph`, or None to leave the match as it is.
-    The last operators are matched first, and those that it makes are not matched again. Matches end in operators of one
-    result. Where an inner operator of a match has users outside of it, it would stay, and be computed beside the
-    replacement: such a match is left as it is unless `allow_shared`.
+    `build` returns a value of the same type, created by the operators of `weft.graph`, or None to keep the match.
+    Matching starts at the last operator, and new operators are not matched again. Matches end in operators of one
+    result. If an inner operator of a match has uses outside it, the operator would remain and be computed in addition
+    to the replacement: such a match is kept unless `allow_shared`.
 
-    Raises `CompileError` for a replacement of another type, and where an operator does not take its operands; the
-    replacements before it stay.
+    Raises `CompileError` for a replacement of another type, and if an operator rejects its operands; earlier
+    replacements remain.
     """
     rule = _rule(pattern, build, allow_shared)
     return sum(rewrite_function(function, [rule], until_done=False) for function in _functions(target))
 
 
 def rewrite_pattern(pattern: Pattern, build: Build, *, allow_shared: bool = False) -> RewritePattern:
-    """The same rewrite as a pattern of xDSL, for `PatternRewriteWalker` and passes."""
+    """`rewrite` as an xDSL pattern, for `PatternRewriteWalker` and passes."""
     return GraphRewritePattern(_rule(pattern, build, allow_shared))
 
 

@@ -1,4 +1,4 @@
-"""Graph functions as the Python that builds them.
+"""Print graph functions as the Python that builds them.
 
     bb = G.BlockBuilder()
     x = G.var("x", ("n", 784), "float32")
@@ -10,8 +10,8 @@
         bb.emit_func_output(out)
     mod = bb.get()
 
-What the builder has no call for, and functions that are no graphs, stand in comments. A script without those, and
-without `...`, builds its module again.
+Ops without a call of the builder, and functions other than graph functions, are printed as comments. A script without
+these, and without `...`, rebuilds its module.
 """
 
 from __future__ import annotations
@@ -48,11 +48,10 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 _MOST_ELEMENTS = 16
-"""Elements up to which a constant is written out."""
+"""Maximum number of elements of a constant that is printed in full."""
 
 
 def print_graph_script(module: ModuleOp) -> str:
-    """The script of the graph functions of a module."""
     lines = ["from weft import graph as G", "", "bb = G.BlockBuilder()"]
     for op in module.body.block.ops:
         if isinstance(op, FuncOp) and holds_graph_ops(op):
@@ -66,7 +65,7 @@ def print_graph_script(module: ModuleOp) -> str:
 
 
 class GraphPrinter:
-    """The lines of one function."""
+    """Prints one function."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -95,7 +94,6 @@ class GraphPrinter:
         self.depth -= 1
 
     def _name(self, value: SSAValue) -> str:
-        """The variable of a value."""
         if value not in self._names:
             word = re.sub(r"\W", "_", value.name_hint or "v", flags=re.ASCII)
             name = free_name(f"v{word}" if word[0].isdigit() or keyword.iskeyword(word) else word, self._taken)
@@ -170,7 +168,7 @@ class GraphPrinter:
             else:
                 is_positional = False
                 continue
-            # What stands in front of any number of operands has no name at a call.
+            # An argument before any number of operands cannot be a keyword of the call.
             is_positional = is_positional and (name in groups or (bool(rest) and at < rest[0]))
             is_plain = is_positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
             texts.append(text if is_plain else f"{name}={text}")
@@ -206,7 +204,6 @@ def _dtype(type_: Attribute) -> str:
 
 
 def _typed(type_: Attribute) -> str:
-    """The arguments of `G.var` after the name."""
     return (
         f"{_shape(type_)}, {string_text(_dtype(type_))}" if isinstance(type_, TensorType) else string_text(str(type_))
     )

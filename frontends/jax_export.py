@@ -1,4 +1,4 @@
-"""Functions of JAX exported to StableHLO: the text, and the names and shapes of parameters."""
+"""Export functions of JAX to StableHLO: the text, and the names and shapes of parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def jax_module(name: str = "jax") -> Any:
 
 
 def readable_array(leaf: Any) -> Any:
-    """An array of JAX that is made by DLPack from one of another package, such as PyTorch; other values as they are."""
+    """Convert an array of another package, such as PyTorch, to one of JAX by DLPack; other values are unchanged."""
     if isinstance(leaf, np.ndarray | np.generic) or not hasattr(leaf, "__dlpack__"):
         return leaf
     if isinstance(leaf, jax_module().Array):
@@ -43,8 +43,8 @@ def exported(
 ) -> Any:
     """The `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
 
-    `shapes` states symbolic dimensions as `jax.export.symbolic_args_specs` takes them. A function that is exported
-    already takes no examples. Raises `TypeError` for other values than functions, and for examples that are no arrays.
+    `shapes` states symbolic dimensions in the form of `jax.export.symbolic_args_specs`. An exported function takes no
+    examples. Raises `TypeError` if `function` is not a function, and for examples that are not arrays.
     """
     jax, export = jax_module(), jax_module("jax.export")
     if isinstance(function, export.Exported):
@@ -62,7 +62,7 @@ def exported(
             raise TypeError(f"from_jax: expected an array as example {where}, got {type(leaf).__name__} {leaf!r:.60}")
     if shapes is not None:
         given = (export.symbolic_args_specs(given[0], shapes, constraints), keywords)
-    # Shardings are written by custom calls then, which single devices ignore, not in a separate dialect.
+    # With this partitioner shardings are custom calls, which a single device ignores, not ops of a separate dialect.
     partitioner = jax.config.jax_use_shardy_partitioner
     jax.config.update("jax_use_shardy_partitioner", False)
     try:
@@ -73,7 +73,7 @@ def exported(
 
 
 def parameter_names(program: Any, function: Any) -> list[str]:
-    """A name for each leaf of the arguments: of the parameter of the function, and of its place in it."""
+    """A name for each leaf of the arguments: the parameter of the function, and the path in it."""
     tree = jax_module("jax.tree_util")
     args, keywords = tree.tree_unflatten(program.in_tree, list(range(program.in_tree.num_leaves)))
     names = [f"arg{at}" for at in range(len(args))]
@@ -87,7 +87,7 @@ def parameter_names(program: Any, function: Any) -> list[str]:
     found: list[str] = []
     for name, path in paths:
         word = re.sub(r"\W+", "_", name + tree.keystr(path), flags=re.ASCII).strip("_")
-        # Names of values end in no number after an underscore.
+        # Names of values must not end in an underscore and a number.
         word = re.sub(r"_(\d+)(?=_|$)", r"\1", word) or "arg"
         base, count = word, 0
         while word in found:
@@ -98,8 +98,8 @@ def parameter_names(program: Any, function: Any) -> list[str]:
 
 
 def parameters(program: Any, module: ModuleOp, names: Sequence[str]) -> list[Value]:
-    """Variables for the parameters of @main, which JAX keeps of the leaves of the arguments. Symbolic dimensions have
-    their names."""
+    """Variables for the parameters of @main, a subset of the leaves of the arguments. Symbolic dimensions keep their
+    names."""
     main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     found: list[Value] = []
     for leaf, argument in zip(program.module_kept_var_idx, main.args, strict=True):

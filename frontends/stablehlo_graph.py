@@ -1,11 +1,11 @@
-"""Functions of StableHLO, as `jax.export` prints them, as graph functions.
+"""Convert functions of StableHLO, as `jax.export` prints them, to graph functions.
 
 The ops between two loops or branches become one function of tensor expressions, by the conversion of
-`convert-stablehlo-to-te`; loops and branches become `graph.while`, `graph.loop` and `graph.if`, whose bodies are graph
+`convert-stablehlo-to-te`. Loops and branches become `graph.while`, `graph.loop` and `graph.if`, whose bodies are graph
 functions of the same kind. Each value has a level: the number of loops and branches that precede it on its longest
-path. The ops of one level are one function, which is called before the loops that use its results.
+path. The ops of one level form one function, which is called before the loops that use its results.
 
-Constants and arithmetic of extents belong to no level: each function that uses them has its own.
+Constants and arithmetic on extents have no level: each function that uses them recomputes them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequence[Value], name: str = "main") -> None:
     """Add the graph function `name` to a builder: the function @main of `module` on `parameters`, variables of its
-    types, whose extents have names. `module` is changed. Raises `CompileError` for ops that are not supported."""
+    types with named extents. `module` is changed. Raises `CompileError` for unsupported ops."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     main = functions.get("main")
     if main is None:
@@ -66,14 +66,13 @@ def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequen
 _BRANCHES = (CaseOp, IfOp)
 _RETURNS = (ReturnOp, stablehlo.ReturnOp)
 _OF_SIZES = frozenset({"stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.concatenate", "stablehlo.slice"})
-"""Moves that computations of extents consist of."""
+"""Data movement that occurs in computations of extents."""
 
 
 _BROADCASTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim"})
 
 
 def _returned(block: Block) -> list[SSAValue]:
-    """The values that a block returns."""
     end = block.last_op
     if not isinstance(end, _RETURNS):
         raise CompileError.at(cast("Operation", block.parent_op()), "a block of stablehlo ends in a return")
@@ -89,11 +88,11 @@ _SIZE_OPERANDS: Mapping[str, int] = {
     "stablehlo.dynamic_reshape": 1,
     "stablehlo.real_dynamic_slice": 1,
 }
-"""The first of the operands of an op that are sizes; the others follow."""
+"""Index of the first operand of an op that is a size; all later ones are sizes too."""
 
 
 def _sources_of_sizes(block: Block) -> set[SSAValue]:
-    """The values, of which ops in a block and in their regions compute sizes by arithmetic, sizes included."""
+    """The values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
     found: set[SSAValue] = set()
     pending = [
         value for op in block.walk() if op.name in _SIZE_OPERANDS for value in op.operands[_SIZE_OPERANDS[op.name] :]
@@ -114,24 +113,23 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _is_control(op: Operation) -> bool:
-    """Whether an op is a loop, or a choice between branches that compute more than elements."""
+    """Whether an op is a loop, or a conditional whose branches are not merely elementwise."""
     if isinstance(op, _BRANCHES):
         return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
     return isinstance(op, WhileOp) or is_registered_call(op)
 
 
 def is_registered_call(op: Operation) -> bool:
-    """Whether an op calls a function that users register, which has no tensor expression."""
+    """Whether an op calls a function registered by the user, which has no tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 
 def _is_elementwise(op: Operation) -> bool:
-    """Whether an op computes each element from a few elements, which costs nothing unless the element is used."""
+    """Whether an op computes each element from a few elements, so that it costs nothing unless the element is used."""
     return isinstance(op, (ElementwiseOp, stablehlo.ConstantOp, *_RETURNS)) or op.name in _OF_SIZES
 
 
 def _taken(op: Operation) -> list[SSAValue]:
-    """The operands of an op, and what its regions use from outside."""
     return [*op.operands, *(captured_values(op) if op.regions else ())]
 
 
@@ -154,14 +152,14 @@ class _Importer:
         functions: Mapping[str, FuncOp],
         sizes: Mapping[SSAValue, Sequence[Expression]],
     ) -> None:
-        """`functions` are those that custom calls name, `sizes` the elements of parameters that are extents."""
+        """`functions` are the callees of custom calls, `sizes` the elements of parameters that are extents."""
         self._builder = builder
         self._functions = functions
         self._sizes = sizes
         self._rematerialized: dict[SSAValue, bool] = {}
 
     def results(self, block: Block, wanted: Sequence[SSAValue], env: Mapping[SSAValue, Value]) -> list[Value]:
-        """Values of a block, emitted. `env` has the values from outside, its arguments among them."""
+        """Emit values of a block. `env` maps the captured values and the arguments of the block."""
         known = dict(env)
         ops = [op for op in block.ops if not isinstance(op, _RETURNS)]
         for level in self._levels(ops, wanted, known):
@@ -173,8 +171,8 @@ class _Importer:
     # Values
 
     def _is_cheap(self, value: SSAValue) -> bool:
-        """Whether a value is a constant, one number everywhere, or a scalar or vector of integers that is computed from
-        constants and extents alone."""
+        """Whether a value is a constant, a splat, or a scalar or vector of integers computed only from constants and
+        extents."""
         if value in self._sizes:
             return True
         if value not in self._rematerialized:
@@ -192,7 +190,7 @@ class _Importer:
         return is_short and is_arithmetic and bool(op.operands) and all(map(self._is_cheap, op.operands))
 
     def _sources(self, value: SSAValue) -> Iterable[SSAValue]:
-        """A value, or those whose extents it is computed from."""
+        """A value, or the values whose extents it is computed from."""
         if not self._is_cheap(value) or value in self._sizes:
             return (value,)
         return (source for operand in cast("OpResult", value).op.operands for source in self._sources(operand))
@@ -216,7 +214,7 @@ class _Importer:
         place: dict[SSAValue, int] = {}
 
         def use(values: Iterable[SSAValue], at: int) -> None:
-            """Note that values are used apart from level `at`, whose function computes cheap ones if need be."""
+            """Record uses of values outside level `at`, whose function recomputes cheap ones if necessary."""
             for value in values:
                 if value not in known and (value in place or self._is_cheap(value)):
                     levels[place.get(value, at)].used.setdefault(value)
@@ -238,11 +236,12 @@ class _Importer:
     # Ops without loops
 
     def _segment(self, ops: Sequence[Operation], outputs: Sequence[SSAValue], known: dict[SSAValue, Value]) -> None:
-        """Emit one function of tensor expressions that computes `outputs`, and states what `ops` assert."""
+        """Emit one function of tensor expressions that computes `outputs`, and add the assertions in `ops` as
+        preconditions."""
         if not outputs:
             return
         asserted = [op for op in ops if isinstance(op, stablehlo.CustomCallOp) and not op.results]
-        # Assertions precede the other ops: arithmetic of extents depends on them.
+        # Assertions precede the other ops, because arithmetic on extents relies on them.
         before = _needed((value for op in asserted for value in op.operands), known)
         needed = [*before, *asserted]
         needed += [op for op in _needed(outputs, known) if op not in before]
@@ -277,7 +276,6 @@ class _Importer:
         self._builder.state(facts)
 
     def _values(self, wanted: Sequence[SSAValue], known: Mapping[SSAValue, Value]) -> list[Value]:
-        """Values, of which cheap ones are computed if need be."""
         found = dict(known)
         self._segment([], [value for value in dict.fromkeys(wanted) if value not in found], found)
         return [found[value] for value in wanted]
@@ -285,7 +283,6 @@ class _Importer:
     # Loops and branches
 
     def _control(self, op: Operation, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
-        """The results of a loop or a choice."""
         captured = self._leaves(captured_values(op), known)
         if isinstance(op, stablehlo.CustomCallOp):
             return self._registered_call(op, known)
@@ -298,7 +295,6 @@ class _Importer:
         return dict(zip(op.results, self._branch(op, captured, known), strict=True))
 
     def _registered_call(self, op: stablehlo.CustomCallOp, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
-        """A call of a registered function, which writes the results."""
         name = op.call_target_name.data
         if name not in registered_names():
             raise CompileError.at(
@@ -308,11 +304,10 @@ class _Importer:
         if any(DYNAMIC_INDEX in shape for shape in shapes):
             raise CompileError.at(op, f"{op.name}: the shapes of the results of @{name} are not known")
         found = call_dps(name, self._values(op.operands, known), shapes, [_dtype(result) for result in op.results])
-        self._builder.emit(found[0])  # the op, of which the others are results too
+        self._builder.emit(found[0])  # the op, which defines the other results too
         return dict(zip(op.results, found, strict=True))
 
     def _part(self, block: Block, wanted: Sequence[SSAValue], inside: Sequence[SSAValue]) -> Callable[..., list[Value]]:
-        """A function that computes values of a block from those of `inside`."""
         return lambda *values: self.results(block, wanted, dict(zip(inside, values, strict=True)))
 
     def _while(
@@ -326,7 +321,7 @@ class _Importer:
         return dict(zip(op.results, _several(found), strict=True))
 
     def _extent(self, value: SSAValue, known: Mapping[SSAValue, Value]) -> KnownExtent | None:
-        """The extent that a cheap value is; None for other values, and for other sums."""
+        """The extent equal to a cheap value; None for other values, and for unsupported sums."""
         op = value.owner
         match op:
             case stablehlo.ConstantOp():
@@ -341,7 +336,7 @@ class _Importer:
     def _loop(
         self, op: WhileOp, scan: Scan, steps: KnownExtent, known: Mapping[SSAValue, Value]
     ) -> Mapping[SSAValue, Value]:
-        """A loop over rows, which carries the values that are no stacks of rows."""
+        """A loop over rows, which carries the values other than stacks of rows."""
         block = op.body.block
         rows = [row for row in scan.rows if row.source in known and known[row.source].shape[0] == steps]
         stacks = scan.stacks
@@ -381,7 +376,6 @@ class _Importer:
         return made
 
     def _number(self, extent: KnownExtent, dtype: str) -> Value:
-        """An extent as a tensor of rank 0."""
         if isinstance(extent, int):
             return const(extent, dtype)
 
@@ -397,7 +391,7 @@ class _Importer:
             return _several(self._builder.emit_if(index, parts[0], parts[1], *given))
 
         def choose(first: int, index: Value, *values: Value) -> Sequence[Value]:
-            """The branch with a number of `first` or above; the last one for a number outside."""
+            """Select the branch by number, from branch `first` on; a number out of range selects the last one."""
             if first == len(parts) - 1:
                 return parts[first](*values)
 
@@ -414,7 +408,6 @@ class _Importer:
 
 
 def _needed(wanted: Iterable[SSAValue], known: Mapping[SSAValue, object]) -> list[Operation]:
-    """The ops that compute values from known ones, operands before the ops that use them."""
     order: dict[Operation, None] = {}
     pending = [(value, False) for value in reversed(list(wanted))]
     while pending:
@@ -442,13 +435,11 @@ def _precondition(fact: Compare) -> str:
 
 
 def _is_of(value: SSAValue, block: Block) -> bool:
-    """Whether a value is an argument of a block, or a result of one of its ops."""
     owner = value.owner
     return owner is block if isinstance(owner, Block) else owner.parent is block
 
 
 def _dtype(value: SSAValue) -> str:
-    """The element type of a counter, a tensor of integers."""
     return cast("str", element_name(cast("TensorType[Attribute]", value.type).element_type))
 
 

@@ -1,4 +1,4 @@
-"""Loops of StableHLO that run over the rows of tensors, as JAX prints `lax.scan` and `lax.map`.
+"""Loops of StableHLO over the rows of tensors, as JAX emits for `lax.scan` and `lax.map`.
 
 Source: jax/_src/lax/control_flow/loops.py, whose loops count from 0, read row `i` or `n - i - 1` by a dynamic slice,
 and write it by a dynamic update.
@@ -18,7 +18,7 @@ from weft.dialects.stablehlo import CompareOp, ConstantOp, TensorOp, WhileOp
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a tensor from outside of the loop that a step reads."""
+    """A row that a step reads of a tensor defined outside the loop."""
 
     source: SSAValue
     value: SSAValue
@@ -28,10 +28,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Stack:
-    """A carried tensor of which each step writes a row, and which no step reads."""
+    """A carried tensor of which each step writes one row, and which no step reads."""
 
     place: int
-    """The place among the carried values."""
+    """The index among the carried values."""
     value: SSAValue
     """The row in the body."""
     is_reversed: bool
@@ -39,23 +39,23 @@ class Stack:
 
 @dataclass
 class Scan:
-    """A loop of a number of steps that is known before it runs."""
+    """A loop with a number of steps that is known before it runs."""
 
     counter: int
-    """The place of the counter among the carried values."""
+    """The index of the counter among the carried values."""
     bound: SSAValue
-    """The number of steps, from outside of the loop."""
+    """The number of steps, defined outside the loop."""
     rows: list[Row] = field(default_factory=list[Row])
     stacks: list[Stack] = field(default_factory=list[Stack])
 
     @property
     def hidden(self) -> frozenset[int]:
-        """The places of values that the loop over rows does not carry."""
         return frozenset({self.counter, *(stack.place for stack in self.stacks)})
 
 
 def scan_of(op: WhileOp) -> Scan | None:
-    """The loop over rows that a `while` is; None for others. Requires that each step changes all carried values."""
+    """Match a `while` as a loop over rows; None if it is not one. Requires that each step changes all carried
+    values."""
     test = cast("Operation", op.cond.block.last_op).operands[0].owner
     if not isinstance(test, CompareOp) or test.comparison_direction.data != "LT":
         return None
@@ -86,7 +86,7 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 
 def _number(value: SSAValue) -> int | None:
-    """The integer that a constant is; None for other values, constants of floats included."""
+    """The integer value of a constant; None for other values, including constants of floats."""
     if isinstance(value, OpResult) and isinstance(value.op, ConstantOp) and not _shape(value) and _is_integer(value):
         return int(cast("int", next(iter(value.op.value.get_values()))))
     return None
@@ -101,7 +101,7 @@ def _shape(value: SSAValue) -> Sequence[int]:
 
 
 def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Whether an index counts down: `i` or `n - i - 1`; None for other indices."""
+    """Whether an index is `n - i - 1` rather than `i`; None for other indices."""
     if index is counter:
         return False
     outer = index.owner
@@ -116,7 +116,7 @@ def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | 
 
 
 def _direction(starts: Sequence[SSAValue], counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Whether starts are those of a row, counted down or up; None for others."""
+    """Whether starts of a slice are those of a row, in reverse order; None if they are not those of a row."""
     if not starts or any(_number(start) != 0 for start in starts[1:]):
         return None
     return _is_reversed(starts[0], counter, bound)
@@ -128,7 +128,7 @@ def _lone_use(value: SSAValue) -> Operation | None:
 
 
 def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Row | None:
-    """The row that a dynamic slice and a reshape read."""
+    """The row that a dynamic slice and a reshape read, or None."""
     if op.name != "stablehlo.dynamic_slice" or _is_inside(op.operands[0], loop.body.block):
         return None
     direction = _direction(op.operands[1:], counter, bound)
@@ -144,12 +144,13 @@ def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Ro
 
 
 def _covers(extent: int, bound: SSAValue) -> bool:
-    """Whether a tensor has one row for each step, as far as numbers tell; extents with names are compared later."""
+    """Whether a tensor has one row for each step, as far as constants determine; symbolic extents are compared
+    later."""
     return (number := _number(bound)) == extent or (extent == DYNAMIC_INDEX and number is None)
 
 
 def _stack(place: int, value: SSAValue, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Stack | None:
-    """The carried tensor that a dynamic update writes a row of."""
+    """The carried tensor of which a dynamic update writes a row, or None."""
     op, argument = value.owner, loop.body.block.args[place]
     if not isinstance(op, TensorOp) or op.name != "stablehlo.dynamic_update_slice" or op.operands[0] is not argument:
         return None

@@ -1,10 +1,10 @@
 """Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
 `weft.lower(s, [A, C])`.
 
-Requests are recorded, and run as schedule primitives on the blocks of their stages when the function is created. So
-the primitives check every request, and reject it with their reasons. Caches and factored reductions run first, since
-they create stages. Then stages are scheduled from the last to the first: compute_at or compute_inline, then the other
-requests in order. Requests of different stages may be recorded in any order.
+Requests are recorded, and run as schedule primitives on the blocks of their stages when the function is created, so
+that the primitives check each request. Caches and factored reductions run first, since they create stages. Then stages
+are scheduled from the last to the first: compute_at or compute_inline, then the other requests in order. Requests of
+different stages may be recorded in any order.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ AnyAxis: TypeAlias = IterVar | Axis
 
 @dataclass(eq=False)
 class MadeOp(ComputeOp):
-    """The op of a stage that a cache or a factored reduction created, or that remains of another stage."""
+    """The op of a stage that a cache or a factored reduction created, or of the rest of the original stage."""
 
     reduced: tuple[AnyAxis, ...] = ()
 
@@ -63,7 +63,7 @@ class MadeOp(ComputeOp):
 
 @dataclass
 class _Run:
-    """One lowering: the schedule, and which handle each stage and axis has at this point."""
+    """State of one lowering: the schedule, and the current handles of stages and axes."""
 
     schedule: Schedule
     blocks: dict[Stage, BlockHandle] = field(default_factory=dict["Stage", BlockHandle])
@@ -71,7 +71,7 @@ class _Run:
 
     def block(self, stage: Stage) -> BlockHandle:
         if stage not in self.blocks:
-            raise error(f"stage '{stage.op.name}' computes none of what the function needs")
+            raise error(f"stage '{stage.op.name}' computes nothing that the function needs")
         return self.blocks[stage]
 
     def loop(self, axis: AnyAxis) -> LoopHandle:
@@ -80,7 +80,7 @@ class _Run:
         return self.loops[axis]
 
     def take(self, axis: AnyAxis) -> LoopHandle:
-        """The loop of an axis that is about to be split or fused."""
+        """Remove and return the loop of an axis that is about to be split or fused."""
         loop = self.loop(axis)
         del self.loops[axis]
         return loop
@@ -110,16 +110,16 @@ class Stage:
         self._leaves: list[AnyAxis] = [*op.axis, *op.reduce_axis]
         self._requests: list[Request] = []
         self._place: Request | None = None
-        """Moves the block into its consumer or inlines it; None to compute it at the root."""
+        """Moves the block into its consumer or inlines it; None for compute_root."""
         self._holds_others = False
 
     @property
     def leaf_iter_vars(self) -> tuple[AnyAxis, ...]:
-        """The axes that are loops now, outermost first."""
+        """The axes that are loops at present, outermost first."""
         return tuple(self._leaves)
 
     def _ask_of(self, axis: AnyAxis, step: Callable[[Schedule, LoopHandle], None]) -> None:
-        """Request a step on the loop of `axis`, which stays that of `axis`."""
+        """Request a step on the loop of `axis`, which remains the loop of `axis`."""
         self._require(axis)
         self._requests.append(lambda run: step(run.schedule, run.loop(axis)))
 
@@ -130,12 +130,12 @@ class Stage:
             request(run)
 
     def _require(self, *axes: AnyAxis) -> None:
-        """Raises CompileError for an axis that is no loop of this stage, before the request is recorded."""
+        """Raises CompileError for an axis that is not a loop of this stage, before the request is recorded."""
         for axis in axes:
-            if axis not in set(self._leaves):  # a set, for axes are expressions: == builds one
+            if axis not in set(self._leaves):  # a set, because == on axes, which are expressions, builds an expression
                 if axis in self._schedule.consumed:
                     raise _gone(axis)
-                raise error(f"axis '{axis.name}' is no axis of stage '{self.op.name}'")
+                raise error(f"axis '{axis.name}' is not an axis of stage '{self.op.name}'")
 
     def _replace(self, old: Sequence[AnyAxis], new: Sequence[AnyAxis]) -> None:
         gone = set(old)
@@ -145,7 +145,8 @@ class Stage:
         self._schedule.consumed.update(gone)
 
     def split(self, parent: AnyAxis, factor: int | None = None, nparts: int | None = None) -> tuple[Axis, Axis]:
-        """The axis as an outer and an inner one; `factor` is the extent of the inner, `nparts` of the outer one."""
+        """Split the axis into an outer and an inner one; `factor` is the extent of the inner one, `nparts` of the outer
+        one."""
         if (factor is None) == (nparts is None):
             raise error(f"split of axis '{parent.name}' takes either factor or nparts")
         self._require(parent)
@@ -159,7 +160,7 @@ class Stage:
         return outer, inner
 
     def tile(self, x_parent: AnyAxis, y_parent: AnyAxis, x_factor: int, y_factor: int) -> tuple[Axis, Axis, Axis, Axis]:
-        """Both axes split, in the order x outer, y outer, x inner, y inner."""
+        """Split both axes, and order them x outer, y outer, x inner, y inner."""
         self._require(x_parent, y_parent)
         x_outer, x_inner = self.split(x_parent, x_factor)
         y_outer, y_inner = self.split(y_parent, y_factor)
@@ -167,7 +168,7 @@ class Stage:
         return x_outer, y_outer, x_inner, y_inner
 
     def fuse(self, *axes: AnyAxis) -> Axis:
-        """Nested axes, outermost first, as one."""
+        """Fuse nested axes, outermost first."""
         self._require(*axes)
         if not axes:
             raise error("fuse takes at least one axis")
@@ -181,32 +182,32 @@ class Stage:
         return fused
 
     def reorder(self, *axes: AnyAxis) -> None:
-        """The axes in this order."""
+        """Put the axes into this order."""
         self._require(*axes)
         places, named = iter(axes), set(axes)
         self._leaves = [next(places) if axis in named else axis for axis in self._leaves]
         self._requests.append(lambda run: run.schedule.reorder(*(run.loop(axis) for axis in axes)))
 
     def parallel(self, axis: AnyAxis) -> None:
-        """Iterations may run on several threads."""
+        """Run iterations on several threads."""
         self._ask_of(axis, Schedule.parallel)
 
     def vectorize(self, axis: AnyAxis) -> None:
-        """Iterations become vector lanes."""
+        """Make iterations vector lanes."""
         self._ask_of(axis, Schedule.vectorize)
 
     def bind(self, axis: AnyAxis, thread: ThreadAxis | str) -> None:
-        """Iterations become the threads or blocks of a GPU axis: `te.thread_axis("threadIdx.x")`."""
+        """Map iterations to the threads or blocks of a GPU axis: `te.thread_axis("threadIdx.x")`."""
         tag = thread if isinstance(thread, str) else thread.tag
         self._ask_of(axis, lambda schedule, loop: schedule.bind(loop, tag))
 
     def unroll(self, axis: AnyAxis) -> None:
-        """The body is repeated."""
+        """Unroll the loop."""
         self._ask_of(axis, Schedule.unroll)
 
     def compute_at(self, parent: Stage, axis: AnyAxis) -> None:
-        """Compute what an iteration of an axis of the consuming stage `parent` needs, in that iteration. The axes of
-        this stage are loops over that then."""
+        """Compute in each iteration of an axis of the consuming stage `parent` the part that this iteration needs. The
+        axes of this stage are then loops over that part."""
         parent._require(axis)
         parent._holds_others = True
 
@@ -219,11 +220,11 @@ class Stage:
         self._place = move
 
     def compute_inline(self) -> None:
-        """Compute each element where it is used."""
+        """Compute each element at its use."""
         self._place = lambda run: run.schedule.compute_inline(run.block(self))
 
     def compute_root(self) -> None:
-        """Compute all of it in loops of its own, as it is without `compute_at`."""
+        """Compute the whole tensor in separate loops, as without `compute_at`."""
         self._place = None
 
 
@@ -240,17 +241,16 @@ class StageSchedule:
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
         self._given = list(self._stages.values())
         self._order = list(self._given)
-        """Producers first, with the stages that caches and factored reductions create."""
+        """Stages in topological order, including those that caches and factored reductions create."""
         self._makers: list[Request] = []
         """The requests that create stages."""
 
     def assume(self, *facts: Expr | bool) -> None:
-        """State facts about variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
+        """State assumptions on variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
         self.facts.extend(checked_assumptions(facts))
 
     @property
     def stages(self) -> list[Stage]:
-        """The stages, producers first."""
         return list(self._order)
 
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:
@@ -272,9 +272,10 @@ class StageSchedule:
         binds: Binds | None = None,
         name_loops: bool = False,
     ) -> Schedule:
-        """The function of `args` with every request run. Raises `ScheduleError` for one that is refused.
+        """Create the function of `args` and run all requests. Raises `ScheduleError` for a request that is refused.
 
-        With `name_loops`, loops are called as the axes of their stages: `i_outer`, `i_inner`, `i_j_fused`."""
+        With `name_loops`, loops are named after the axes of their stages: `i_outer`, `i_inner`, `i_j_fused`.
+        """
         args = [*args, *(tensor for tensor in self.outputs if not any(tensor is arg for arg in args))]
         run = _Run(Schedule(create_func(args, name, binds=binds, assume=self.facts)))
         self._enter_given(run)
@@ -289,7 +290,7 @@ class StageSchedule:
         return run.schedule
 
     def _enter_given(self, run: _Run) -> None:
-        """Give each stage of the program the block of its name."""
+        """Map each stage of the program to the block of its name."""
         (function,) = functions(run.schedule.mod)
         blocks = {block.label: block for block in child_blocks(function)}
         entered: dict[str, Stage] = {}
@@ -306,9 +307,9 @@ class StageSchedule:
                 run.enter(stage, run.schedule.handle_of(blocks[label]), [*op.axis, *op.reduce_axis])
 
     def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
-        """Compute `tensor` into a copy in a memory scope; its own stage copies that out from then on.
+        """Compute `tensor` in a copy in a memory scope; its stage then copies from there.
 
-        Returns the tensor of the computing stage, with axes of its own. Comes before other requests of the stage.
+        Returns the tensor of the computing stage, which has new axes. Must precede other requests of the stage.
         """
         stage = self[tensor]
         if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
@@ -330,9 +331,9 @@ class StageSchedule:
         return made.op.outputs[0]
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor | Operation]) -> Tensor:
-        """Let the stages `readers` read a copy of `tensor` in a memory scope.
+        """Make the stages `readers` read a copy of `tensor` in a memory scope.
 
-        Returns the tensor of the copying stage. Comes before requests of the readers.
+        Returns the tensor of the copying stage. Must precede requests of the readers.
         """
         stages = [self[reader] for reader in readers]
         if not stages:
@@ -356,16 +357,16 @@ class StageSchedule:
 
     def rfactor(self, tensor: Tensor, axis: AnyAxis, factor_axis: int = 0) -> Tensor:
         """Reduce in two steps: partial results for each iteration of `axis`, a loop of the reduction, in a new
-        dimension at `factor_axis`, then all of them in the stage of `tensor`.
+        dimension at `factor_axis`, then their reduction in the stage of `tensor`.
 
-        Returns the tensor of the partial results. Its stage has the loops that the stage of `tensor` had, under new
-        axes, the spatial ones in `op.axis`, with that of `axis` at `factor_axis`, and those of the reduction in
-        `op.reduce_axis`; requests that were made before are its own. The stage of `tensor` starts afresh.
+        Returns the tensor of the partial results. Its stage has the loops of the stage of `tensor`, with new axes: the
+        spatial ones in `op.axis`, including that of `axis` at `factor_axis`, and those of the reduction in
+        `op.reduce_axis`. Earlier requests apply to it. The stage of `tensor` starts without requests.
         """
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
         if not axis.is_reduce:
-            raise error(f"rfactor: axis '{axis.name}' is no loop of the reduction of stage '{stage.op.name}'")
+            raise error(f"rfactor: axis '{axis.name}' is not a loop of the reduction of stage '{stage.op.name}'")
         leaves, before = stage._leaves, stage._requests  # pyright: ignore[reportPrivateUsage]
         fresh: dict[AnyAxis, AnyAxis] = {leaf: Axis(leaf.name, leaf.is_reduce and leaf is not axis) for leaf in leaves}
         spatial = [fresh[leaf] for leaf in leaves if not leaf.is_reduce]
@@ -393,7 +394,7 @@ class StageSchedule:
     def _made(
         self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...], before: Stage
     ) -> Stage:
-        """A stage that a request makes, which computes a tensor as `like` before the stage `before`."""
+        """Create a stage that computes a tensor as `like`, before the stage `before`."""
         op = MadeOp(name, like.op.place, tuple(axis), (), reduced)
         op.outputs.append(Tensor(like.shape, like.dtype, name, op))
         made = self._stages[op] = Stage(self, op)
@@ -406,7 +407,7 @@ def _like(axis: IterVar) -> IterVar:
 
 
 def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
-    """The op of a stage after another stage took over part of its computation."""
+    """The op of a stage after another stage took over a part of its computation."""
     left = MadeOp(op.name, op.place, op.axis, (), reduced)
     left.outputs.extend(op.outputs)
     return left
@@ -414,7 +415,7 @@ def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
 
 @checked
 def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> StageSchedule:
-    """A schedule of everything that the given computations need, one stage a tensor."""
+    """A schedule of all computations that the given ones need, with one stage per tensor."""
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
     roots = [item.op if isinstance(item, Tensor) else item for item in given]
     outputs = dict.fromkeys(tensor for op in roots if isinstance(op, ComputeOp) for tensor in op.outputs)
@@ -424,7 +425,8 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
 
 @checked
 def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
-    """The GPU axis called `tag`, also given alone: `te.thread_axis("blockIdx.x")`. Its extent is that of the loop."""
+    """The GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is that of the
+    loop."""
     if isinstance(dom, str) and not tag:
         return ThreadAxis(dom)
     return ThreadAxis(tag)
@@ -440,14 +442,14 @@ def lower(
     simple_mode: bool = True,
     passes: Insertions | None = None,
 ) -> ModuleOp:
-    """The loops of a scheduled function: a module holding one tir function with parameters `args`, and behind them what
-    the schedule was made for and `args` leave out.
+    """Lower a scheduled function to loops: a module with one tir function with parameters `args`, followed by the
+    outputs of the schedule that `args` omits.
 
     With `passes`, inserted at named points (`docs/inserting-passes.md`), the function is lowered for a CPU up to the
-    last of them, and shows what they made.
+    last of them.
 
-    `binds` says how arrays lie in memory, see `te.create_func`. The module is always simple to read: `simple_mode` is
-    there for programs that say so.
+    `binds` gives the layout of arrays, see `te.create_func`. `simple_mode` has no effect; it is accepted for
+    compatibility with TVM.
     """
     del simple_mode
     module = schedule.schedule(args, name, binds=binds).mod

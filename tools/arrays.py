@@ -1,4 +1,4 @@
-"""The arrays of a run: read from .npy files, random, or fresh memory for outputs; and how results compare."""
+"""The arrays of a run: read from .npy files, random, or uninitialised for outputs; and the comparison of results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Value: TypeAlias = "Array | float | int | bool"
 
 
 def assignments(words: Sequence[str], option: str, names: Sequence[str], what: str) -> dict[str, str]:
-    """`NAME=VALUE` words as a mapping; each name must be one of `names`. Raises `CompileError`."""
+    """Parse `NAME=VALUE` words; each name must be one of `names`. Raises `CompileError`."""
     found = assigned(words, option)
     for name, value in found.items():
         if name not in names:
@@ -35,7 +35,7 @@ def assignments(words: Sequence[str], option: str, names: Sequence[str], what: s
 
 
 def given_inputs(words: Sequence[str], signature: Signature) -> dict[str, str]:
-    """The `--input NAME=VALUE` words of a function as a mapping; a file needs no name if the function has one input.
+    """Parse the `--input NAME=VALUE` words of a function; `NAME=` is optional for a file if the function has one input.
     Raises `CompileError`."""
     lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if len(lone) == 1:
@@ -44,7 +44,7 @@ def given_inputs(words: Sequence[str], signature: Signature) -> dict[str, str]:
 
 
 def assigned(words: Sequence[str], option: str) -> dict[str, str]:
-    """`NAME=VALUE` words as a mapping. Raises `CompileError`."""
+    """Parse `NAME=VALUE` words. Raises `CompileError`."""
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -65,8 +65,8 @@ def write_npy(path: str, array: Array) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """The options for arguments: files or numbers by name, the random seed, and whether random numbers must
-    be positive (for programs that divide or take logarithms)."""
+    """Options for arguments: files or numbers by name, the random seed, and whether random numbers must be positive
+    (for programs that divide or take logarithms)."""
 
     inputs: Mapping[str, str]
     seed: int
@@ -74,13 +74,13 @@ class Request:
 
 
 def make_arguments(signature: Signature, request: Request, chosen: dict[str, int] | None = None) -> dict[str, Value]:
-    """A value for each argument that the call does not allocate, in order: what the request gives, else random numbers.
-    Sizes that nothing states are 1, or numbers near to it that the preconditions allow; they are added to `chosen`.
+    """The values of the arguments that a call passes, in order: those of the request, otherwise random numbers. A size
+    that is not stated is 1, or a number close to 1 that satisfies the preconditions; such sizes are added to `chosen`.
 
-    Outputs that are only written hold NaN (or the largest integer), so that an element that the function does
-    not write is seen.
+    Write-only outputs are filled with NaN (or the largest integer), which reveals elements that the function does not
+    write.
 
-    Raises `CompileError` when something given does not fit, or an extent cannot be known.
+    Raises `CompileError` if a given value does not fit, or if an extent cannot be determined.
     """
     given: dict[str, Value] = {}
     for spec in signature.args:
@@ -115,7 +115,6 @@ def make_arguments(signature: Signature, request: Request, chosen: dict[str, int
 
 
 def sizes_note(chosen: Mapping[str, int]) -> str:
-    """The line that shows the sizes that were chosen; empty if none were."""
     if not chosen:
         return ""
     sizes = ", ".join(f"{name} = {size}" for name, size in chosen.items())
@@ -123,7 +122,7 @@ def sizes_note(chosen: Mapping[str, int]) -> str:
 
 
 def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Values for the strides that the signature leaves open and no extent gives."""
+    """Values for the strides that neither the signature nor an extent determines."""
     arrays = [
         (tuple(extents.get(e, 1) if isinstance(e, str) else e for e in spec.shape), spec.strides)
         for spec in signature.arrays
@@ -133,7 +132,6 @@ def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[st
 
 
 def _strided(spec: ArraySpec, values: Array, symbols: Mapping[str, int]) -> Array:
-    """The same elements with the strides of the argument."""
     array = empty_array(spec, values.shape, symbols)
     array[...] = values
     return array
@@ -165,8 +163,8 @@ def _takes(spec: ArraySpec, shape: Sequence[int]) -> bool:
 
 
 def array_of_result(value: Any, spec: ArraySpec) -> Array:
-    """A result of the interpreter as the array of the argument `spec` of a compiled function; numbers become arrays of
-    rank 0."""
+    """Convert a result of the interpreter to the array of the argument `spec` of a compiled function; numbers become
+    arrays of rank 0."""
     if isinstance(value, np.ndarray):
         return value
     type_ = TYPES[spec.dtype]
@@ -174,7 +172,7 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
 
 
 def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Values for the symbols that `extents` lacks: 1, or numbers near to it that the preconditions allow."""
+    """Values for the symbols that `extents` lacks: 1, or numbers close to 1 that satisfy the preconditions."""
     defined = {fact.defines for fact in signature.facts}
     shapes = (spec.shape for spec in signature.arrays if not spec.is_allocated)
     symbols = (*(e for shape in shapes for e in shape if isinstance(e, str)), *signature.elements)
@@ -189,7 +187,7 @@ def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, in
 
 
 def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[str, int]:
-    """The value of each symbol, from the arrays that were given. Raises `CompileError` when they differ."""
+    """The value of each symbol in the given arrays. Raises `CompileError` if they contradict each other."""
     extents: dict[str, tuple[int, str]] = {}
     for spec in signature.arrays:
         value = given.get(spec.name)
@@ -212,7 +210,7 @@ def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[st
 
 
 def _define_extents(signature: Signature, given: Mapping[str, Value], extents: dict[str, int]) -> None:
-    """Add the extents that the function states to be computed from others and from numbers that were given."""
+    """Add the extents that the function defines by others and by given numbers."""
     numbers = {name: value for name, value in given.items() if isinstance(value, int)}
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in extents:
@@ -233,7 +231,7 @@ def _extent(spec: ArraySpec, extent: int | str, extents: Mapping[str, int]) -> i
 
 
 def _random(random: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...], positive: bool) -> Array:
-    """Floats from -1 to 1, integers from -10 to 10, as far as the type and `positive` allow."""
+    """Floats from -1 to 1, integers from -10 to 10, restricted by the type and `positive`."""
     kind = spec.element.kind
     if kind == "bool":
         return random.integers(0, 2, shape).astype(np.bool_)
@@ -270,7 +268,7 @@ _EPSILON: Mapping[str, float] = {
     **{dtype: float(np.finfo(dtype).eps) for dtype in ("float16", "float32", "float64")},
     "bfloat16": 2.0**-7,
 }
-"""Float types, with the distance from 1 to the next number."""
+"""The distance from 1 to the next number of each float type."""
 
 
 @dataclass(frozen=True)
@@ -279,11 +277,11 @@ class ArrayDifference:
 
     agrees: bool
     allowed: float
-    """The absolute error that is taken for rounding: fused multiply-add, and sums in another order. Integers and
-    booleans must be equal."""
+    """The absolute error attributed to rounding: fused multiply-add, and reassociated sums. Integers and booleans must
+    be equal."""
     max_absolute: float
     max_relative: float
-    """Of the elements that are not 0."""
+    """The maximum over the elements other than 0."""
     where: tuple[int, ...]
     got: object
     expected: object
@@ -297,8 +295,8 @@ class ArrayDifference:
 
 
 def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: float = 0.0) -> ArrayDifference:
-    """Compare arrays of element type `dtype` ("bfloat16" comes as its bits in uint16), computed from factors that were
-    rounded to a format of `epsilon`. Raises `CompileError` for arrays of different shapes or element types."""
+    """Compare arrays of element type `dtype` ("bfloat16" is passed as its bits in uint16). `epsilon` is that of the
+    format to which factors were rounded. Raises `CompileError` for different shapes or element types."""
     if got.shape != expected.shape:
         raise CompileError(f"the shape is {_shape_text(got)}, expected {_shape_text(expected)}")
     if _family(got) != _family(expected):
@@ -311,7 +309,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: floa
         is_float = dtype in _EPSILON
         same = got == expected if not is_float else (a == b) | (np.isnan(a) & np.isnan(b))
         absolute = np.where(same, 0.0, np.abs(a - b))
-        # A number against NaN or infinity has no distance: it is infinitely wrong.
+        # The distance of a number from NaN or infinity is infinite.
         absolute = np.where(np.isnan(absolute), np.inf, absolute)
         absolute = np.where(~same & (absolute == 0.0), 1.0, absolute)  # integers beyond 2**53
         magnitude = np.abs(b)
@@ -329,7 +327,8 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: floa
 
 
 def _family(array: NDArray[Any]) -> tuple[str, int]:
-    """The kind and size of elements. Integers of any sign and bfloat16, which may be integers, have one kind."""
+    """The kind and size of elements. Signed and unsigned integers and bfloat16, which may be stored as integers, are
+    one kind."""
     return array.dtype.kind if array.dtype.kind in "bfcOUS" else "bits", array.dtype.itemsize
 
 
@@ -338,4 +337,5 @@ def _shape_text(array: NDArray[Any]) -> str:
 
 
 _TERMS = 256
-"""The number of terms of the longest sum; rounding grows as the square root, so a few thousand still pass."""
+"""The assumed number of terms of the longest sum. Rounding grows as its square root, so that a few thousand terms
+pass."""

@@ -1,6 +1,6 @@
-"""Measure what weft's code reaches on this machine.
+"""Measure weft's code on this machine.
 
-weft bench ladder --size 512       one matrix product under better and better schedules
+weft bench ladder --size 512       one matrix product under successively better schedules
 weft bench ops --only matmul       operators against NumPy, PyTorch and onnxruntime
 weft bench model.onnx              a whole model against onnxruntime, OpenVINO and PyTorch
 weft bench dynamic                 symbolic extents against numbers
@@ -18,7 +18,7 @@ from pathlib import Path
 from weft.support.errors import CompileError
 
 SOURCES = Path(__file__).resolve().parents[1] / "benchmarks"
-"""Holds the package `weft_bench` in a source checkout. No part of the installed package."""
+"""The folder of the package `weft_bench` in a source checkout; not part of the installed package."""
 _BENCHMARKS = {
     "ladder": "weft_bench.ladder_command",
     "ops": "weft_bench.ops_command",
@@ -29,7 +29,7 @@ _MODELS = re.compile(r".*\.(onnx|mlir|py:\w+)")
 
 
 def expanded(words: Sequence[str]) -> Sequence[str]:
-    """`weft bench model.onnx` is short for `weft bench model model.onnx`."""
+    """Expand `weft bench model.onnx` to `weft bench model model.onnx`."""
     is_short = words and words[0] not in _BENCHMARKS and any(map(_MODELS.fullmatch, words))
     return ["model", *words] if is_short else words
 
@@ -57,5 +57,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises what the benchmark raises."""
+    """Raises the errors of the benchmark."""
     return import_module(_BENCHMARKS[arguments.benchmark]).run(arguments)

@@ -1,4 +1,4 @@
-"""`weft-opt --bisect`: the first pass that changes a result, the step of it that does, and the first such rewrite."""
+"""`weft-opt --bisect`: the first pass, step of the pass, and rewrite of the step that change a result."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from weft.support.rewrites import Rewrite
 
 _LARGE = 16
-"""Elements of constants that differences show."""
+"""Maximum number of elements of a constant in differences."""
 _LINES = 60
-"""Lines of a difference that are shown."""
+"""Maximum number of lines of a difference."""
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """A change of a result: the passes around it, outermost first, and the IR before and after it."""
+    """A change of a result: the enclosing passes, outermost first, and the IR before and after the change."""
 
     passes: tuple[str, ...]
     mismatch: Mismatch
@@ -38,7 +38,7 @@ class Culprit:
     after: str
     rewrite: Rewrite | None = None
     number: int = 0
-    """Of the rewrite, from 1; 0 if the pass makes no rewrites that are counted."""
+    """The number of the rewrite, from 1; 0 if the pass counts no rewrites."""
     total: int = 0
 
     def __str__(self) -> str:
@@ -56,7 +56,8 @@ class Culprit:
 
 
 def find_culprit(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | None:
-    """Run a pass on `module`; return what in it changes a result, None if nothing does. Raises what the pass raises."""
+    """Run a pass on `module`, and return the first part of it that changes a result, None if there is none. Raises the
+    errors of the pass."""
     if not isinstance(step, PassSequence):
         return _of_rewrites(step, ctx, module)
     found: list[Culprit] = []
@@ -99,7 +100,7 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
     def differs(limit: int) -> Mismatch | None:
         try:
             return _mismatch(reference, step, after(limit))
-        except WeftError:  # a pass that needs all of its rewrites refuses what is left
+        except WeftError:  # a pass that requires all of its rewrites rejects the rest
             return None
 
     total = len(rewrites.made)
@@ -112,7 +113,7 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
 
 
 def _first_number(total: int, holds: Callable[[int], bool]) -> int | None:
-    """The first of 1 .. total for which `holds` is true, if it stays true from there on; None if it never is."""
+    """The smallest number in 1 .. total for which the monotonic predicate `holds` is true; None if there is none."""
     if not total or holds(0) or not holds(total):
         return None
     low, high = 0, total

@@ -5,8 +5,9 @@
   weft compile model.onnx -o libmodel.so --header model.h --weights model.weights
   weft build examples/mm_relu.mlir -o mm_relu.s -o mm_relu.ll --timing
 
-What is made follows from the suffix: .o an object, .so a shared library, .a a static one, .h the C header, .ll LLVM
-IR, .s assembly; .c is for the target "c", which is assumed then. docs/c-abi.md says how functions are called.
+The suffix of an output determines its form: .o is an object, .so a shared library, .a a static library, .h the C
+header, .ll LLVM IR, and .s assembly. .c is C source; it selects the target "c". docs/c-abi.md describes how to call the
+functions.
 """
 
 from __future__ import annotations
@@ -29,26 +30,29 @@ from weft.tools.shapes import add_shape_argument, stated_shapes
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", action="append", default=[], help="what to write; may be given several times"
+        "-o", "--output", metavar="FILE", action="append", default=[], help="the file to write; may be repeated"
     )
-    parser.add_argument("--header", metavar="FILE", help="write the C header too")
+    parser.add_argument("--header", metavar="FILE", help="also write the C header")
     parser.add_argument("--target", help='such as "llvm -mcpu=haswell -num-threads=4" (default: this machine)')
     parser.add_argument(
-        "--compiler", metavar="CC", default="", help="links shared libraries (default: the C compiler of the system)"
+        "--compiler",
+        metavar="CC",
+        default="",
+        help="the linker of shared libraries (default: the C compiler of the system)",
     )
     parser.add_argument(
-        "--weights", metavar="FILE", help="write large constants to a file, which the program loads (.o, .so, .a)"
+        "--weights", metavar="FILE", help="write large constants to a file that the program loads (.o, .so, .a)"
     )
     add_shape_argument(parser)
     add_lowering_arguments(parser)
-    parser.add_argument("--timing", action="store_true", help="show how long each stage took")
+    parser.add_argument("--timing", action="store_true", help="print the time of each stage")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` and `OSError`."""
     outputs = [Path(file) for file in (*arguments.output, *([arguments.header] if arguments.header else []))]
     if not outputs:
-        raise CompileError("name a file to write: -o FILE, whose suffix says what it is to be")
+        raise CompileError("name a file to write: -o FILE, whose suffix determines its form")
     in_c = any(path.suffix == ".c" for path in outputs)
     target = Target.parse(arguments.target or ("c" if in_c else "llvm"))
     if target.has_kernels:
@@ -75,50 +79,51 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of lowering, of all commands that compile a program."""
+    """Add the options of lowering, for all commands that compile a program."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
         action="append",
         default=[],
-        help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
-    )
-    parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
-    parser.add_argument(
-        "--no-default-schedule", action="store_true", help="take functions that have no schedule as they are written"
-    )
-    parser.add_argument("--database", metavar="FILE", help="take the fastest schedules that weft tune recorded there")
-    parser.add_argument(
-        "--require-tuned", action="store_true", help="functions that have no schedule in the database are an error"
+        help='insert passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
     )
     parser.add_argument(
-        "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
+        "--no-schedule", action="store_true", help="apply neither the schedules in the file nor default ones"
+    )
+    parser.add_argument(
+        "--no-default-schedule", action="store_true", help="do not schedule functions without a schedule"
+    )
+    parser.add_argument("--database", metavar="FILE", help="use the fastest schedules that weft tune recorded there")
+    parser.add_argument(
+        "--require-tuned", action="store_true", help="fail for functions without a schedule in the database"
+    )
+    parser.add_argument(
+        "--checked", action="store_true", help="report accesses out of bounds at run time, with block and index"
     )
     parser.add_argument(
         "--specialize",
         metavar="SYMBOL=SIZES",
         action="append",
         default=[],
-        help="versions for these sizes, chosen at the call: 's=1,128', 'b=1 s=1,128' (docs/dynamic-shapes.md)",
+        help="add versions for these sizes, selected at the call: 's=1,128', 'b=1 s=1,128' (docs/dynamic-shapes.md)",
     )
     parser.add_argument(
-        "--no-winograd", action="store_true", help="no minimal filtering for convolutions, which rounds more"
+        "--no-winograd", action="store_true", help="do not use Winograd convolutions, which have larger rounding errors"
     )
     add_precision_argument(parser)
 
 
 def add_precision_argument(parser: argparse.ArgumentParser) -> None:
-    """`--precision`."""
     parser.add_argument(
         "--precision",
         default="",
         metavar="f32|bf16|f16",
-        help="of the factors of products, convolutions and attention; sums are float32 (docs/precision.md)",
+        help="the type of the factors of products, convolutions and attention; sums are float32 (docs/precision.md)",
     )
 
 
 def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
-    """The options of the arguments; without the schedules in the file there are no default ones either. Raises
+    """The options of lowering in the arguments; `--no-schedule` implies `--no-default-schedule`. Raises
     `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
@@ -139,11 +144,12 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
 
 
 def precision_of(arguments: argparse.Namespace) -> str:
-    """The precision of the arguments; that of the model if it is empty. Raises `CompileError` for an unknown one."""
+    """The precision in the arguments; if it is empty, the model determines it. Raises `CompileError` for an unknown
+    one."""
     found = parse_precision(arguments.precision, "--precision")
     return "" if found is None else found.value
 
 
 def _versions(words: Sequence[str]) -> Sequence[Sizes]:
-    """The sizes of all options together. Raises `CompileError`."""
+    """The sizes in all `--specialize` options. Raises `CompileError`."""
     return versions_of([entry.sizes for word in words for entry in parse_sizes(word, "--specialize")], "--specialize")

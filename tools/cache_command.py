@@ -1,10 +1,10 @@
-"""Show the compile cache, or remove what it holds.
+"""Show or clear the compile cache.
 
   weft cache
   weft cache --clear
 
-WEFT_CACHE_DIR names its folder, WEFT_CACHE_LIMIT the most that it may hold (500M, 2G; 4 GiB unless given), and
-WEFT_CACHE=0 turns it off.
+WEFT_CACHE_DIR is its folder, WEFT_CACHE_LIMIT its maximum size (500M, 2G; 4 GiB by default), and WEFT_CACHE=0 turns it
+off.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises `CompileError` for a limit that is no size."""
+    """Raises `CompileError` for a limit that is not a size."""
     cache = CompileCache.of_user()
     problem = cache.problem()
     entries = [] if problem else cache.entries()

@@ -1,10 +1,10 @@
-"""Print what completes weft, weft-opt and weft-reduce in a shell: flags, passes, targets and files.
+"""Print shell completions of weft, weft-opt and weft-reduce: flags, passes, targets and files.
 
   eval "$(weft completion bash)"                                     # in ~/.bashrc
   eval "$(weft completion zsh)"                                      # in ~/.zshrc, after compinit
   weft completion fish > ~/.config/fish/completions/weft.fish
 
-The names of passes and targets are those of the packages that are installed when the text is printed.
+Passes and targets are those of the packages that are installed when the completions are printed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def completion(shell: str) -> str:
-    """The text that a shell reads."""
     driver = WeftOptMain(args=[])
     tables = _Tables(
         {name: _flags_of(name) for name in COMMANDS},
@@ -60,13 +59,13 @@ def _flags_of(name: str) -> list[str]:
     parser = argparse.ArgumentParser(add_help=True)
     try:
         import_module(COMMANDS[name][0]).add_arguments(parser)
-    except CompileError:  # weft bench is of source checkouts
+    except CompileError:  # weft bench exists only in source checkouts
         return []
     return _flags(parser)
 
 
 def _flags(parser: argparse.ArgumentParser) -> list[str]:
-    actions = parser._actions  # argparse has no other list
+    actions = parser._actions  # argparse has no public list
     return sorted(flag for action in actions for flag in action.option_strings if flag.startswith("--"))
 
 

@@ -1,12 +1,12 @@
-"""Look into a database of tuning, or change it.
+"""Inspect or change a tuning database.
 
-weft db tune.db list                    the workloads: how many schedules were measured, where
+weft db tune.db list                    the workloads, with the numbers of measured schedules by machine
 weft db tune.db best                    the fastest schedule of each
 weft db tune.db show matmul             the fastest schedule of a workload as sched IR and as Python
 weft db tune.db export records.jsonl    all records as lines of JSON
 weft db tune.db import records.jsonl    add the records of such files
 weft db tune.db merge other.db          add the records of other databases
-weft db tune.db prune --keep 8          leave the fastest of each workload, and no failures
+weft db tune.db prune --keep 8          keep the fastest records of each workload, and no failures
 """
 
 from __future__ import annotations
@@ -28,14 +28,20 @@ _KEY_LETTERS: Final = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("database", help="the file")
+    parser.add_argument("database", help="the file of the database")
     parser.add_argument("action", choices=_ACTIONS)
-    parser.add_argument("names", nargs="*", help="a workload, by its name or the start of its key; or files")
-    parser.add_argument("--keep", type=int, default=8, metavar="N", help="how many prune leaves of each (default 8)")
+    parser.add_argument("names", nargs="*", help="a workload, by its name or a prefix of its key; or files")
+    parser.add_argument(
+        "--keep",
+        type=int,
+        default=8,
+        metavar="N",
+        help="the number of records of each workload that prune keeps (default 8)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 1 where lines of a file were left out. Raises `CompileError` and `OSError`."""
+    """Returns 1 if lines of a file were skipped. Raises `CompileError` and `OSError`."""
     action, names = str(arguments.action), list(arguments.names)
     needed = {"show": "a workload", "export": "a file", "import": "files", "merge": "databases"}.get(action)
     if needed and not names:

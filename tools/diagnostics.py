@@ -1,11 +1,11 @@
-"""Diagnostics of a run, and `--verify-diagnostics`: the comparison with those that comments of the program expect.
+"""Diagnostics of a run, and `--verify-diagnostics`: their comparison with the expectations in comments of the program.
 
     // expected-error@+1 {{the loops do not cover it}}        an error on the next line whose message holds the text
     // expected-remark@below 2 {{left as it is}}              two remarks; 1+ is one at least, 0-2 two at most
     // expected-error-re@-1 {{block "{{[A-Z]}}" has {{.*}} loops}}  regular expressions in `{{...}}`
 
-Kinds are error, warning, note and remark. The place is the line of the comment, `@+n`, `@-n`, `@above` and `@below`
-(the nearest line without such a comment), or `@unknown` for diagnostics without a place in the file.
+Kinds are error, warning, note and remark. The location is the line of the comment, `@+n`, `@-n`, `@above` and `@below`
+(the nearest line without such a comment), or `@unknown` for diagnostics without a location in the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANYWHERE = 0
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What a run tells of a program. `kind` is error, warning, note or remark."""
+    """A diagnostic of a run. `kind` is error, warning, note or remark."""
 
     kind: str
     message: str
@@ -36,7 +36,6 @@ class Diagnostic:
 
 
 def diagnostics_of(error: Exception | Warning) -> list[Diagnostic]:
-    """An error or warning with its notes."""
     if isinstance(error, Remark):
         return [Diagnostic("remark", error.message, error.location)]
     if isinstance(error, CompileError):
@@ -48,7 +47,8 @@ def diagnostics_of(error: Exception | Warning) -> list[Diagnostic]:
 
 @dataclass
 class Expectation:
-    """From `least` to `most` diagnostics of a kind, whose messages match, on line `line` (0: in no known place)."""
+    """From `least` to `most` diagnostics of a kind with matching messages are expected on line `line` (0: unknown
+    location)."""
 
     kind: str
     text: str
@@ -60,7 +60,7 @@ class Expectation:
     found: int = field(default=0, init=False)
 
     def take(self, diagnostic: Diagnostic, line: int) -> bool:
-        """Whether it is one of those expected, which is counted then."""
+        """Whether `diagnostic` is expected here; if so, count it."""
         if self.found >= self.most or (self.kind, self.line) != (diagnostic.kind, line):
             return False
         if self.pattern.search(diagnostic.message) is None:
@@ -70,9 +70,9 @@ class Expectation:
 
 
 def expectations_in(text: str, file: str, line_offset: int = 0) -> list[Expectation]:
-    """The expectations that the comments of `text` state; it begins after line `line_offset` of `file`.
+    """The expectations in the comments of `text`, which begins after line `line_offset` of `file`.
 
-    Raises `CompileError` on a comment that asks for anything unknown.
+    Raises `CompileError` for an unknown form of expectation.
     """
     found: list[Expectation] = []
     below: list[Expectation] = []
@@ -111,7 +111,7 @@ def _in_line(line: str, file: str, number: int) -> Iterator[tuple[Expectation, s
 
 
 def _end_of_text(line: str, start: int, *, nested: bool) -> int:
-    """Where the text that begins at `start` ends. Of more than two braces in a row, the last two close it."""
+    """The end of the text that begins at `start`. In a run of more than two braces, the last two close it."""
     depth = 1
     for braces in _BRACES.finditer(line, start):
         levels = len(braces.group()) // 2
@@ -125,7 +125,7 @@ def _end_of_text(line: str, start: int, *, nested: bool) -> int:
 
 
 def _pattern(text: str, at: SourceLocation) -> re.Pattern[str]:
-    """The text as it is, with `{{...}}` as regular expressions."""
+    """A pattern for the literal text, in which `{{...}}` are regular expressions."""
     parts = re.split(r"\{\{(.*?\}*)\}\}", text)
     try:
         return re.compile("".join(f"(?:{part})" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)))
@@ -144,7 +144,7 @@ def _line_of(place: str | None, own: int, kind: str, at: SourceLocation) -> int:
 
 
 def unmet(expectations: list[Expectation], diagnostics: Iterable[Diagnostic], file: str) -> list[CompileError]:
-    """The differences between what is expected of `file` and what happened; empty when all match."""
+    """The differences between the expectations for `file` and its diagnostics; empty if they match."""
     wrong: list[CompileError] = []
     for diagnostic in diagnostics:
         place = diagnostic.location

@@ -1,4 +1,4 @@
-"""Explain the code at the end of an error message, or the message itself.
+"""Explain an error by its code, which is at the end of the message, or by the message.
 
 weft explain vectorize.2
 weft explain tir.out-of-bounds
@@ -26,7 +26,7 @@ _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `weft explain` shows of a code. `example` is Markdown."""
+    """An explanation of a code. `example` is Markdown."""
 
     code: str
     title: str
@@ -36,7 +36,9 @@ class Explanation:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", nargs="*", help="a code, such as vectorize.2, or an error message; none for all codes")
+    parser.add_argument(
+        "code", nargs="*", help="a code, such as vectorize.2, or an error message (default: list all codes)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,7 +76,6 @@ def explained(text: str) -> Explanation:
 
 
 def shown(one: Explanation) -> str:
-    """An explanation as text for terminals."""
 
     def wrapped(text: str) -> str:
         return textwrap.fill(text, 80, initial_indent="  ", subsequent_indent="  ")
@@ -93,7 +94,7 @@ def _of_class(kind: ErrorClass) -> Explanation:
 
 
 def _of_primitive(name: str) -> list[Explanation]:
-    """Each requirement of a primitive: its text in the docstring, with the example of the primitive."""
+    """The requirements of a primitive: each with its text in the docstring and the example of the primitive."""
     kind = primitive_class(name)
     doc = inspect.getdoc(kind) or ""
     fence = _FENCE.search(doc)

@@ -1,4 +1,4 @@
-"""Reports errors of commands: a message, exit status 1, no traceback."""
+"""Report errors of commands as a message and exit status 1, without a traceback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.support.errors import CompileError, InternalError, Remark, WeftError, 
 
 FAILURE = 1
 INTERRUPTED = 130
-"""The exit status of shells for a program that SIGINT ended."""
+"""The exit status of a program that SIGINT ended, by the convention of shells."""
 
 _ALLOCATIONS = 20_000
 """Allocations between two collections of cyclic garbage. IR consists of many objects that stay: with Python's 700,
@@ -27,7 +27,7 @@ collections take a tenth of the time to parse and print a file of 9,000 operatio
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Raises `CompileError` for wrong flags, in place of printing all of them. Flags are written out."""
+    """Raises `CompileError` for wrong flags instead of printing the usage. Abbreviations of flags are not accepted."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(allow_abbrev=False, **options)  # pyright: ignore[reportArgumentType]
@@ -55,7 +55,7 @@ def _integer(text: str) -> int:
 
 @contextmanager
 def shown_warnings(show: Callable[[Warning], None]) -> Generator[None]:
-    """Give each remark, and each Python warning that would be shown, to `show`."""
+    """Pass each remark, and each Python warning that would be shown, to `show`."""
 
     def receive(message: Warning | str, *_: object) -> None:
         show(message if isinstance(message, Warning) else UserWarning(message))
@@ -67,13 +67,12 @@ def shown_warnings(show: Callable[[Warning], None]) -> Generator[None]:
 
 
 def print_warning(warning: Warning) -> None:
-    """Print a remark or warning on standard error."""
     sys.stdout.flush()
     print(warning if isinstance(warning, Remark) else f"warning: {warning}", file=sys.stderr, flush=True)
 
 
 def versions() -> str:
-    """The versions of weft and of what compiles for it, one a line."""
+    """The versions of weft and of its compilers, one per line."""
     from llvmlite import binding
 
     llvm = ".".join(str(part) for part in cast("tuple[int, ...]", binding.llvm_version_info))
@@ -82,11 +81,11 @@ def versions() -> str:
 
 
 def run_tool(body: Callable[[], int], *, debug: bool) -> int:
-    """Run `body` and return the exit status: its own, or 1 after printing what failed on standard error.
+    """Run `body` and return the exit status: that of `body`, or 1 after printing a failure on standard error.
 
-    What is no error of the user's is reported as a bug in weft; `debug` shows its traceback.
+    An error that the user did not cause is reported as a bug in weft; `debug` shows its traceback.
     """
-    if isinstance(sys.stdout, TextIOWrapper):  # names of files may hold what no encoding has
+    if isinstance(sys.stdout, TextIOWrapper):  # file names may contain characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     thresholds = gc.get_threshold()
     gc.set_threshold(_ALLOCATIONS, *thresholds[1:])
@@ -94,12 +93,12 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
         status = body()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader went away (`weft-opt ... | head`). Python's own flush at exit must not fail either.
+        # The reader ended (`weft-opt ... | head`). Python's flush at exit must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # the outermost frame: whatever it is becomes a message
+    except Exception as error:  # the outermost frame reports every exception
         if debug and not is_users(error):
             raise
         sys.stdout.flush()
@@ -111,12 +110,11 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
 
 
 def is_users(error: Exception) -> bool:
-    """Whether `error` is about what the user gave, not a bug of ours."""
+    """Whether the user's input caused `error`, as opposed to a bug."""
     return isinstance(error, (WeftError, DiagnosticException, OSError))
 
 
 def message_of(error: Exception) -> str:
-    """The message of `error` for the user."""
     if isinstance(error, WeftError):
         return str(error)
     if isinstance(error, DiagnosticException):
@@ -134,7 +132,6 @@ def message_of(error: Exception) -> str:
 
 
 def _notes(error: Exception) -> str:
-    """The notes that the driver added."""
     return "".join(f", {note}" for note in getattr(error, "__notes__", ()))
 
 

@@ -1,12 +1,12 @@
-"""Write an ONNX model as graph IR, which can be read, edited and run through weft-opt.
+"""Convert an ONNX model to graph IR, which can be read, edited and passed to weft-opt.
 
-  weft import model.onnx -o model.mlir                     # weights in model.safetensors beside it
+  weft import model.onnx -o model.mlir                     # and the weights to model.safetensors
   weft import model.onnx -o model.mlir --shape input=nx3x224x224
   weft import model.onnx -o model.mlir --weights w.safetensors --bind axes=axes.npy
   weft import model.onnx --list-operators                  # which nodes can be imported, and why others cannot
 
---shape takes numbers, names and ranges (docs/dynamic-shapes.md), of a sequence the axes of its tensors with commas
-between them. --bind gives inputs whose values must be known, such as axes.
+--shape takes numbers, names and ranges (docs/dynamic-shapes.md), for a sequence the axes of its tensors, separated by
+commas. --bind gives inputs whose values must be known, such as axes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,17 @@ from weft.tools.printing import ScopedMLIRTarget
 from weft.tools.shapes import add_shape_argument, stated_shapes
 
 _LEAST = 1 << 10
-"""Bytes from which on a constant goes to the file of weights."""
+"""Minimum size, in bytes, of a constant that is stored in the file of weights."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the model, an .onnx file or a folder with one")
-    parser.add_argument("-o", "--output", metavar="FILE", help="the text (default: the model's name with .mlir)")
-    parser.add_argument("--weights", metavar="FILE", help="the weights (default: the text's name with .safetensors)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the IR to write (default: the name of the model with .mlir)"
+    )
+    parser.add_argument(
+        "--weights", metavar="FILE", help="the file of weights to write (default: the name of the IR with .safetensors)"
+    )
     parser.add_argument(
         "--list-operators", action="store_true", help="print the operators of the model and write nothing"
     )
@@ -41,19 +45,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_import_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--shape`, `--bind`, `--bind-weights` and `--fallback`."""
     add_shape_argument(parser)
     parser.add_argument(
-        "--bind", metavar="NAME=FILE", action="append", default=[], help="the value of an input, a .npy file"
+        "--bind",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="a constant value of an input, from an .npy file",
     )
     parser.add_argument(
-        "--bind-weights", metavar="FILE", help="tensors of initializers and inputs by their names, a .safetensors file"
+        "--bind-weights",
+        metavar="FILE",
+        help="a .safetensors file with tensors for initializers and inputs of the same names",
     )
-    parser.add_argument("--fallback", action="store_true", help="run operators that weft lacks in ONNX's reference")
+    parser.add_argument(
+        "--fallback", action="store_true", help="run unsupported operators in ONNX's reference implementation"
+    )
 
 
 def _output_of(source: Path) -> Path:
-    """The file that a model, or a folder with one, is written to: next to it."""
+    """The default output file of a model, or of a folder with one: next to it."""
     if not source.is_dir():
         return source.with_suffix(".mlir")
     folder = source.resolve()
@@ -91,8 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
-    """Print the number of nodes of each operator, how many are imported, why others are not, and the cost of a
-    fallback. Returns 1 if there are such."""
+    """Print the number of nodes of each operator, the number of imported ones, the reasons for the others, and the cost
+    of a fallback. Returns 1 if there are nodes that cannot be imported."""
     for option, value in (
         ("--output", arguments.output),
         ("--weights", arguments.weights),

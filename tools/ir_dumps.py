@@ -1,4 +1,4 @@
-"""`--print-ir-before`, `--print-ir-after` and their kin print the IR around passes on standard error."""
+"""`--print-ir-before`, `--print-ir-after` and related flags print the IR around passes on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 
 def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags, with the spellings of mlir-opt as aliases."""
+    """Add the flags, with the spellings of mlir-opt as aliases."""
 
     def add(name: str, text: str) -> None:
         parser.add_argument(f"--{name}", f"--mlir-{name}", action="store_true", help=text)
@@ -36,17 +36,17 @@ def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="ir",
         choices=("ir", "diff"),
-        help="print the IR after a pass only if it changed; of itself, for every pass; '=diff' prints the difference, "
-        "in colours on a terminal",
+        help="print the IR after a pass only if it changed; alone, it applies to every pass; '=diff' prints the "
+        "difference, in colours on a terminal",
     )
-    add("print-ir-after-failure", "print the IR as a pass that fails left it, and after no other")
+    add("print-ir-after-failure", "print the IR only after a pass that failed, as the pass left it")
 
 
 class IRDumps:
     """Prints the IR around the passes that the flags name."""
 
     def __init__(self, args: argparse.Namespace, known: Collection[str], text: Callable[[Operation], str]) -> None:
-        """`known` are the names of passes, `text` prints an operation. Raises `CompileError` on an unknown pass."""
+        """`known` are the names of passes, `text` prints an operation. Raises `CompileError` for an unknown pass."""
         self._text = text
         self._only_failures: bool = args.print_ir_after_failure
         self._only_changes: bool = args.print_ir_after_change is not None
@@ -56,11 +56,10 @@ class IRDumps:
         self._before_all: bool = args.print_ir_before_all
         self._after_all: bool = args.print_ir_after_all or (self._only_changes and not self._after)
         self._unchanged: list[str] = []
-        """The IR before each of the passes that run now, outermost first, where changes count."""
+        """The IR before each running pass, outermost first, if changes are printed."""
         self._failure: Exception | None = None
 
     def before(self, step: PipelineStep, module: ModuleOp) -> None:
-        """Called before a pass."""
         if isinstance(step.run, NestedPasses):
             return
         if self._before_all or step.run.name in self._before:
@@ -69,7 +68,6 @@ class IRDumps:
             self._unchanged.append(self._text(_part(step, module)))
 
     def after(self, step: PipelineStep, module: ModuleOp) -> None:
-        """Called after a pass that did not fail."""
         if isinstance(step.run, NestedPasses):
             return
         before = self._unchanged.pop() if self._only_changes else None
@@ -79,7 +77,8 @@ class IRDumps:
             self._print(f"After {step.run.name}", step, module, before if self._as_difference else None)
 
     def failed(self, step: PipelineStep, module: ModuleOp, error: Exception) -> None:
-        """Called after a pass that raised an error, or left IR that does not verify; then after those around it."""
+        """Called after a pass that raised an error or left IR that does not verify, and then after the enclosing
+        ones."""
         if isinstance(step.run, NestedPasses):
             return
         if self._only_changes:
@@ -103,7 +102,6 @@ _COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
 
 
 def difference(before: str, after: str, *, coloured: bool) -> str:
-    """The unified difference of two texts."""
     lines = list(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm=""))
     if coloured:
         lines = [f"{_COLOURS[line[0]]}{line}\033[0m" if line[:1] in _COLOURS else line for line in lines]
@@ -111,7 +109,6 @@ def difference(before: str, after: str, *, coloured: bool) -> str:
 
 
 def _part(step: PipelineStep, module: ModuleOp) -> Operation:
-    """What the pass works on."""
     return module if step.operation is None or step.operation.parent is None else step.operation
 
 

@@ -1,4 +1,4 @@
-"""`--list-passes`, `--help-pass`, `--list-targets`, `--help-target`: what definitions of passes and targets say."""
+"""`--list-passes`, `--help-pass`, `--list-targets`, `--help-target`: the documentation of passes and targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Factories = Mapping[str, Callable[[], type[ArgSpecConvertible]]]
 
 
 def pass_listing(available: Factories, dialects: Iterable[str]) -> str:
-    """Each pass with its summary, below the dialect or word that its name begins with where several share one."""
+    """Each pass with its summary, grouped by the dialect or word that several names begin with."""
     prefixes = sorted({name.replace("_", "-") for name in dialects}, key=len, reverse=True)
     groups: dict[str, list[str]] = {}
     for name in available:
@@ -33,7 +33,6 @@ def pass_listing(available: Factories, dialects: Iterable[str]) -> str:
 
 
 def target_listing(available: Factories) -> str:
-    """Each target with its summary."""
     return _lines(available, available, "target", max(map(len, available), default=0))
 
 
@@ -49,7 +48,7 @@ def _lines(names: Iterable[str], available: Factories, what: str, width: int) ->
 
 
 def full_help(name: str, available: Factories, what: str) -> str:
-    """All about a pass or target: its description, each option with type, default and meaning, its statistics, an
+    """The help of a pass or target: its description, each option with type, default and meaning, its statistics, an
     example. Raises `CompileError` for an unknown name."""
     kind = load(name, available, what)
     about = describe_pass(kind)
@@ -78,7 +77,7 @@ def _option_text(option: PassOption) -> str:
 
 
 def example(kind: type[ArgSpecConvertible], about: PassDescription, what: str) -> str:
-    """A command: the pass as its description writes it first, else with a value for each required option."""
+    """A command: with the first use of the pass in its description, otherwise with a value for each required option."""
     flag = "-p" if what == "pass" else "-t"
     written = re.search(rf"`({re.escape(kind.name)}\{{[^`]*\}})`", " ".join(about.text.split()))
     if written is not None:
@@ -94,7 +93,6 @@ def example(kind: type[ArgSpecConvertible], about: PassDescription, what: str) -
 
 
 def _sample(type_: Any) -> str:
-    """A value of the type of an option."""
     first = alternatives(type_)[0]
     if get_origin(first) is Literal:
         return str(get_args(first)[0])

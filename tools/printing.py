@@ -1,4 +1,4 @@
-"""IR as text that parses back: names as they were written, locations and large constants as flags of the tools say."""
+"""IR as text that parses back: names keep their spelling; flags of the tools select locations and large constants."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from xdsl.targets.mlir import MLIRTarget
 
 
 class ScopedPrinter(Printer):
-    """A printer whose names are scoped by regions, as the parser's are: text in is text out.
+    """A printer whose names are scoped by regions, as the parser's are, so that printing restores the names of the
+    text.
 
-    xDSL's printer keeps every name of a function taken, so that the second `tir.for %i` prints as `%i_1`.
+    xDSL's printer keeps all names of a function reserved, so that the second `tir.for %i` prints as `%i_1`.
     """
 
     elide_above: int | None = None
@@ -30,7 +31,7 @@ class ScopedPrinter(Printer):
         self.enter_scope()
         super().print_op(op)
         self.exit_scope()
-        # The results were named inside the scope that just closed, but are visible outside.
+        # The results were named in the scope that just closed, but are visible outside.
         for result in op.results:
             if result.name_hint:
                 self.ssa_names[result.name_hint] = self.ssa_names.get(result.name_hint, 0) + 1
@@ -57,7 +58,7 @@ class ScopedMLIRTarget(MLIRTarget):
     name: ClassVar[str] = "mlir"
 
     elide_above: int | None = None
-    """Constants of more elements are left out."""
+    """Constants of more elements are elided."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         printer = self._printer(output)
@@ -67,7 +68,7 @@ class ScopedMLIRTarget(MLIRTarget):
         print(file=output)
 
     def text(self, operation: Operation) -> str:
-        """`operation` as text, generic where its custom syntax cannot print it, as of invalid IR."""
+        """Print `operation`, in generic form if its custom syntax fails, for example on invalid IR."""
         try:
             return self._text(operation, self.print_generic_format)
         except Exception:  # noqa: BLE001 - whatever the printers of operations raise
@@ -102,7 +103,7 @@ class ScopedMLIRTarget(MLIRTarget):
 
 
 def text_of(operation: Operation) -> str:
-    """`operation` as text that parses back to an equal operation with the same names."""
+    """Print `operation` so that it parses back to an equal operation with the same names."""
     stream = StringIO()
     ScopedPrinter(stream=stream).print_op(operation)
     return stream.getvalue()

@@ -1,9 +1,9 @@
-"""Measure the kernels of a model: time, arithmetic and bytes, and their share of what the machine can do.
+"""Measure the kernels of a model: time, arithmetic and bytes, and their fraction of the machine's peak.
 
   weft profile model.onnx
   weft profile model.mlir --input x=x.npy --target "llvm -mcpu=znver4"
 
-The same as `weft run FILE --profile`, with its options.
+Equivalent to `weft run FILE --profile`, with the same options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Python files of users, run for what they define."""
+"""Execution of Python files of users."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from weft.support.errors import CompileError
 
 
 def load_python_file(file: str) -> ModuleType:
-    """The module that a file defines; it runs under the name of the file, not as `__main__`. Raises `CompileError`,
-    also for whatever the file raises, `SystemExit` too."""
+    """Run a Python file as a module named after it, not as `__main__`. Raises `CompileError`, also for any exception of
+    the file, including `SystemExit`."""
     if not Path(file).is_file():
         raise CompileError(f"there is no file '{file}'")
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)

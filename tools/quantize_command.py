@@ -5,10 +5,10 @@
   weft quantize model.onnx --weights int8 --activations int8 --calibrate FOLDER -o model-int8.mlir --check
   weft build model-int4.mlir -o libmodel.so
 
-Constant weights of matrix products are quantized, and data stay floats. With --activations int8 products, convolutions
-and recurrent networks are computed in integers, whose ranges follow from calls with the data in a folder: .npz files
-with an array for each input, or .npy files of the only input. The rounding errors of each layer are printed, and with
---check those of the results, on the calibration data or on random inputs.
+Constant weights of matrix products are quantized, and data stay floats. With --activations int8, products, convolutions
+and recurrent networks are computed in integers. Their ranges are determined by calls on the data in a folder: .npz
+files with an array for each input, or .npy files of the only input. The rounding errors of each layer are printed, and
+with --check those of the results, on the calibration data or on random inputs.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from weft.tools.arrays import Array, Value
 
 _LEAST = 1 << 10
-"""Bytes from which on a constant is stored in the file of weights."""
+"""Minimum size, in bytes, of a constant that is stored in the file of weights."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the model: an .onnx file, or an .mlir file of graph functions")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="the text; weights go to FILE.safetensors"
+        "-o", "--output", metavar="FILE", required=True, help="the IR to write; weights are written to FILE.safetensors"
     )
     parser.add_argument(
         "--weights",
@@ -62,30 +62,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--group",
         type=int,
         metavar="N",
-        help="weights that share a scale, 16 to 256 (default 32); 0: a column",
+        help="the number of weights that share a scale, 16 to 256 (default 32); 0: a scale per column",
     )
     zero = parser.add_mutually_exclusive_group()
-    zero.add_argument("--symmetric", action="store_true", help="without zero points (default)")
-    zero.add_argument("--zero-points", action="store_true", help="with a zero point for each group")
-    parser.add_argument("--scales", choices=("float32", "float16", "bfloat16"), default="float32", help="their type")
+    zero.add_argument("--symmetric", action="store_true", help="use no zero points (default)")
+    zero.add_argument("--zero-points", action="store_true", help="use a zero point for each group")
     parser.add_argument(
-        "--skip", metavar="NAME", action="append", default=[], help="weights and activations that stay floats"
+        "--scales", choices=("float32", "float16", "bfloat16"), default="float32", help="the type of scales"
     )
-    parser.add_argument("--data", choices=("float", "int8"), default="float", help="how products read data")
+    parser.add_argument(
+        "--skip", metavar="NAME", action="append", default=[], help="a weight or activation to keep in floats"
+    )
+    parser.add_argument(
+        "--data", choices=("float", "int8"), default="float", help="the type in which products read data"
+    )
     static = parser.add_argument_group("static quantization")
-    static.add_argument("--activations", choices=("float", "int8"), default="float", help="their type (default float)")
-    static.add_argument("--calibrate", metavar="FOLDER", help=".npz or .npy files with the inputs of calls")
-    static.add_argument("--method", choices=METHODS, default="minmax", help="of choosing ranges (default minmax)")
     static.add_argument(
-        "--percentile", type=float, default=99.99, metavar="P", help="numbers in a range (default 99.99)"
+        "--activations", choices=("float", "int8"), default="float", help="the type of activations (default float)"
+    )
+    static.add_argument("--calibrate", metavar="FOLDER", help="a folder of .npz or .npy files with the inputs of calls")
+    static.add_argument(
+        "--method", choices=METHODS, default="minmax", help="the method that determines ranges (default minmax)"
     )
     static.add_argument(
-        "--max-error", type=float, metavar="E", help="relative error above which a layer or activation stays float"
+        "--percentile",
+        type=float,
+        default=99.99,
+        metavar="P",
+        help="the percentage of numbers within a range (default 99.99)",
+    )
+    static.add_argument(
+        "--max-error",
+        type=float,
+        metavar="E",
+        help="the relative error above which a layer or activation stays in floats",
     )
     add_shape_argument(parser)
     parser.add_argument("--check", action="store_true", help="compare the results with those of the float model")
-    parser.add_argument("--input", metavar="NAME=FILE", action="append", default=[], help="an input of --check, a .npy")
-    parser.add_argument("--seed", type=int, default=0, help="of the random inputs of --check (default 0)")
+    parser.add_argument(
+        "--input", metavar="NAME=FILE", action="append", default=[], help="an input of --check, an .npy file"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the random inputs of --check (default 0)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -124,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespace) -> None:
-    """Print the distance of the results of two models, on the same inputs."""
+    """Print the distance between the results of two models on the same inputs."""
     functions: list[Function] = []
     for module in (original, quantized):
         name = entry_function(module, None).sym_name.data
@@ -143,7 +160,7 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[str, Value]]:
-    """The inputs of a check: the calibration data, unless files are given, or random numbers."""
+    """The inputs of a check: the calibration data unless `--input` is given, otherwise files or random numbers."""
     signature = function.signature
     names = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if arguments.calibrate is not None and not arguments.input:
@@ -156,7 +173,6 @@ def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[
 
 
 def _results(function: Function, inputs: dict[str, Value]) -> dict[str, Array]:
-    """The results of a call by name, in float64."""
     result = function(**inputs)
     results = cast("tuple[Array, ...]", result if isinstance(result, tuple) else (result,))
     return {

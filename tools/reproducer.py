@@ -1,4 +1,4 @@
-"""Files that show a failure again: a program with the passes that failed on it, in the form of MLIR's reproducers.
+"""Files that reproduce a failure: a program with the passes that failed on it, in the format of MLIR's reproducers.
 
 module {...}
 {-#
@@ -21,7 +21,6 @@ _KEY = "mlir_reproducer"
 
 
 def reproducer_text(program: str, pipeline: str, *, verify_each: bool) -> str:
-    """The file: a program and the passes to run on it."""
     escaped = pipeline.replace("\\", "\\\\").replace('"', "\\22").replace("\n", "\\0A")
     return f"""{program}
 
@@ -38,9 +37,10 @@ def reproducer_text(program: str, pipeline: str, *, verify_each: bool) -> str:
 
 
 def pipeline_of(resources: Resources, file: str) -> tuple[str, bool]:
-    """The passes of a reproducer, and whether the IR is verified after each. Raises `CompileError` where it is none."""
+    """The passes of a reproducer, and whether to verify the IR after each. Raises `CompileError` if it is not a
+    reproducer."""
     entries = resources.get(_KEY, {})
     pipeline = entries.get("pipeline")
     if not isinstance(pipeline, str):
-        raise CompileError(f"'{file}' is no reproducer: it has no external_resources {{{_KEY}: {{pipeline: ...}}}}")
+        raise CompileError(f"'{file}' is not a reproducer: it has no external_resources {{{_KEY}: {{pipeline: ...}}}}")
     return pipeline, entries.get("verify_each") is not False

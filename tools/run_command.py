@@ -3,11 +3,11 @@
   weft run examples/mm_relu.mlir --check --time
   weft run examples/mm_relu.mlir --func mm_relu --input A=a.npy --input B=b.npy --output C=c.npy
   weft run dynamic.mlir --shape A=64x128 --target "llvm -mcpu=znver4" --threads 4
-  weft run model.onnx --input x.npy --check --time      # checked with onnxruntime too, where that is installed
+  weft run model.onnx --input x.npy --check --time      # also compared with onnxruntime, if installed
 
 Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. The program is
-specialised to the shapes of --shape. Sizes that nothing states, extents and elements of integer arguments that are
-sizes, are 1, or numbers near to it that the preconditions allow; a line shows them.
+specialised to the shapes of --shape. Other sizes, that is, extents and elements of integer arguments that are sizes,
+are 1, or numbers close to 1 that satisfy the preconditions; a line shows them.
 """
 
 from __future__ import annotations
@@ -71,26 +71,29 @@ if TYPE_CHECKING:
     from weft.tools.arrays import Array, Value
 
 _INTERPRETED_PER_SECOND = 20_000_000
-"""Operations of a loop nest that the interpreter runs in a second, about; it decides only what is too much to check."""
+"""Approximate number of operations of a loop nest that the interpreter runs per second; used only to decide whether a
+check would take too long."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
-    parser.add_argument("--func", metavar="NAME", help="the function to run, when the file has several")
+    parser.add_argument("--func", metavar="NAME", help="the function to run, if the file has several")
     parser.add_argument(
         "--input",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a .npy file, or a number for a scalar; NAME= may be left out of a file where there is one",
+        help="an .npy file, or a number for a scalar; NAME= is optional for a file if there is one input",
     )
     parser.add_argument(
         "--output", metavar="NAME=FILE", action="append", default=[], help="save an output array as .npy"
     )
     add_shape_argument(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the random arrays (default 0)")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=znver4" (default: this machine)')
-    parser.add_argument("--threads", type=int, metavar="N", help="threads of parallel loops (default: all cores)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="the number of threads of parallel loops (default: all cores)"
+    )
     add_lowering_arguments(parser)
     parser.add_argument("--check", action="store_true", help="compare with the interpreter on the unscheduled program")
     parser.add_argument(
@@ -98,17 +101,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="when interpreting would take longer, compare with the unscheduled, unoptimised program (default 60)",
+        help="compare with the unscheduled, unoptimised program if the interpreter would take longer (default 60)",
     )
-    parser.add_argument("--time", action="store_true", help="measure")
+    parser.add_argument("--time", action="store_true", help="measure the time of a call")
     parser.add_argument("--profile", action="store_true", help="measure the kernels of a model")
-    parser.add_argument("--timing", action="store_true", help="show how long each stage of the compilation took")
-    parser.add_argument("--json", metavar="FILE", help="write the measurements as JSON too; '-' is standard output")
-    parser.add_argument("--repeat", type=int, default=5, metavar="R", help="measurements of 20 ms or more (default 5)")
+    parser.add_argument("--timing", action="store_true", help="print the time of each stage of the compilation")
+    parser.add_argument("--json", metavar="FILE", help="also write the measurements as JSON; '-' is standard output")
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=5,
+        metavar="R",
+        help="the number of measurements, each of at least 20 ms (default 5)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 1 when `--check` finds a difference. Raises `CompileError` and `OSError`."""
+    """Returns 1 if `--check` finds a difference. Raises `CompileError` and `OSError`."""
     from weft.passes.lower_to_tir import lower_to_tir  # start-up: 726 ms
 
     if arguments.seed < 0:
@@ -203,7 +212,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _row_record(row: KernelRow, share: float | None) -> dict[str, object]:
-    """A row of a report for JSON: its fields, and its share of the peak of the machine."""
+    """A row of a report as JSON: its fields, and its fraction of the peak of the machine."""
     return {**dataclasses.asdict(row), "title": row.title, "share_of_peak": share}
 
 
@@ -225,7 +234,7 @@ def _target(text: str, threads: int | None) -> Target:
 
 
 def _device_of(library: Library) -> str:
-    """The description of the device of a library of kernels. Raises `DeviceError` when there is none."""
+    """The device of a library of kernels; empty for other libraries. Raises `DeviceError` if there is none."""
     if not library.target.has_kernels:
         return ""
     from weft.runtime.gpu_library import GpuLibrary  # start-up: 121 ms
@@ -241,7 +250,7 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
 
 
 _NAMED = 4
-"""Schedules that a line names; of more it states the number."""
+"""Maximum number of schedules that a line lists by name."""
 
 
 def _names(symbols: Sequence[str]) -> str:
@@ -268,8 +277,8 @@ class _ExpectedOutputs:
 
 
 def _check(signature: Signature, values: Mapping[str, Value], reference: _ExpectedOutputs, epsilon: float = 0.0) -> int:
-    """Compare the outputs in `values`, of factors that were rounded to a format of `epsilon`, with those of the
-    reference; returns the exit status."""
+    """Compare the outputs in `values` with those of the reference, and return the exit status. `epsilon` is that of the
+    format to which factors were rounded."""
     status = 0
     for spec in signature.arrays:
         if not spec.writes:
@@ -287,7 +296,7 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: _Expect
 def _difference(
     spec: ArraySpec, values: Mapping[str, Value], reference: _ExpectedOutputs, epsilon: float = 0.0
 ) -> ArrayDifference | str:
-    """The difference of an output, or why it cannot be compared."""
+    """The difference of an output, or the reason why it cannot be compared."""
     if spec.name not in reference.outputs:
         return "there is no such result"
     try:
@@ -304,8 +313,8 @@ def _print_difference(
 
 
 def _liberties(loops: ModuleOp, original: ModuleOp, library: Library) -> FastMath:
-    """The liberties that compiled code takes: contraction, and another order of reductions where it is scheduled.
-    `loops` is the program before it is scheduled."""
+    """The liberties that compiled code takes: contraction, and reassociation of reductions if it is scheduled. `loops`
+    is the program before scheduling."""
     allowed = allowed_liberties(loops)
     taken = allowed.always | {FastMathFlag.ALLOW_CONTRACT}
     scheduled = library.traces or schedules_of(original) or library.target.reassociate or library.target.has_kernels
@@ -313,7 +322,7 @@ def _liberties(loops: ModuleOp, original: ModuleOp, library: Library) -> FastMat
 
 
 _SECONDS_OF_EDGES = 2.0
-"""The time that interpreting a program on edge values may take, about."""
+"""Approximate time limit, in seconds, of interpreting a program on edge values."""
 
 
 @dataclass
@@ -328,8 +337,8 @@ class _Edges:
     seed: int
 
     def check(self, fast_math: FastMath, seconds: float) -> int:
-        """Compare on all kinds of values that the liberties of the compiled code leave; `seconds` is the time of one
-        run of the interpreter. Returns the exit status."""
+        """Compare on all kinds of edge values on which the liberties of the compiled code have no effect. `seconds` is
+        the time of one run of the interpreter. Returns the exit status."""
         recipe = self._recipe()
         kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
         planned = [planting for kind in kinds for planting in plantings(recipe.parameters, recipe.indices, kind)]
@@ -378,12 +387,11 @@ class _Edges:
 
     @property
     def _passed(self) -> list[ArraySpec | ScalarSpec]:
-        """The arguments that calls pass."""
         return [spec for spec in self.compiled.signature.args if spec.name in self.values]
 
     def _recipe(self) -> ArgumentRecipe:
         parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
-        # Numbers in preconditions bind extents of the arrays at hand.
+        # Numbers in preconditions bind extents of the given arrays.
         signature = self.compiled.signature
         bound = {name for fact in signature.facts for name in fact.names}
         sizes = {signature.args[position].name for position, _ in signature.elements.values()}
@@ -434,7 +442,7 @@ def _plain(
     target: Target,
     precision: str = "",
 ) -> _ExpectedOutputs:
-    """The program as written, in a precision: compiled for the processor, but neither scheduled nor optimised."""
+    """The outputs of the program as written, in a precision: compiled, but neither scheduled nor optimised."""
     values = copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
@@ -444,7 +452,7 @@ def _plain(
 def interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
 ) -> _ExpectedOutputs:
-    """The program as written, interpreted. Raises `CompileError`."""
+    """The outputs of the program as written, by the interpreter. Raises `CompileError`."""
     values = copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
@@ -467,7 +475,7 @@ def interpreted(
 
 
 def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> _ExpectedOutputs | None:
-    """What onnxruntime makes of an ONNX model, where it is installed and takes the model."""
+    """The outputs of onnxruntime for an ONNX model; None if it is not installed or rejects the model."""
     if not file.endswith(".onnx") or find_spec("onnxruntime") is None:
         return None
     runtime: Any = import_module("onnxruntime")
@@ -475,7 +483,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
         session: Any = runtime.InferenceSession(file, providers=["CPUExecutionProvider"])
         inputs = dict(zip([entry.name for entry in session.get_inputs()], before.values(), strict=False))
         found: list[Array] = session.run(None, inputs)
-    except Exception as error:  # noqa: BLE001 - its errors are classes of its own
+    except Exception as error:  # noqa: BLE001 - it has its own exception classes
         print(f"note      onnxruntime does not run the model: {str(error).splitlines()[0]}")
         return None
     written = [spec for spec in signature.arrays if spec.writes]
@@ -486,7 +494,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
 
 
 def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
-    """The work of the function as loops, before they are scheduled; None when it depends on data."""
+    """The arithmetic of the function as unscheduled loops; None if it depends on data."""
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
         for known, value in values.items()
@@ -498,7 +506,6 @@ def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | Non
 
 
 def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> dict[str, object]:
-    """Measure, print, and return what was measured."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
     gflops = work.flops / result.min / 1e9 if work is not None and work.flops else None

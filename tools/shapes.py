@@ -8,7 +8,6 @@ from weft.tools.arrays import assigned
 
 
 def add_shape_argument(parser: argparse.ArgumentParser) -> None:
-    """`--shape`."""
     parser.add_argument(
         "--shape",
         metavar="INPUT=AXES",
@@ -20,5 +19,4 @@ def add_shape_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def stated_shapes(arguments: argparse.Namespace) -> dict[str, str]:
-    """The axes of inputs, as text. Raises `CompileError`."""
     return assigned(arguments.shape, "--shape")

@@ -1,4 +1,4 @@
-"""Show a program on its way through the compiler, or what a search found.
+"""Show the lowering of a program, or the results of a search.
 
   weft show examples/mm_relu.mlir                    trees of the loops before and after its schedule, passes, buffers
   weft show model.onnx --html report.html            one page: graph, schedules step by step, the IR after each pass
@@ -6,7 +6,7 @@
   weft show tune.db --html report.html               convergence, the fastest schedules step by step, roofline
   weft show tune.db --program model.onnx             only the tasks of a program, weighted by its calls
 
-The page needs no network and no other file. docs/show.md says what it shows.
+The page is self-contained. docs/show.md describes its contents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weft.tools.show.terminal import print_report
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="an .mlir, .onnx or Python file (FILE.py:NAME), or a database of weft tune")
-    parser.add_argument("--html", metavar="FILE", help="write a page instead of printing")
+    parser.add_argument("--html", metavar="FILE", help="write an HTML page instead of printing")
     parser.add_argument("--steps", action="store_true", help="print the loops after each step of the schedules")
     parser.add_argument("--func", metavar="NAME", help="the function to measure, or the task of a database")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=haswell" (default: this machine)')
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 1 when the lowering of the program ended in an error. Raises `CompileError` and `OSError`."""
+    """Returns 1 if the lowering of the program ended in an error. Raises `CompileError` and `OSError`."""
     if arguments.html is not None:
         check_output(Path(arguments.html))
     report = _report(arguments)
@@ -73,7 +73,7 @@ def _report(arguments: argparse.Namespace) -> Report:
         raise CompileError(f"--program is for databases, and '{arguments.file}' is a program")
     target, options = Target.parse(arguments.target), lowering_options(arguments)
     program = read_program(arguments.file, stated_shapes(arguments))
-    # Models of ONNX name the extent of their batch. Without times or charts, formulas of it are shown.
+    # ONNX models name the extent of their batch. Without times or charts, formulas with this name are shown.
     extent = 1 if arguments.file.endswith(".onnx") and (has_page or arguments.time) else None
     with_peaks = has_page or arguments.time
     report = program_report(program, arguments.file, target, options, extent=extent, with_peaks=with_peaks)

@@ -5,8 +5,8 @@
   weft tune model.onnx --database tune.db --executor dask:tcp://127.0.0.1:8786 --runner dask:tcp://127.0.0.1:8787
   weft run matmul.mlir --database tune.db --time
 
-A space is a Python function of a schedule that samples, or sched IR with sampling steps; without one the sampling steps
-of the default schedules are searched. A search that was ended is resumed by the same command (docs/tuning.md).
+A space is a Python function of a schedule that samples, or sched IR with sampling steps; by default, the sampling steps
+of the default schedules are searched. The same command resumes an interrupted search (docs/tuning.md).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
     parser.add_argument(
-        "--space", metavar="FILE:NAME", help="a function in a Python file, or a .mlir file with sampling steps"
+        "--space", metavar="FILE:NAME", help="a function in a Python file, or an .mlir file with sampling steps"
     )
     add_shape_argument(parser)
     parser.add_argument(
@@ -47,30 +47,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="representative sizes of symbols: the weighted sum of the times is minimised, as 'b=1 s=1:0.5,128:0.5'",
     )
     add_precision_argument(parser)
-    parser.add_argument("--trials", type=int, default=64, metavar="N", help="schedules to measure (default 64)")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after this time")
-    parser.add_argument("--database", metavar="FILE", help="records what is measured, and resumes")
+    parser.add_argument(
+        "--trials", type=int, default=64, metavar="N", help="the number of schedules to measure (default 64)"
+    )
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the time limit of the search")
+    parser.add_argument(
+        "--database", metavar="FILE", help="the file that records the measurements, from which a search resumes"
+    )
     parser.add_argument("--target", default="llvm", help='such as "llvm -num-threads=1" (default: this machine)')
-    parser.add_argument("--func", metavar="NAME", help="the function to tune, when the file has several")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default 0)")
+    parser.add_argument("--func", metavar="NAME", help="the function to tune, if the file has several")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the sampling (default 0)")
     parser.add_argument(
         "--executor",
         metavar="N|dask:ADDRESS|ray[:ADDRESS]",
-        help="what builds: processes here (default: one a core), or workers of Dask or Ray",
+        help="where candidates are built: in local processes (default: one per core), or by workers of Dask or Ray",
     )
     parser.add_argument(
         "--runner",
         metavar="N|dask:ADDRESS|ray[:ADDRESS]",
-        help="what measures, one candidate at a time on each machine (default: this machine)",
+        help="where candidates are measured, one at a time on each machine (default: this machine)",
     )
     parser.add_argument(
-        "--window", type=int, metavar="N", help="trials under way at once (default: two for each worker, at least 8)"
+        "--window",
+        type=int,
+        metavar="N",
+        help="the maximum number of concurrent trials (default: two per worker, at least 8)",
     )
-    parser.add_argument("--plot", metavar="FILE", help="draw the best time over the trials, by matplotlib")
+    parser.add_argument("--plot", metavar="FILE", help="plot the best time over the trials, by matplotlib")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises `CompileError`, `OSError` and what the space raises."""
+    """Raises `CompileError`, `OSError` and the errors of the space."""
     if arguments.seed < 0:
         raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.plot is not None:
@@ -110,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def load_space(text: str) -> Callable[[Schedule], object] | str:
-    """The function that `FILE:NAME` names, or the text of a .mlir file. Raises `CompileError` and `OSError`."""
+    """The function that `FILE:NAME` names, or the text of an .mlir file. Raises `CompileError` and `OSError`."""
     file, colon, name = text.rpartition(":")
     if not colon:
         if not text.endswith(".mlir"):
@@ -129,7 +136,8 @@ def load_space(text: str) -> Callable[[Schedule], object] | str:
 
 @contextmanager
 def _progress(trials: int, timeout: float | None) -> Generator[Callable[[Tuned], None]]:
-    """Shows a search on standard error: a table that changes on terminals, by `rich` (extra `tune`), else lines."""
+    """Shows the progress of a search on standard error: on terminals a live table, by `rich` (extra `tune`), otherwise
+    lines."""
     begin = time.monotonic()
 
     def state(tuned: Tuned) -> str:

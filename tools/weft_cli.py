@@ -1,7 +1,7 @@
-"""The `weft` command: one subcommand a module, imported on use.
+"""The `weft` command: one module per subcommand, imported on use.
 
-A subcommand's module has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if words
-may be left out. To add one, add its line.
+The module of a subcommand has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if
+words are optional. To add a subcommand, add its line to `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "build": ("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
     "cache": ("weft.tools.cache_command", "show or clear the cache of compiled kernels"),
-    "completion": ("weft.tools.completion_command", "print what completes commands in bash, zsh or fish"),
-    "db": ("weft.tools.db_command", "look into a database of tuning, merge, export or prune it"),
-    "compile": ("weft.tools.build_command", "the same as build"),
-    "explain": ("weft.tools.explain_command", "tell about an error by its code: meaning, example, fix"),
-    "import": ("weft.tools.import_command", "write a model as text of the graph dialect, its weights beside it"),
+    "completion": ("weft.tools.completion_command", "print shell completions for bash, zsh or fish"),
+    "db": ("weft.tools.db_command", "inspect, merge, export or prune a tuning database"),
+    "compile": ("weft.tools.build_command", "an alias of build"),
+    "explain": ("weft.tools.explain_command", "explain an error by its code: meaning, example, fix"),
+    "import": ("weft.tools.import_command", "convert an ONNX model to IR of the graph dialect and a file of weights"),
     "profile": ("weft.tools.profile_command", "measure the kernels of a model"),
     "quantize": (
         "weft.tools.quantize_command",
-        "round the weights or all layers of a model to integers of 4 or 8 bits",
+        "quantize the weights or all layers of a model to 4 or 8 bits",
     ),
     "run": ("weft.tools.run_command", "compile a function and run it on arrays"),
-    "show": ("weft.tools.show_command", "show a program stage by stage, or what a search found"),
+    "show": ("weft.tools.show_command", "show a program stage by stage, or the results of a search"),
     "tune": ("weft.tools.tune_command", "search for fast schedules by measuring them"),
 }
-"""Subcommand -> its module, and what it does in a few words."""
+"""Subcommand -> its module, and its summary."""
 
 
 def execute(words: Sequence[str]) -> int:
-    """Run the subcommand that `words` names. Raises `CompileError` when there is none."""
+    """Run the subcommand that `words` names. Raises `CompileError` for an unknown one."""
     name = words[0] if words else "--help"
     if name == "help" and len(words) > 1:
         return execute([words[1], "--help"])
@@ -67,11 +67,10 @@ def _overview() -> str:
     width = max(map(len, COMMANDS))
     lines = ["usage: weft COMMAND ...", "       weft --version", "", "commands:"]
     lines += [f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
-    return "\n".join([*lines, "", "weft COMMAND --help tells more; weft-opt runs single passes."])
+    return "\n".join([*lines, "", "weft COMMAND --help shows the options of a command; weft-opt runs single passes."])
 
 
 def main() -> None:
-    """The `weft` command."""
     words = sys.argv[1:]
     sys.exit(run_tool(lambda: execute(words), debug="--debug" in words))
 

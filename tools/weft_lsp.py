@@ -17,7 +17,7 @@ def execute(words: Sequence[str]) -> int:
     parser = ArgumentParser(prog="weft-lsp", description="Language server for .mlir files and weft.script.")
     parser.add_argument("--stdio", action="store_true", help="serve on standard input and output (the default)")
     parser.add_argument("--tcp", type=int, metavar="PORT", help="serve on a port of this machine")
-    parser.add_argument("-v", "--version", action="store_true", help="print the versions, and end")
+    parser.add_argument("-v", "--version", action="store_true", help="print the versions, and exit")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
     arguments = parser.parse_args(words)
     if arguments.version:
@@ -38,7 +38,6 @@ def execute(words: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """The `weft-lsp` command."""
     words = sys.argv[1:]
     sys.exit(run_tool(lambda: execute(words), debug="--debug" in words))
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
 _LARGE: Final = 16
-"""Elements of constants that `--elide-large-constants` shows."""
+"""The default of `--elide-large-constants`, in elements."""
 
 
 @runtime_checkable
@@ -71,17 +71,17 @@ class StagedTarget(Protocol):
 
 
 class WeftOptMain(xDSLOptMain):
-    """xDSL's driver with places, messages instead of tracebacks, and validation of passes.
+    """xDSL's driver with locations, messages instead of tracebacks, and validation of passes.
 
-    weft's dialects, passes and targets come in through the universe. Construction and `execute` raise `WeftError`,
-    `DiagnosticException` and `OSError` for what the user gave; `main` prints them.
+    The universe provides weft's dialects, passes and targets. Construction and `execute` raise `WeftError`,
+    `DiagnosticException` and `OSError` for errors of the user; `main` prints them.
     """
 
     emitter: Target
     """The target that prints the result."""
 
     def __init__(self, description: str = "weft modular optimizer driver", args: Sequence[str] | None = None) -> None:
-        # Not xDSL's constructor, only its steps: that one ends the process on an unknown target, listing all.
+        # Not xDSL's constructor, only its steps: the constructor ends the process on an unknown target, listing all.
         self.available_frontends = {}
         self.available_passes = {}
         self.available_targets = {}
@@ -96,7 +96,7 @@ class WeftOptMain(xDSLOptMain):
         )
         self.register_all_arguments(arg_parser)
         given = sys.argv[1:] if args is None else args
-        # Their values are optional, and the next word is the input.
+        # The values of these flags are optional, and the next word is the input.
         bare = {
             "--elide-large-constants": str(_LARGE),
             "--print-ir-after-change": "ir",
@@ -109,16 +109,16 @@ class WeftOptMain(xDSLOptMain):
         self._line_offset = 0
         self._resources: Resources = {}
         self._running: list[str] = []
-        """The passes that run now, outermost first."""
+        """The running passes, outermost first."""
         self._fast_math: list[FastMathFlag] = []
-        """The liberties that passes have taken since the program was last compared."""
+        """The liberties of passes since the last comparison of the program."""
         self._epsilon = 0.0
         """The coarsest rounding of operands by passes since then."""
         self._diagnostics: list[Diagnostic] = []
-        """Of the chunk that is processed."""
+        """The diagnostics of the current chunk."""
         self._reproducers: list[str] = []
         self._unchanged: ModuleOp | None = None
-        """The program before the pass that runs now, kept for `--bisect`."""
+        """The program before the running pass, kept for `--bisect`."""
         self._ran: list[str] = []
         """The passes that ran."""
         if self.args.disable_verify:
@@ -135,7 +135,7 @@ class WeftOptMain(xDSLOptMain):
             self.args.syntax_highlight,
             elide_above=self.args.elide_large_constants,
         )
-        """How the IR is printed."""
+        """The printer of the IR."""
         self._dumps = IRDumps(self.args, self.available_passes, self._printed.text)
         self.setup_pipeline()
         self.setup_target()
@@ -143,9 +143,9 @@ class WeftOptMain(xDSLOptMain):
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         add = arg_parser.add_argument
-        add("--disable-verify", action="store_true", help="verify the IR neither before nor after passes")
-        add("-o", "--output-file", metavar="FILE", help="where to write the result; '-' is standard output")
-        add("-f", "--frontend", metavar="NAME", help="read the input as files that end in .NAME (mlir)")
+        add("--disable-verify", action="store_true", help="do not verify the IR before and after passes")
+        add("-o", "--output-file", metavar="FILE", help="the file for the result; '-' is standard output")
+        add("-f", "--frontend", metavar="NAME", help="read the input in the format of files that end in .NAME (mlir)")
         add(
             "-p",
             "--passes",
@@ -154,20 +154,20 @@ class WeftOptMain(xDSLOptMain):
             action="append",
             default=[],
             help="passes to run in order, as 'cse,tir-split{block=B loop=0 factors=0,4},func.func(canonicalize)', or "
-            "'builtin.module(...)' around them; given several times, the passes of each run after those before. "
+            "'builtin.module(...)' around them; if repeated, the passes run in order of the options. "
             "--list-passes names them",
         )
-        add("-t", "--target", metavar="TARGET", default="mlir", help="what to print: IR (mlir), or a target of "
-            "--list-targets, with options as passes have them")  # fmt: skip
-        add("--list-passes", action="store_true", help="name every pass, with what it does, and end")
-        add("--help-pass", metavar="PASS", help="describe a pass, its options and an example, and end")
-        add("--list-targets", action="store_true", help="name every target of -t, and end")
-        add("--help-target", metavar="TARGET", help="describe a target and its options, and end")
-        add("-v", "-V", "--version", action="store_true", help="print the versions of weft, xDSL and LLVM, and end")
+        add("-t", "--target", metavar="TARGET", default="mlir", help="the output: IR (mlir), or a target of "
+            "--list-targets, with options in the syntax of passes")  # fmt: skip
+        add("--list-passes", action="store_true", help="list all passes with their summaries, and exit")
+        add("--help-pass", metavar="PASS", help="describe a pass, its options and an example, and exit")
+        add("--list-targets", action="store_true", help="list all targets of -t, and exit")
+        add("--help-target", metavar="TARGET", help="describe a target and its options, and exit")
+        add("-v", "-V", "--version", action="store_true", help="print the versions of weft, xDSL and LLVM, and exit")
         add("--timing", "--mlir-timing", "--time-passes", dest="time_passes", action="store_true",
             help="print a table of the milliseconds of each pass, on standard error")  # fmt: skip
         add("--pass-statistics", "--mlir-pass-statistics", action="store_true",
-            help="print what the passes that ran counted, on standard error")  # fmt: skip
+            help="print the statistics of the passes that ran, on standard error")  # fmt: skip
         add("--print-between-passes", action="store_true", help="print the IR between passes, on standard output")
         add_dump_arguments(arg_parser)
         add("--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
@@ -177,18 +177,20 @@ class WeftOptMain(xDSLOptMain):
             "--mlir-elide-elementsattrs-if-larger",
             metavar="N",
             type=int,
-            help=f"print constants of more than N (={_LARGE}) elements as dense_resource<__elided__>; the number is "
-            "written behind '='",
+            help=f"print constants of more than N (={_LARGE}) elements as dense_resource<__elided__>; the number "
+            "follows '='",
         )
         add("--crash-reproducer", "--mlir-pass-pipeline-crash-reproducer", metavar="FILE",
-            help="when a pass fails, write the input and the passes to FILE")  # fmt: skip
+            help="if a pass fails, write the input and the passes to FILE")  # fmt: skip
         add("--local-reproducer", "--mlir-pass-pipeline-local-reproducer", action="store_true",
-            help="write the IR before the pass that failed, and this pass alone")  # fmt: skip
-        add("--run-reproducer", action="store_true", help="run the passes that the input, a reproducer, names")
+            help="write only the failed pass, with the IR before it")  # fmt: skip
+        add("--run-reproducer", action="store_true", help="run the passes stated in the input, a reproducer")
         add("--verify-diagnostics", action="store_true", help="compare errors, warnings, remarks and notes with the "
-            "comments '// expected-error@+1 {{text}}'; any difference fails")  # fmt: skip
+            "comments '// expected-error@+1 {{text}}', and fail on any difference")  # fmt: skip
         add(
-            "--parsing-diagnostics", action="store_true", help="print errors of the parser on standard output, status 0"
+            "--parsing-diagnostics",
+            action="store_true",
+            help="print errors of the parser on standard output, with exit status 0",
         )
         add(
             "--validate",
@@ -199,7 +201,7 @@ class WeftOptMain(xDSLOptMain):
         add(
             "--bisect",
             action="store_true",
-            help="as --validate, and name the step and the first rewrite in the pass that change the result",
+            help="as --validate, and report the step and the first rewrite of the pass that change the result",
         )
         add(
             "--debug",
@@ -240,7 +242,6 @@ class WeftOptMain(xDSLOptMain):
         self.pipeline = PassPipeline(tuple(passes))
 
     def setup_target(self) -> None:
-        """Find the target to emit, with its options."""
         # The other kind of entry, a function that prints, is deprecated in xDSL and unused.
         available = cast("dict[str, Callable[[], type[Target]]]", self.available_targets)
         targets = parse_pipeline_text(self.args.target, available, "target")
@@ -252,7 +253,7 @@ class WeftOptMain(xDSLOptMain):
         sys.exit(run_tool(self.execute, debug=self.args.debug))
 
     def execute(self) -> int:
-        """Process the whole input and return the exit status. A failing chunk does not keep later ones from running."""
+        """Process the whole input and return the exit status. A failing chunk does not prevent later ones."""
         if (told := self._information()) is not None:
             print(told)
             return 0
@@ -275,7 +276,7 @@ class WeftOptMain(xDSLOptMain):
         return status
 
     def _information(self) -> str | None:
-        """What is asked for instead of a run."""
+        """The text of a flag that asks for information instead of a run, or None."""
         args = self.args
         if args.version:
             return versions()
@@ -315,14 +316,13 @@ class WeftOptMain(xDSLOptMain):
         return status
 
     def _write_reproducers(self) -> None:
-        """Write the chunks in which a pass failed, each with its passes."""
         if self._reproducers:
             path = Path(self.args.crash_reproducer)
             write_output(path, "\n// -----\n\n".join(self._reproducers).encode())
             print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
-        """The texts to process, each with the number of lines before it, and the frontend that reads them."""
+        """The chunks to process, each with the number of lines before it, and the frontend that reads them."""
         name = self.get_input_name()
         if name == _STDIN:
             data, extension = sys.stdin.buffer.read(), "mlir"
@@ -346,7 +346,7 @@ class WeftOptMain(xDSLOptMain):
         return chunks, extension
 
     def _process_chunk(self, text: str, offset: int, extension: str, output: IO[str]) -> int:
-        """Compile one chunk, or report why it does not compile. Returns the exit status."""
+        """Compile one chunk, or report its error. Returns the exit status."""
         self._diagnostics.clear()
         self._resources.clear()
         module = None
@@ -365,7 +365,7 @@ class WeftOptMain(xDSLOptMain):
             if self.args.debug and not is_users(error):
                 raise
             status = self._report(error, parsed=module is not None, output=output)
-            if not is_users(error):  # which is no error that a comment may expect
+            if not is_users(error):  # comments cannot expect a bug
                 return status
         else:
             status = 0
@@ -376,7 +376,7 @@ class WeftOptMain(xDSLOptMain):
         return self._compare_expected(text, offset) if self.args.verify_diagnostics else status
 
     def _report(self, error: Exception, *, parsed: bool, output: IO[str]) -> int:
-        """Tell of an error that ended a chunk. Returns the exit status."""
+        """Report an error that ended a chunk. Returns the exit status."""
         self._diagnostics.extend(diagnostics_of(error))
         if self.args.verify_diagnostics and is_users(error):
             return FAILURE
@@ -390,7 +390,6 @@ class WeftOptMain(xDSLOptMain):
         return FAILURE
 
     def _compare_expected(self, text: str, offset: int) -> int:
-        """Compare the diagnostics of a chunk with those that it expects."""
         name = self.get_input_name()
         try:
             differences = unmet(expectations_in(text, name, offset), self._diagnostics, name)
@@ -432,13 +431,13 @@ class WeftOptMain(xDSLOptMain):
                 print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
 
     def _printed_whole(self, prog: ModuleOp) -> str:
-        """The program for a reproducer, also with what flags leave out."""
+        """The program for a reproducer, including parts that flags omit from the output."""
         stream = StringIO()
         ScopedMLIRTarget().emit(self.ctx, prog, stream)
         return stream.getvalue().rstrip("\n")
 
     def _run_step(self, step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-        """Run a pass of the pipeline, or a step of one that is several."""
+        """Run a pass of the pipeline, or a step of a composite pass."""
         whole = self._running[-1] if self._running else None
         self._unchanged = copy_of(module) if self.args.bisect and whole is None else self._unchanged
         self._running.append(step.run.name)
@@ -455,7 +454,7 @@ class WeftOptMain(xDSLOptMain):
                 self._lap(stage)
             self._fast_math.extend(fast_math_of(step.run))
             self._epsilon = max(self._epsilon, epsilon_of(step.run))
-            # The steps of weft's own sequences are checked by their result.
+            # Steps of weft's own sequences are checked by the result of the sequence.
             if whole is None or step.point is None:
                 self.verify(module, after=step.run)
                 self._validate(step, module)
@@ -474,7 +473,7 @@ class WeftOptMain(xDSLOptMain):
         self._lap(None)
 
     def _validate(self, step: PipelineStep, prog: ModuleOp) -> None:
-        # Nested passes work on a part; their whole pipeline is compared.
+        # Nested passes run on a part; the result of their pipeline is compared.
         if self._validator is not None and step.operation is None:
             with self.stopwatch.measure("(validate)"):
                 try:
@@ -487,7 +486,8 @@ class WeftOptMain(xDSLOptMain):
                 self._epsilon = 0.0
 
     def _bisected(self, culprit: ModulePass, before: ModuleOp, error: CompileError) -> CompileError:
-        """The error of a pass that changed a result, with what in the pass did so. `before` is the module before it."""
+        """Extend the error of a pass that changed a result by the part of the pass that did. `before` is the module
+        before it."""
         from weft.tools.bisection import find_culprit  # start-up: 118 ms
 
         found = find_culprit(culprit, self.ctx, before)
@@ -504,7 +504,7 @@ class WeftOptMain(xDSLOptMain):
             return Validator(prog)
 
     def verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
-        """Verify a program, unless flags say otherwise; `after` is the pass that left it. Raises `CompileError`."""
+        """Verify a program, unless flags disable it; `after` is the last pass. Raises `CompileError`."""
         if not self._verifies:
             return
         with self.stopwatch.measure("(verify)"):
@@ -517,7 +517,7 @@ class WeftOptMain(xDSLOptMain):
                 raise CompileError(message, location=error.location, notes=error.notes) from error
 
     def result(self, prog: ModuleOp) -> str | bytes:
-        """The output of `-t`: text, or bytes where the target makes machine code."""
+        """The output of `-t`: text, or bytes for machine code."""
         if isinstance(self.emitter, StagedTarget):
             return self.emitter.produce(prog, self.stopwatch)
         with self.stopwatch.measure("(output)"):
@@ -537,7 +537,6 @@ class WeftOptMain(xDSLOptMain):
 
 
 def main() -> None:
-    """The `weft-opt` command."""
     sys.exit(run_tool(lambda: WeftOptMain().execute(), debug="--debug" in sys.argv))
 
 

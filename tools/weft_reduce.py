@@ -33,27 +33,33 @@ _KINDS: Final[tuple[Kind, ...]] = ("test", "crash", "message", "validate", "diff
 
 
 def make_parser() -> ArgumentParser:
-    """The flags of the command."""
     parser = ArgumentParser(prog="weft-reduce", description="Make a program smaller while it still shows a fault.")
     add = parser.add_argument
-    add("file", help="the program, an .mlir file; a reproducer of weft-opt brings its passes along")
+    add("file", help="the program, an .mlir file; the passes of a reproducer of weft-opt are used")
     add("-o", "--output", metavar="FILE", help="the smallest program so far (default: FILE.reduced.mlir)")
     add("-p", "--passes", "--pass-pipeline", metavar="PASSES", action="append", default=[],
         help="passes to run on the program, as for weft-opt; they are reduced too")  # fmt: skip
-    add("-t", "--target", default="mlir", metavar="TARGET", help="a target of weft-opt to print the result for")
-    kinds = parser.add_argument_group("what makes a program interesting, one of").add_mutually_exclusive_group()
+    add("-t", "--target", default="mlir", metavar="TARGET", help="the target of weft-opt to emit the result for")
+    kinds = parser.add_argument_group("the condition of an interesting program, one of").add_mutually_exclusive_group()
     add = kinds.add_argument
-    add("--test", metavar="COMMAND", help="COMMAND, given the file of the program (at {}, else at its end), ends with "
-        "a status other than 0, or with that of --status")  # fmt: skip
-    add("--crash", action="store_true", help="weft-opt ends by a bug: the same exception in the same function")
-    add("--message", metavar="REGEX", help="weft-opt fails, and REGEX is found in its message")
+    add("--test", metavar="COMMAND", help="COMMAND, run on the file of the program (in place of {}, or as last "
+        "argument), exits with a status other than 0, or with that of --status")  # fmt: skip
+    add("--crash", action="store_true", help="weft-opt crashes: the same exception in the same function")
+    add("--message", metavar="REGEX", help="weft-opt fails with a message that REGEX matches")
     add("--validate", action="store_true", help="a pass changes a result in the interpreter")
     add("--differs", metavar="A,B", help="A and B compute different results: targets, or 'interpreter'")
     add = parser.add_argument
-    add("--status", type=int, metavar="N", help="the exit status of --test that is interesting")
-    add("-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)")
-    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="the limit of one try (default 30)")
-    add("--resume", action="store_true", help="go on where a reduction with the same options was interrupted")
+    add("--status", type=int, metavar="N", help="the exit status of --test for an interesting program")
+    add(
+        "-j",
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="the number of processes (default: all cores)",
+    )
+    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="the time limit of one test (default 30)")
+    add("--resume", action="store_true", help="continue an interrupted reduction with the same options")
     add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
     add("-q", "--quiet", action="store_true", help="show no progress")
     add("--debug", action="store_true", help="show the traceback of an internal error")
@@ -97,7 +103,7 @@ def execute(words: Sequence[str]) -> int:
     passes = tuple(p for text in given for p in parse_passes(text, available))
     start = reduction.candidate(module, passes)
     settings = repr([replace(question, seconds=0), str(source), source.stat().st_size])
-    # Children import what they run with their first program.
+    # Children import their modules with their first program.
     patient = replace(question, seconds=10 * question.seconds)
     first = replace(patient, run=replace(question.run, passes=start.pipeline)).ask(start.text)
     if not first.verifies or not first.interesting:
@@ -131,7 +137,7 @@ def _question(arguments: argparse.Namespace) -> Question:
         try:
             re.compile(arguments.message)
         except re.error as error:
-            raise CompileError(f"--message: '{arguments.message}' is no regular expression: {error}") from None
+            raise CompileError(f"--message: '{arguments.message}' is not a regular expression: {error}") from None
     run = Run("", arguments.target, arguments.allow_unregistered_dialect, arguments.validate)
     text = arguments.test or arguments.message or ""
     return Question(given[0], run, text, arguments.status, "", backends, arguments.timeout)
@@ -142,14 +148,14 @@ def _flag(question: Question) -> str:
 
 
 def _file_text(candidate: Candidate) -> str:
-    """A candidate as a file; with passes it is a reproducer, which `weft-opt --run-reproducer` runs."""
+    """A candidate as a file; with passes, a reproducer for `weft-opt --run-reproducer`."""
     if not candidate.passes:
         return candidate.text
     return reproducer_text(candidate.text.rstrip("\n"), candidate.pipeline, verify_each=True)
 
 
 class _Progress:
-    """The state of a reduction on standard error: one line on a terminal, else a line for each smaller program."""
+    """The state of a reduction on standard error: one line on a terminal, otherwise a line for each smaller program."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -161,7 +167,7 @@ class _Progress:
         self._start = start
 
     def tell(self, what: str) -> None:
-        """`what` is removed now; empty if a try was not interesting."""
+        """Set the current edit; `what` is empty if a candidate was not interesting."""
         self._what = what or self._what
         if self._is_terminal and not self._quiet and time.monotonic() - self._written > 0.1:
             self._written = time.monotonic()
@@ -181,7 +187,6 @@ class _Progress:
 
 
 def main() -> None:
-    """The `weft-reduce` command."""
     words = sys.argv[1:]
     sys.exit(run_tool(lambda: execute(words), debug="--debug" in words))
 

@@ -1,11 +1,11 @@
-"""TVM's spellings, of several ages, for weft: a reader of a text about TVM changes the import and types its code.
+"""TVM's spellings, of several versions, for weft: code from a text about TVM runs after a change of the import.
 
     import weft.tvm as tvm
     from weft.tvm import te
     from weft.tvm.script import tir as T
 
-Each function here is one or a few lines over weft's own, and `docs/coming-from-tvm.md` says which. Nothing in weft
-depends on this package.
+Each function is a few lines over weft's own; `docs/coming-from-tvm.md` lists the counterparts. Nothing in weft depends
+on this package.
 """
 
 from importlib import import_module

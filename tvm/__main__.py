@@ -1,4 +1,4 @@
-"""`python -m weft.tvm script.py arguments`: run a script in which `import tvm` is `weft.tvm`, in this process alone."""
+"""`python -m weft.tvm script.py arguments`: run a script with `weft.tvm` as `tvm`, in this process only."""
 
 import importlib
 import runpy
@@ -18,11 +18,11 @@ _RENAMED = (
     ("tvm.tensor_ir", "weft.tvm.tir"),
     ("tvm.support", "weft.tvm.contrib"),
 )
-"""Modules of TVM that are called otherwise in `weft.tvm`."""
+"""Modules of TVM with another name in `weft.tvm`."""
 
 
 class _Alias(Loader):
-    """Loads a module of `weft.tvm` under the name that it has in TVM."""
+    """Loads a module of `weft.tvm` under its name in TVM."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -31,7 +31,7 @@ class _Alias(Loader):
         return importlib.import_module(self._name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module has been run."""
+        """No-op: the module has run already."""
 
 
 class Finder(MetaPathFinder):
@@ -52,7 +52,7 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Let `import tvm` be `weft.tvm` from now on, in this process."""
+    """Make `import tvm` import `weft.tvm` in this process."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
 

@@ -1,5 +1,5 @@
-"""The names of the packages of `weft.tvm`, which import each other as those of TVM do: each at its first use.
-For names of TVM that are absent here, errors name the nearest thing of weft."""
+"""The names of the packages of `weft.tvm`, imported at their first use, because the packages import each other as TVM's
+do. Errors for other names of TVM state the nearest equivalent in weft."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -58,11 +58,11 @@ _NEAREST = {
     "tir.ir_builder": "functions are written as script, or with te",
     "tir.stmt_functor": "passes of xDSL walk and rewrite IR: docs/inserting-passes.md",
     "tir.transform": "docs/passes.md names weft's passes; weft.build(..., passes=...) inserts some",
-    **dict.fromkeys(("topi.cuda", "topi.generic", "topi.x86"), "weft.build schedules what nobody scheduled"),
+    **dict.fromkeys(("topi.cuda", "topi.generic", "topi.x86"), "weft.build schedules unscheduled functions"),
     "topi.bias_add": "add",
     "topi.conv2d_nchw": "conv2d(data, weight, stride, padding)",
 }
-"""Names of TVM -> what weft has."""
+"""Names of TVM -> the equivalent in weft."""
 
 
 def refuses(module: str) -> Callable[[str], object]:
@@ -83,7 +83,7 @@ def refuses(module: str) -> Callable[[str], object]:
 
 def named(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """The `__getattr__` of a package of `weft.tvm` for names that other modules define: `places` maps each to its
-    module, or to nothing for a module of the package. Raises `AttributeError` for other names, as `refuses` does."""
+    module, or to "" for a module of the package. Raises `AttributeError` for other names, as `refuses` does."""
     missing = refuses(package)
 
     def found(name: str) -> object:

@@ -12,8 +12,8 @@ from weft.tvm.target import current_target, spelling
 
 
 def ApplyDefaultSchedule(*rules: object) -> Pass:
-    """Schedule the functions that nobody scheduled, by weft's rules for the current target (`with target:`), or the
-    CPU's. Which rules are named has no effect: weft picks one by the computation of a function."""
+    """Apply weft's default schedule rules to unscheduled functions, for the current target (`with target:`) or the CPU.
+    `rules` has no effect: weft selects a rule by the computation of a function."""
     del rules
 
     def run(mod: IRModule, _: object) -> IRModule:

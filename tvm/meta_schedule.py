@@ -26,7 +26,7 @@ _HEAD = "ID | Name | FLOP | Weight | Speed (GFLOPS) | Latency (us) | Weighted La
 @dataclass(frozen=True)
 class ScheduleFn:
     """A space of schedules: a function that schedules and samples. `postprocs` and `sch_rules` have no effect: steps
-    prove what they do, and rules are default schedules."""
+    check themselves, and the rules are weft's default schedule rules."""
 
     sch_fn: Callable[[Schedule], Any]
     postprocs: object = ()
@@ -35,19 +35,20 @@ class ScheduleFn:
 
 @dataclass(frozen=True)
 class Database:
-    """What a search found."""
+    """The result of a search."""
 
     tuned: Tuned
     is_own_space: bool
 
     def best(self, task: TunedTask) -> tuple[TraceOp, float]:
-        """The trace of the fastest schedule, and its seconds. In a space of one's own the default does not count."""
+        """The trace of the fastest schedule, and its time in seconds. For a user's space, the default schedule is
+        excluded if another one was measured."""
         measured = [record for record in task.trials if self.is_own_space and record.seconds is not None]
         record = min(measured or [task.best], key=lambda found: found.seconds or float("inf"))
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0
 
     def table(self) -> str:
-        """The table of tasks that TVM prints."""
+        """The table of tasks, as TVM prints it."""
         rows, total = [_HEAD, "-" * len(_HEAD)], 0.0
         for number, task in enumerate(self.tuned.tasks):
             name, flops, latency = task.workload.name, task.workload.flops, self.best(task)[1] * 1e6
@@ -68,8 +69,8 @@ def tune_tir(
     space: ScheduleFn | Literal["post-order-apply"] = "post-order-apply",
     seed: int | None = None,
 ) -> Database:
-    """Search schedules of a module, and print the table of its tasks. Records go to `work_dir`/tune.db, where a search
-    that is run again finds them. `num_trials_per_iter` has no effect.
+    """Search schedules of a module, and print the table of its tasks. Records are stored in `work_dir`/tune.db, from
+    which a repeated search resumes. `num_trials_per_iter` has no effect.
 
     Raises `CompileError` as `weft.tune`.
     """
@@ -90,7 +91,7 @@ def tune_tir(
 
 
 def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
-    """The module under the fastest schedules that were found. `target` has no effect: it is that of the search."""
+    """Apply the fastest schedules that were found. `target` has no effect: it is that of the search."""
     schedule = Schedule(mod)
     for task in database.tuned.tasks:
         schedule.replay(database.best(task)[0])
@@ -101,7 +102,7 @@ def tune_relax(
     mod: ModuleOp, params: Any, target: Any, work_dir: str, max_trials_global: int, *, seed: int | None = None,
     **options: object,
 ) -> Path:  # fmt: skip
-    """Search schedules of the kernels of a model; returns the file of the records, `work_dir`/tune.db. Parameters are
+    """Search schedules of the kernels of a model. Returns the file of the records, `work_dir`/tune.db. Parameters are
     bound first (`relax.transform.BindParams`). Other options have no effect."""
     del options
     if params:
@@ -113,7 +114,7 @@ def tune_relax(
 
 
 def compile_relax(database: Path | str, mod: ModuleOp, target: Any, params: Any = None) -> Any:
-    """Compile a model under the records of a search, or default schedules."""
+    """Compile a model with the records of a search, or default schedules."""
     if params:
         mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
     library = import_module("weft.driver.build").build(plain(mod), spelling(target), database=Path(database))

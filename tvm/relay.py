@@ -15,7 +15,7 @@ from weft.tvm.runtime.module import Module
 def _from_onnx_with_params(
     model: Any, shape: Any = None, dtype: str = "float32", *, freeze_params: bool = True
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The graph of a model, and its parameters that are no constants: none. Raises `CompileError` to keep some."""
+    """Import a model; no parameters remain. Raises `CompileError` for `freeze_params=False`."""
     if not freeze_params:
         raise CompileError("from_onnx: weft has no freeze_params=False: weights are constants")
     return _from_onnx(model, shape, dtype), {}
@@ -28,8 +28,8 @@ frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)
 def build(
     ir_mod: Any, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
 ) -> tuple[str, Module, dict[str, Any]]:
-    """The graph as script, the compiled module, and its parameters that are no constants. `target_host` and `mod_name`
-    have no effect: targets name hosts, and functions keep their names."""
+    """The graph as script, the compiled module, and its remaining parameters: none. `target_host` and `mod_name` have
+    no effect: targets name hosts, and functions keep their names."""
     of: Any = ir_mod.func_op.parent_op() if isinstance(ir_mod, Function) else ir_mod
     return str(IRModule.of(of)), vm_build.build(of, target, params or None).mod, {}
 

@@ -19,7 +19,7 @@ _ARCHITECTURES = {
 
 
 def spelling(target: Any) -> str:
-    """A target as weft spells it: `nvidia/a100` is a cuda of an architecture, `--num-cores` is `-num-threads`."""
+    """A target in weft's spelling: `nvidia/a100` is `cuda` with an architecture, `--num-cores` is `-num-threads`."""
     text = str(target or "llvm").strip()
     if text.startswith("nvidia/"):
         if text not in _ARCHITECTURES:
@@ -32,13 +32,13 @@ _open: list[Any] = []
 
 
 def current_target() -> Any:
-    """The target of the innermost `with target:`; None outside."""
+    """The target of the innermost `with target:`, or None."""
     return _open[-1] if _open else None
 
 
 class Target(_Target):
-    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. The host is the machine that weft runs on, or that
-    the target names. Raises `CompileError` as weft's own."""
+    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. The host is this machine, or the one that the
+    target names. Raises `CompileError` as weft's own."""
 
     def __init__(self, target: Any = "llvm", host: Any = None) -> None:
         if isinstance(target, Mapping):  # {"kind": "cuda", "arch": "sm_80"}
@@ -58,7 +58,6 @@ class Target(_Target):
 
     @staticmethod
     def current(allow_none: bool = True) -> Any:
-        """The target of the innermost `with target:`."""
         return current_target()
 
 

@@ -1,4 +1,4 @@
-"""`tvm.te`: the tensor expressions of `weft.te`, and functions of them as TVM gives them."""
+"""`tvm.te`: the tensor expressions of `weft.te`, and TVM's functions on them."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def create_prim_func(ops: Sequence[Tensor | Var], index_dtype_override: str | None = None) -> PrimFunc:
-    """The function of tensors. `index_dtype_override` has no effect: indices are of 64 bits, narrowed where that is
-    safe."""
+    """Create the function of tensors. `index_dtype_override` has no effect: indices have 64 bits, and are narrowed if
+    that is safe."""
     del index_dtype_override
     return PrimFunc.of(create_func(ops))
 

@@ -1,4 +1,4 @@
-"""`tvm.topi` and `tvm.topi.nn`, which are one here: the operators of `weft.te.ops`, named as NumPy has them."""
+"""`tvm.topi` and `tvm.topi.nn`, which are the same here: the operators of `weft.te.ops`, with NumPy's names."""
 
 import sys
 

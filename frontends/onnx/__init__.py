@@ -1,6 +1,6 @@
 """ONNX models as graphs: `weft.from_onnx`.
 
-`model_file.py` reads models and their weights, `importer.py` walks their nodes, `node.py` is what a converter sees of
-one. Converters stand in files by family and enter the table of `registry.py`; `known.py` holds values that are known
-at import, `folding.py` computes with them.
+`model_file.py` reads models and their weights, `importer.py` converts their nodes, and `node.py` is the view of a node
+that a converter gets. Converters are grouped in files by family and registered in `registry.py`. `known.py` holds
+values known at import, and `folding.py` computes with them.
 """

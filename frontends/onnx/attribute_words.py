@@ -1,6 +1,6 @@
-"""The words that string attributes of ONNX's operators may be, and the least numbers that integer attributes may be, as
-the text of the operators' definitions lists them: `onnx.defs` has their types alone. Words that only some opsets have
-are checked by the converters."""
+"""Values allowed for string attributes, and lower bounds of integer attributes, of ONNX's operators. They are from the
+text of the operators' definitions: `onnx.defs` states only types. Converters check words that only some opsets
+allow."""
 
 from __future__ import annotations
 
@@ -72,7 +72,6 @@ _WORDS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
 
 
 def words_of(operator: str, attribute: str) -> Sequence[str] | None:
-    """The words that an attribute of an operator may be, None for one that may be any."""
     return _WORDS.get(attribute, {}).get(operator)
 
 
@@ -87,5 +86,4 @@ _LEAST: Final[Mapping[str, int]] = {
 
 
 def least_of(operator: str, attribute: str) -> int | None:
-    """The least integer that an attribute of an operator may be, None for one without a bound."""
     return None if operator == "Pad" else _LEAST.get(attribute)

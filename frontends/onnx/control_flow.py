@@ -1,7 +1,7 @@
 """Converters of nodes that hold graphs: If, Loop, Scan.
 
-A graph becomes a function of its own, which gets the values that it uses of those around it. A branch that is known to
-be taken is written out; so are loops whose values change their shape from step to step.
+A nested graph becomes a separate function, which takes the outer values that it uses. A branch that is known to be
+taken is inlined; a loop whose values change their shape from step to step is unrolled.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from weft.frontends.onnx.registry import converts
 from weft.support.errors import CompileError
 
 _UNROLLED: Final = 64
-"""Steps up to which a loop is written out."""
+"""Maximum number of steps of a loop that is unrolled."""
 
 
 def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
-    """What names around a node that its graphs use stand for, where values of the function are in it. Raises
-    `UnconvertedError` for one that could not be converted."""
+    """The outer names that the graphs of a node use, and their entries, if values of the function are in them. Raises
+    `UnconvertedError` for a name that could not be converted."""
     found: dict[str, Entry] = {}
     for name in sorted(set[str]().union(*map(used_names, graphs))):
         entry = scope_of(node).find(name)
@@ -40,26 +40,23 @@ def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
 
 
 def _values_of(entries: Iterable[Entry]) -> list[Value]:
-    """The values in entries, in order; tensors that are known are not among them."""
     return [item for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
 
 
 def _with_values(entry: Entry, values: Iterator[Value]) -> Entry:
-    """An entry with other values in the place of its own."""
     if isinstance(entry, TensorSequence):
         return TensorSequence(tuple(next(values) if isinstance(item, Value) else item for item in entry.items))
     return next(values) if isinstance(entry, Value) else entry
 
 
 def _emitted(scope: Scope, entry: Entry) -> Entry:
-    """An entry whose tensors are values of the function that is being built."""
+    """An entry whose tensors are values of the function under construction."""
     if isinstance(entry, TensorSequence):
         return TensorSequence(tuple(map(scope.value_of, entry.items)))
     return entry if isinstance(entry, Absent) else scope.value_of(entry)
 
 
 def inside(node: Node, label: str, names: dict[str, Entry | None], *, is_function: bool) -> Scope:
-    """The scope of a graph within a node, which errors call `label`."""
     scope = scope_of(node)
     return scope.within(f"{scope.place}{node.proto.name or node.operator}/{label}", names, is_function=is_function)
 
@@ -126,7 +123,7 @@ def _loop(node: Node) -> Sequence[Entry]:
                 raise node.refuse("sequences change their length from step to step")
             return _compiled_loop(node, body, count, tensors)
     except (CompileError, ShapeError, UnconvertedError):
-        # Values may change their shapes, or be known in each step alone.
+        # Values may change their shapes, or be known only in each step.
         if not isinstance(count, int) or count > _UNROLLED:
             raise
         shared.problems.clear()
@@ -135,7 +132,7 @@ def _loop(node: Node) -> Sequence[Entry]:
 
 
 def steps_of(node: Node, steps: Item) -> KnownExtent:
-    """The number of steps of a loop; one that depends on data is a new extent. None run if the condition is false."""
+    """The number of steps of a loop; one that depends on data is a new extent. It is 0 if the condition is false."""
     depends = [node.scope.known_of(item) is None for item in (steps, *([node.item(1)] if node.has(1) else []))]
     if not any(depends):
         return node.extents(0)[0]
@@ -173,14 +170,14 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
 
 
 def _tensor(node: Node, scope: Scope, entry: Entry) -> Value:
-    """An output of a body that must be a tensor, as a value."""
+    """Check that an output of a body is a tensor, and return its value."""
     if isinstance(entry, TensorSequence | Absent):
         raise node.refuse("attribute 'body' must give tensors, not sequences or optionals")
     return scope.value_of(entry)
 
 
 def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Entry]) -> Sequence[Entry]:
-    """The steps of a loop one after the other."""
+    """The outputs of a loop whose steps are unrolled."""
     current, rows = list(carried), list[list[Entry]]()
     for place in range(count):
         own = [Known(np.array(place, np.int64), "int64"), Known(np.array(True), "bool"), *current]
@@ -241,5 +238,4 @@ def _scan(node: Node) -> Sequence[Item]:
 
 
 def _first(value: Value, axis: int) -> Value:
-    """The tensor with an axis as the first one."""
     return value if axis == 0 else ops.moveaxis(value, axis, 0)

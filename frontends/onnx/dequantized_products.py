@@ -12,7 +12,7 @@ from weft.frontends.onnx.registry import defines
 
 
 def _in_rows(node: Node, name: str, value: Value, rows: int, columns: int) -> Value:
-    """A parameter as (rows, columns), of which it may have the elements one after the other."""
+    """A parameter as (rows, columns); it may be given flat."""
     if value.shape not in ((rows, columns), (rows * columns,)):
         wanted = f"({rows}, {columns})"
         raise node.refuse(f"input '{name}' must have the shape {wanted}, got {show_shape(value.shape)}")
@@ -20,7 +20,7 @@ def _in_rows(node: Node, name: str, value: Value, rows: int, columns: int) -> Va
 
 
 def _zero_points(node: Node, zero_points: Value, rows: int, groups: int, bits: int) -> Value:
-    """Zero points, one for each group; those of 4 bits may share bytes."""
+    """Zero points, one for each group; two of 4 bits may share a byte."""
     if zero_points.dtype != "uint8" or bits == 8:
         return _in_rows(node, "zero_points", zero_points, rows, groups)
     packed = _in_rows(node, "zero_points", zero_points, rows, (groups + 1) // 2)
@@ -46,7 +46,7 @@ def _matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Item:
-    """Data are not quantized, whatever accuracy level a node allows."""
+    """Data are never quantized, whatever accuracy level a node allows."""
     if g_idx is not None:
         raise node.refuse("input 'g_idx' is not supported: groups must consist of consecutive rows")
     if bits not in (4, 8):

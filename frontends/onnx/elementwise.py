@@ -35,7 +35,7 @@ def _mod(node: Node, left: Value, right: Value, *, fmod: bool) -> Item:
 
 @converts("Pow")
 def _pow(node: Node, base: Value, exponent: Value) -> Item:
-    """In the element type that both promote to."""
+    """Compute in the element type that both promote to."""
     wide = np.result_type(_arithmetic_type(base), _arithmetic_type(exponent)).name
     if base.dtype == exponent.dtype and "int" not in base.dtype:
         return ops.power(base, exponent)
@@ -74,7 +74,7 @@ def _cast_like(node: Node, data: Value, like: Item) -> Item:
 
 @converts("BitCast")
 def _bit_cast(node: Node, data: Value) -> Item:
-    """Between integers of one width, which a cast keeps the bits of."""
+    """Only between integers of one width, whose bits a cast keeps."""
     dtype = node.element_type("to") or ""
     if not all("int" in name for name in (data.dtype, dtype)) and (data.dtype, dtype) != ("bool", "uint8"):
         raise node.refuse(f"attribute 'to' = {dtype} is not supported for {data.dtype}: bits of integers are kept")
@@ -84,8 +84,7 @@ def _bit_cast(node: Node, data: Value) -> Item:
 
 
 def cast_to(node: Node, data: Value, dtype: str) -> Value:
-    """A tensor in another element type. Of floats that a type of 8 bits does not hold becomes the greatest number that
-    it holds, unless `saturate` is 0."""
+    """Cast a tensor. Floats outside the range of an 8-bit type saturate, unless attribute `saturate` is 0."""
     saturates = node.flag("saturate") if node.takes("saturate") else True
     if data.dtype == dtype:
         return data

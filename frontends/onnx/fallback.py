@@ -1,7 +1,7 @@
 """Nodes that weft cannot convert, as calls of the reference implementation of ONNX (`onnx.reference`).
 
 Each is a registered function (`graph.call_dps`): Python that runs in the middle of the compiled program. It costs a
-call of Python and NumPy's time, and nothing is fused across it.
+Python call and NumPy's time, and prevents fusion across it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
-    """The outputs of a node as those of a registered function. Raises `Refusal` if their shapes are not known, if onnx
-    does not implement the operator, and for nodes with graphs, which read values of the graph around them."""
+    """The outputs of a node as those of a registered function. Raises `Refusal` if their shapes are unknown, if onnx
+    does not implement the operator, and for nodes with graphs, which read outer values."""
     if any(True for _ in graphs_within(node.proto)):
         raise Refusal("fallback: graphs in a node are not passed to functions")
     for attribute in node.proto.attribute:  # ONNX's shape inference loops over some of them
@@ -46,7 +46,7 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
 
 
 def _tensors(node: Node) -> Sequence[Item | None]:
-    """The inputs of a node. Raises `Refusal` where one is no tensor."""
+    """The inputs of a node. Raises `Refusal` if one is not a tensor."""
     found: list[Item | None] = []
     for item in node.inputs:
         if isinstance(item, TensorSequence | Absent):
@@ -64,7 +64,6 @@ def _is_constant(item: Entry | None) -> bool:
 
 
 def _model(node: Node, opset: int) -> ModelProto:
-    """The node as a model, inputs that are known as its constants."""
     inputs, initializers = list[ValueInfoProto](), list[Any]()
     for name, item in zip(node.proto.input, _tensors(node), strict=False):
         if item is None or name in [entry.name for entry in (*inputs, *initializers)]:
@@ -80,7 +79,7 @@ def _model(node: Node, opset: int) -> ModelProto:
 
 
 def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list[tuple[list[KnownExtent], str]]:
-    """The shape and element type of each output. `names` are those in shapes of the inputs: others are of extents that
+    """The shape and element type of each output. `names` are those in shapes of inputs; other names are extents that
     depend on data."""
     try:
         graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
@@ -105,7 +104,7 @@ def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list
 
 
 def _function(model: ModelProto, count: int) -> Any:
-    """The function that runs a model of one node on arrays, and fills those of its results. Raises `Refusal` for an
+    """A function that runs a model of one node on arrays, and stores into those of its results. Raises `Refusal` for an
     operator that onnx does not implement."""
     from onnx.reference import ReferenceEvaluator
 

@@ -1,8 +1,8 @@
-"""Operators on tensors that are known at import, computed by their references.
+"""Operators on tensors known at import, folded by their references.
 
 They serve shapes, whose elements may be symbolic: the extents that Shape, Gather, Mul and Concat compute become the
-target of a reshape. A node whose inputs are known is converted on them, and its operators compute; what is refused here
-is converted as any other node.
+target of a reshape. A node with known inputs is converted so that its operators fold; if that is refused, it is
+converted as any other node.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _OF_INTEGERS: Final = (
     *("GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Slice", "Split", "Squeeze", "Sub", "Transpose", "Where"),
 )
-"""Operators that are computed at import, of few integers and bools."""
+"""Operators folded at import for small tensors of integers and bools."""
 _OF_ALL: Final = ("Reshape", "Unsqueeze")
-"""Operators that are computed at import on all tensors."""
+"""Operators folded at import for all tensors."""
 
 
 def can_fold(operator: str, inputs: Sequence[Entry | None]) -> bool:
-    """Whether an operator is computed at import on these inputs."""
+    """Whether an operator on these inputs is folded at import."""
     known = [item for item in inputs if isinstance(item, Known)]
     if len(known) < sum(item is not None for item in inputs):
         return False
@@ -74,11 +74,11 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExten
     "logical_and": graph_shapes.multiply,
     "logical_or": lambda a, b: _negated(graph_shapes.multiply(_negated(a), _negated(b))),
 }
-"""Operators on two tensors that make bools: extents of 0 and 1."""
+"""Operators on two tensors with results of bool: extents of 0 and 1."""
 
 
 def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """The quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is not known."""
+    """The quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
     if not is_not_negative(b):
         if not is_not_negative(negated := graph_shapes.multiply(b, -1)):
             raise _UndecidedError(f"the sign of {b} is not known")
@@ -102,7 +102,7 @@ _ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "minimum": partial(graph_shapes.choose_size, "min"),
     **_COMPARISONS,
 }
-"""Operators of two tensors on extents."""
+"""Binary operators on extents."""
 _QUOTIENTS: Final = ("floor_mod", "trunc_divide", "trunc_mod")
 _MOVES: Final = (
     *("broadcast_to", "concatenate", "expand_dims", "prod", "reshape", "squeeze", "strided_slice", "sum", "take"),
@@ -112,7 +112,7 @@ _MOVES: Final = (
 
 
 def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
-    """The result of an operator on known tensors and numbers. Raises `Refusal` if it is not computed at import."""
+    """The result of an operator on known tensors and numbers. Raises `Refusal` if it is not folded."""
     kind = operator_type(name)
     given = dict(kind.SIGNATURE.bind(*args, **options).arguments)
     groups = [given.pop(role.name, None) for role in kind.ROLES]
@@ -141,7 +141,7 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
 
 
 def _check_indices(name: str, arrays: Sequence[Any], axis: int | None) -> None:
-    """Raises `Refusal` for indices outside of the axis, which the references wrap around."""
+    """Raises `Refusal` for indices out of range, which the references wrap around."""
     if name not in ("take", "gather") or any(isinstance(n, Expression) for n in arrays[1].flat):
         return
     data, indices = arrays[:2]
@@ -155,12 +155,11 @@ def _array(value: Any, dtype: str) -> Any:
 
 
 def _number(element: Any) -> KnownExtent:
-    """An element as an extent; bools as 0 and 1."""
     return element if isinstance(element, Expression) else int(element)
 
 
 def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtype: str) -> Any:
-    """The elements of an operator on tensors of which some hold symbolic extents."""
+    """Apply an operator to tensors with symbolic extents."""
     kind = operator_type(name)
     if name == "negative":
         name, arrays = "multiply", [*arrays, np.array(-1)]

@@ -89,8 +89,8 @@ def _resize(
 def _with_sizes_of_data(
     node: Node, data: Value, along: Sequence[int], sizes: list[KnownExtent]
 ) -> tuple[Value, list[KnownExtent]]:
-    """The data and the sizes, where images are not resized along the batch and the channels: if one of the size and
-    the extent is symbolic they are taken to be equal, which the import or calls check."""
+    """The data and the sizes, given that batch and channels are not resized: if one of size and extent is symbolic they
+    are assumed to be equal, which the import or a call precondition checks."""
     found, shape = list(sizes), list(data.shape)
     for at, (axis, size) in enumerate(zip(along, sizes, strict=False)):
         extent = data.shape[axis]
@@ -104,7 +104,7 @@ def _with_sizes_of_data(
 def _aligned(
     node: Node, extents: Sequence[Extent], scales: Sequence[float]
 ) -> tuple[str, list[KnownExtent], list[float]]:
-    """`align_corners` by scales: ONNX takes extent * scale for the new extent, also where it is no integer."""
+    """`align_corners` by scales: ONNX takes extent * scale as the new extent, even if it is not an integer."""
     products = [
         multiply(extent, int(scale)) if scale == int(scale) else None
         for extent, scale in zip(extents, scales, strict=True)
@@ -135,7 +135,7 @@ def _resized(
     mode: str,
     **options: object,
 ) -> Value:
-    """The tensor with some axes resized, which become the last ones of an image meanwhile."""
+    """Resize some axes, which are the last ones of an image meanwhile."""
     if not axes:
         return data
     if len(axes) > 3:

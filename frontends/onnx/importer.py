@@ -1,9 +1,9 @@
-"""Walks the nodes of an ONNX model and builds the graph: `import_model`.
+"""Convert the nodes of an ONNX model to a graph: `import_model`.
 
-A name stands for a value of the graph, or for a tensor that is known at import (`known.py`). A node whose inputs are
-all known is computed where this is possible; else its converter makes operators, which stand nowhere until an output of
-the model needs them. An operator without a converter that ONNX, or the model, defines by other operators becomes these.
-What cannot be converted is collected, so that one error names all of it.
+A name refers to a value of the graph, or to a tensor known at import (`known.py`). A node with known inputs is folded
+if possible. Otherwise its converter creates operators, which stay detached until an output of the model needs them. An
+operator without a converter is expanded if ONNX, or the model, defines it by other operators. Nodes that cannot be
+converted are collected, so that one error lists all.
 """
 
 from __future__ import annotations
@@ -80,26 +80,26 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 InputShape: TypeAlias = "str | Sequence[ExtentLike] | Sequence[str | Sequence[ExtentLike]] | None"
-"""The axes of an input, as text (`support/input_axes.py`) or one by one; of a sequence, those of its tensors; None for
+"""The axes of an input, as text (`support/input_axes.py`) or one by one; for a sequence, those of its tensors; None for
 an optional without a value."""
 _SHAPE: Final = str | Sequence[int | str] | Sequence[str | Sequence[int | str]] | None
 """`InputShape` at run time."""
 _WORDS: Final = re.compile(r"[^\W\d]\w*")
 _MOST_NODES: Final = 8_000
-"""The nodes that functions and loops of a small model may be written out to."""
+"""Maximum number of nodes to which functions and loops of a small model may expand."""
 _MOST_COPIES: Final = 32
-"""The further nodes for each node of the file."""
+"""Additional nodes allowed for each node of the file."""
 _ENDLESS: Final = 1 << 62
-"""The nodes of a function that calls itself."""
+"""The number of nodes of a recursive function."""
 _DEEPEST: Final = 64
-"""Functions and graphs within one another."""
+"""Maximum nesting of functions and graphs."""
 _MISFITS: Final = (LookupError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
-"""The errors that converters raise on tensors and attributes that do not fit their operator."""
+"""Exceptions of converters on tensors and attributes that do not fit their operator."""
 
 
 @dataclass
 class Problem:
-    """Why nodes cannot be converted, and which."""
+    """The reason for which nodes cannot be converted, and their places."""
 
     operator: str
     message: str
@@ -115,18 +115,18 @@ class Outcome:
     """The nodes of an operator, and the results of their import."""
 
     nodes: int = 0
-    """All of them; those of functions and of loops that are written out as often as they are."""
+    """The number of nodes, with a node of a function or an unrolled loop counted once for each copy."""
     converted: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])
-    """Why nodes are refused; others follow nodes that are."""
+    """Reasons for refusals; further nodes fail because they depend on refused ones."""
 
 
 class UnconvertedError(Exception):
-    """A graph within a node has nodes that could not be converted, which are reported."""
+    """A graph within a node has nodes that could not be converted, which are reported already."""
 
 
 class Import:
-    """What scopes of one import share."""
+    """State shared by the scopes of one import."""
 
     def __init__(
         self,
@@ -140,24 +140,24 @@ class Import:
         self.builder = builder
         self.fallback = fallback
         self.weights = weights or {}
-        """Tensors of another file that take the place of those of the model, by their names."""
+        """Tensors of another file that replace those of the model, by name."""
         self.hint = hint
-        """Further lines of the error for nodes that cannot be converted."""
+        """Additional lines of the error for nodes that cannot be converted."""
         self.functions = {(domain_name(f.domain), f.name): f for f in file.model.functions}
         self.problems: dict[tuple[str, str], Problem] = {}
         self.outcomes: dict[str, Outcome] = {}
-        """By operators, as errors call them."""
+        """By operator name in errors."""
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
-        """The names of the model's inputs, by their values."""
+        """The names of the model's inputs, by value."""
         self.equal: list[tuple[Extent, Extent]] = []
-        """Extents that converters require to be equal."""
+        """Pairs of extents that converters require to be equal."""
         self.stated: list[CallPrecondition] = []
         """Preconditions that calls of the model check."""
         self.extents: dict[SSAValue, Known] = {}
-        """Tensors of integers as extents: inputs of the model, and tensors that are computed from them."""
+        """Tensors of integers as extents: inputs of the model, and tensors computed from them."""
         self.evaluated: dict[SSAValue, Known | None] = {}
-        """What `evaluated` has found."""
+        """The cache of `evaluated`."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
         self.left = _MOST_NODES + _MOST_COPIES * sum(_number_of_nodes(nodes, {}, {}) for nodes in graphs)
         """The number of nodes that may still be converted."""
@@ -167,7 +167,6 @@ class Import:
             raise CompileError(f"{file.name}: functions within functions become too many nodes: {numbers}")
 
     def report(self, operator: str, error: CompileError | ShapeError, place: str) -> None:
-        """Record what could not be converted."""
         message = error.message if isinstance(error, CompileError) else str(error)
         problem = self.problems.setdefault((operator, message), Problem(operator, message))
         problem.places.append(place)
@@ -175,7 +174,7 @@ class Import:
             self.unbound |= error.unbound
 
     def check(self) -> None:
-        """Raises one `CompileError` for all that was reported."""
+        """Raises one `CompileError` with all reports."""
         if not self.problems:
             return
         lines = [f"  {problem}" for problem in self.problems.values()]
@@ -191,28 +190,27 @@ class Import:
 
 @dataclass
 class Scope:
-    """The names of a graph, of a function that is written out, or of a graph within a node."""
+    """The names of a graph, of an expanded function, or of a graph within a node."""
 
     shared: Import
     opsets: Mapping[str, int]
     place: str = ""
-    """How errors call the node within which the scope stands, followed by a slash."""
+    """The name in errors of the node that contains the scope, followed by a slash."""
     depth: int = 0
     outer: Scope | None = None
-    """The scope whose names are known here too."""
+    """The enclosing scope, whose names are visible here."""
     names: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
-    """What names stand for; None where this could not be converted."""
+    """The entries of names; None for one that could not be converted."""
     constants: dict[int, tuple[Known, Value]] = field(default_factory=dict[int, "tuple[Known, Value]"])
-    """Known tensors by their identity, and their values in the function that is being built."""
+    """Known tensors by `id`, with their values in the function under construction."""
 
     def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
-        """The scope of a graph within a node of this one. Where its nodes go to a function of their own, it has
-        constants of its own."""
+        """The scope of a graph within a node of this one. If its nodes become a separate function, it has separate
+        constants."""
         constants: dict[int, tuple[Known, Value]] = {} if is_function else self.constants
         return Scope(self.shared, self.opsets, f"{place}/", self.depth + 1, self, dict(names), constants=constants)
 
     def value_of(self, item: Item) -> Value:
-        """An item as a value of the function that is being built."""
         if isinstance(item, Value):
             return item
         if id(item) not in self.constants:
@@ -220,23 +218,22 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> Known | None:
-        """The elements of an item, as symbols if calls give them; None if they depend on other data."""
+        """The elements of an item, symbolic if a call determines them; None if they depend on other data."""
         if isinstance(item, Known):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
 
     def as_extents(self, inputs: Sequence[Entry | None]) -> Sequence[Entry | None] | None:
-        """The inputs of a node, in which tensors are extents where calls give these; None if there is no such input."""
+        """The inputs of a node, with tensors replaced by extents that a call determines; None if there is no such
+        input."""
         extents = self.shared.extents
         found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
         return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
 
     def state_equal(self, left: Extent, right: Extent) -> None:
-        """Let two extents be equal: the import starts again if that gives a symbol another extent."""
         self.shared.equal.append((left, right))
 
     def state(self, fact: CallPrecondition) -> bool:
-        """Let calls of the model check a precondition; False if they do not know the extents in it."""
         shapes = (shape_of(cast("Tensor", value.type)) for value in self.shared.inputs)
         known = {name for shape in shapes for extent in shape for name in names_in(extent)}
         if not all(is_signed(name) or name in known for name in fact.names):
@@ -245,7 +242,6 @@ class Scope:
         return True
 
     def sources_of(self, item: Item) -> frozenset[str]:
-        """The inputs of the model that an item depends on."""
         if isinstance(item, Known):
             return frozenset()
         seen: set[SSAValue] = set()
@@ -258,17 +254,15 @@ class Scope:
         return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
 
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
-        """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
+        """The elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
         file = self.shared.file
         return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
 
     def sizes(self) -> DataSizes:
-        """Operators whose results have a size that depends on data, in the function that is being built."""
         return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
-        """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
-        name."""
+        """The entry of a name; None if it could not be converted. Raises `Refusal` for an undefined name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -277,8 +271,8 @@ class Scope:
         raise Refusal(f"nothing computes '{name}', or only what depends on it (the graph has a cycle)")
 
     def outputs_of(self, graph: GraphProto) -> list[Entry]:
-        """Convert the nodes of a graph within a node, whose inputs have names here; returns its outputs. Raises
-        `UnconvertedError` where one could not be converted."""
+        """Convert the nodes of a graph within a node, whose inputs are defined here, and return its outputs. Raises
+        `UnconvertedError` if one could not be converted."""
         add_initializers(self, graph)
         self.run(graph.node)
         found = [self.find(proto.name) for proto in graph.output]
@@ -288,7 +282,6 @@ class Scope:
         return outputs
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
-        """Convert nodes, each after those that compute its inputs."""
         for number, proto in ordered(nodes):
             self._run(proto, number)
 
@@ -324,13 +317,11 @@ class Scope:
                 self.define(name, item)
 
     def define(self, name: str, item: Entry | None) -> None:
-        """Let a name stand for an item."""
         self.names[name] = item
         if isinstance(item, Value) and isinstance(item.ssa.owner, Operation):
             item.ssa.name_hint = word_of(name)
 
     def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
-        """The outputs of a node; none where an input could not be converted."""
         operator = proto.op_type
         schema = schema_of(operator, opset, domain) or definition_of(domain, operator, opset)
         version = opset if schema is None else schema.since_version
@@ -349,7 +340,7 @@ class Scope:
             inputs.pop()
         if function is not None:
             return self._written_out(proto, function, inputs, place)
-        scope = cast("Any", self)  # type checkers that are given the file see two classes of this name
+        scope = cast("Any", self)  # type checkers that check this file see two classes of this name
         node = Node(proto, domain, version, schema, inputs, scope)
         try:
             node.check()
@@ -380,7 +371,7 @@ class Scope:
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
 
     def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
-        """Note the results of a node on extents as extents too."""
+        """Record results of a node on extents as extents too."""
         inputs = self.as_extents(node.inputs)
         if inputs is None or not can_fold(node.operator, inputs):
             return
@@ -398,7 +389,7 @@ class Scope:
         place: str,
         schema: Schema | None = None,
     ) -> Sequence[Entry | None]:
-        """The outputs of a node as those of the function that defines its operator."""
+        """The outputs of a node, by expansion of the function that defines its operator."""
         given = {attribute.name: attribute for attribute in proto.attribute}
         for default in function.attribute_proto:
             given.setdefault(default.name, default)
@@ -421,7 +412,6 @@ class Scope:
 
 
 def scope_of(node: Node) -> Scope:
-    """The scope of a node, for converters of nodes that hold graphs."""
     return cast("Scope", node.scope)
 
 
@@ -431,8 +421,8 @@ def _number_of_nodes(
     found: dict[tuple[str, str], int],
     depth: int = 0,
 ) -> int:
-    """The number of nodes of a graph, of the graphs in them, and of functions that are written out; of the latter
-    `found` has those that are known."""
+    """The number of nodes of a graph, including nested graphs and expanded functions; `found` caches the count of
+    functions."""
     if depth > _DEEPEST:
         return _ENDLESS
     total = 0
@@ -444,14 +434,13 @@ def _number_of_nodes(
         callee = domain_name(node.domain), node.op_type
         if callee in functions:
             if callee not in found:
-                found[callee] = _ENDLESS  # while it is counted: it calls itself
+                found[callee] = _ENDLESS  # until it is counted, so that recursion is found
                 found[callee] = _number_of_nodes(functions[callee].node, functions, found, depth + 1)
             total += found[callee]
     return min(total, _ENDLESS)
 
 
 def _misfit(node: Node, error: Exception) -> str:
-    """Why a node does not fit its operator, of which a converter raised `error`."""
     given = ", ".join(map(_entry_text, node.inputs))
     return f"inputs ({given}) and attributes do not fit the operator ({type(error).__name__}: {str(error)[:200]})"
 
@@ -467,8 +456,8 @@ def _has_body(schema: Schema | None) -> bool:
 
 
 def _body(node: Node, opset: int) -> FunctionProto:
-    """The definition of an operator by other operators, of the newest opset that is not newer than the model's. Raises
-    `Refusal` where there is none."""
+    """The definition of an operator by other operators, for the newest opset up to that of the model. Raises `Refusal`
+    if there is none."""
     schema: Schema | None = node.schema
     text = b""
     if schema is not None and schema.has_function:
@@ -504,7 +493,7 @@ def _not_defined(operator: str) -> str:
 
 
 def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | None:
-    """The outputs of a converter, None if it leaves the node to the operators that define it."""
+    """The outputs of a converter, None if it leaves the node to its definition by other operators."""
     found = convert(node)
     if found is None:
         return None
@@ -514,7 +503,6 @@ def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | No
 
 
 def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto], absent: frozenset[str]) -> NodeProto:
-    """A node of a function, with the attributes of the node that calls it, and without inputs that this leaves out."""
     copy = NodeProto()
     copy.CopyFrom(node)
     for position, name in enumerate(copy.input):
@@ -549,7 +537,6 @@ def _type_proto(item: Entry | None) -> TypeProto:
 
 
 def word_of(name: str) -> str:
-    """A name of a model as a name of the graph."""
     word = re.sub(r"\W", "_", name, flags=re.ASCII)
     word = value_name(word if word[:1].isalpha() else f"v{word}")
     return word[:200]
@@ -563,13 +550,13 @@ def import_model(
     fallback: bool,
     weights: str | os.PathLike[str] | None = None,
 ) -> tuple[BlockBuilder, frozenset[str]]:
-    """Build the function @main of a model. Returns its builder, and the files that the model's file refers to, by their
-    paths from its folder.
+    """Build the function @main of a model. Returns its builder, and the external files of the model, as paths relative
+    to its folder.
 
-    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters; initializers
-    and inputs of the names in the file `weights`, of the safetensors format, are the tensors of this file. If operators
-    require that extents of different names are equal, the import starts again with one name for them. Raises
-    `CompileError`, `OSError`, and `TypeError` for arguments of other types.
+    `shapes` override those that the model states for its inputs. Inputs in `constants` are not parameters. Tensors of
+    the safetensors file `weights` replace initializers and inputs of the same names. If operators require extents of
+    different names to be equal, the import restarts with one name for them. Raises `CompileError`, `OSError`, and
+    `TypeError` for arguments of other types.
     """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
@@ -590,7 +577,7 @@ def _fallback_hint(
     constants: Mapping[str, ArrayLike],
     weights: Mapping[str, StoredTensor] | None = None,
 ) -> Sequence[str]:
-    """What `fallback=True` would cost, by an import with it."""
+    """The cost of `fallback=True`, determined by an import with it."""
 
     def imported() -> ModuleOp:
         return _imported(lambda: Import(file, BlockBuilder(), True, weights), shapes, constants).builder.get()
@@ -601,7 +588,7 @@ def _fallback_hint(
 def _imported(
     begin: Callable[[], Import], shapes: Mapping[str, InputShape], constants: Mapping[str, ArrayLike]
 ) -> Import:
-    """The import that `begin` makes, or a later one: it begins again if extents turn out to be equal."""
+    """The import that `begin` starts; it restarts if extents turn out to be equal."""
     extents: Mapping[str, KnownExtent] = {}
     while True:
         shared = begin()
@@ -614,8 +601,8 @@ def _imported(
 
 
 def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
-    """The tensors of a file that have names of the model's initializers and inputs. Raises `CompileError` if none
-    has."""
+    """The tensors of a file with names of the model's initializers and inputs. Raises `CompileError` if there is
+    none."""
     graph = file.model.graph
     names = [entry.name for entry in (*graph.initializer, *graph.input)]
     tensors = read_safetensors(path)
@@ -631,8 +618,8 @@ def operators_of(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
 ) -> tuple[Mapping[str, Outcome], Sequence[str]]:
-    """The outcomes of an import of a model, by operators, and what `fallback=True` would cost if nodes are refused.
-    Raises the errors of `import_model`, except for nodes that cannot be converted."""
+    """The outcomes of an import of a model, by operator, and the cost of `fallback=True` if nodes are refused. Raises
+    the errors of `import_model`, except for nodes that cannot be converted."""
     file, begun = ModelFile.read(source), list[Import]()
 
     def begin() -> Import:
@@ -659,7 +646,7 @@ class _EqualExtents(Exception):
 
 
 def _check_equal(shared: Import, scope: Scope, known: Mapping[str, KnownExtent]) -> None:
-    """Raises `_EqualExtents` if the nodes require that extents are equal, unless calls must check it."""
+    """Raises `_EqualExtents` if the nodes require extents to be equal, unless calls must check it."""
     entries = [entry for entry in scope.names.values() if entry is not None]
     values = [item.ssa for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
     order = [name for value in shared.inputs for e in shape_of(cast("Tensor", value.type)) if (name := lone_name(e))]
@@ -676,14 +663,14 @@ def _build_main(
     constants: Mapping[str, ArrayLike],
     extents: Mapping[str, KnownExtent],
 ) -> None:
-    """Build the function @main, in whose parameters `extents` replace symbols."""
+    """Build the function @main, with symbols of its parameters replaced by `extents`."""
     file, builder = shared.file, shared.builder
     graph = file.model.graph
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
     words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
-    words.update({proto.name: proto.name for proto in inputs})  # the names that models and that signatures have
+    words.update({proto.name: proto.name for proto in inputs})  # the names in models and in signatures
     shapes = {words.get(name, name): shape for name, shape in shapes.items()}
     constants = {words.get(name, name): value for name, value in constants.items()}
     for option, names in (("shapes", shapes), ("constants", constants)):
@@ -730,7 +717,7 @@ def _build_main(
                 try:
                     entry = scope.find(proto.name)
                     if isinstance(entry, Absent):
-                        raise Refusal("an optional without a value is no result")
+                        raise Refusal("an optional without a value is not a result")
                     outputs += [] if entry is None else map(scope.value_of, tensors_of(entry))
                 except (CompileError, ShapeError) as error:
                     shared.report("output", error, proto.name)
@@ -744,7 +731,6 @@ def _build_main(
 
 
 def _set_location(items: Sequence[Entry | None], place: str) -> None:
-    """Let what a node made be at its place."""
     location = node_location(place)
     pending = [v.ssa for item in items if item is not None for v in tensors_of(item) if isinstance(v, Value)]
     while pending:
@@ -755,7 +741,6 @@ def _set_location(items: Sequence[Entry | None], place: str) -> None:
 
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:
-    """Let the names of a graph's own tensors stand for them."""
     file, stored = scope.shared.file, scope.shared.weights if scope.outer is None else {}
     for tensor in graph.initializer:
         try:
@@ -775,7 +760,7 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
 
 
 class _Names:
-    """The names of parameters, and those of extents, which are words of weft: for one text of the model one name."""
+    """The names of parameters, and those of extents, as words of weft: one name for each text of the model."""
 
     def __init__(
         self,
@@ -798,16 +783,15 @@ class _Names:
                 self._taken |= names_in(parse_extent(text))
 
     def parameter(self, label: str) -> str:
-        """A name for an input of the model."""
         word = word_of(label)
-        # No underscore before the number: name hints lose it with the number.
+        # No underscore before the number: name hints drop a number after an underscore.
         name = next(free for free in chain([word], (f"{word}{n}" for n in count())) if free not in self._parameters)
         self._parameters.add(name)
         return name
 
     def extent(self, text: str, parameter: str, axis: int) -> str:
-        """The extent that a model calls `text`: an expression over names that extents of inputs determine, or a name;
-        for one without a name, one after its parameter."""
+        """The extent that a model calls `text`: an expression over names that extents of inputs determine, or a name.
+        An unnamed extent is named after its parameter."""
         if text not in self._opaque:
             with suppress(ShapeError):
                 found = parse_extent(text)
@@ -824,7 +808,6 @@ class _Names:
         return self._extents[text]
 
     def unified(self, extent: ExtentLike) -> ExtentLike:
-        """An extent in which each symbol is replaced by the extent that it equals."""
         if isinstance(extent, int) or not self._equal:
             return extent
         found = substitute(parse_extent(extent), self._equal)
@@ -832,8 +815,8 @@ class _Names:
 
 
 def _unsolved(texts: Iterable[str]) -> set[str]:
-    """The texts of dimensions that read as expressions whose names the dimensions do not determine, such as `a*b` if
-    no dimension is `a`: exporters write them as names."""
+    """The texts of dimensions that parse as expressions over names that no dimension determines, such as `a*b` if no
+    dimension is `a`: exporters write them as names."""
     parsed = dict[str, KnownExtent]()
     for text in texts:
         with suppress(ShapeError):
@@ -845,7 +828,6 @@ def _unsolved(texts: Iterable[str]) -> set[str]:
 
 
 def _dims(kind: TypeProto) -> Iterable[Any]:
-    """The dimensions that the type of an input states."""
     kind = kind.optional_type.elem_type if kind.HasField("optional_type") else kind
     kind = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
     return kind.tensor_type.shape.dim
@@ -854,8 +836,8 @@ def _dims(kind: TypeProto) -> Iterable[Any]:
 def _specialized(
     inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
 ) -> tuple[Mapping[str, InputShape], Sequence[str]]:
-    """The shapes of inputs after those that are given are unified with those that the model states, and the ranges of
-    their extents. Raises `CompileError` for contradictions."""
+    """The given shapes of inputs unified with those that the model states, and the ranges of their extents. Raises
+    `CompileError` for contradictions."""
     stated: dict[str, list[KnownExtent]] = {}
     given: dict[str, tuple[Axis, ...]] = {}
     found: dict[str, InputShape] = dict(shapes)
@@ -875,7 +857,7 @@ def _specialized(
                     _stated_extent(dim, axis, given.get(proto.name, ()), names, word_of(proto.name))
                     for axis, dim in enumerate(dims)
                 ]
-        elif shape is not None:  # no rank is stated: any will do
+        elif shape is not None:  # no rank is stated, so any is accepted
             extents = [names.extent("", word_of(proto.name), axis) for axis in range(len(given[proto.name]))]
             stated[proto.name] = [symbol(extent) for extent in extents]
     result = unify(stated, given, "from_onnx: shapes")
@@ -887,7 +869,7 @@ def _specialized(
 
 
 def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, word: str) -> KnownExtent:
-    """The extent of a dimension of an input. A given name may take the place of a number of the model."""
+    """The extent of a dimension of an input. A given name may replace a number of the model."""
     is_renamed = axis < len(given) and isinstance(given[axis].extent, str)
     if dim.HasField("dim_value") and not is_renamed:
         return dim.dim_value
@@ -896,7 +878,6 @@ def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, wo
 
 
 def _axes(shape: InputShape, label: str) -> tuple[Axis, ...]:
-    """The axes of a tensor."""
     if not isinstance(shape, str) and not all(isinstance(extent, int | str) for extent in shape or ()):
         raise CompileError(f"{label}: the input is a tensor, whose axes are numbers, names and ranges, got {shape}")
     return axes_of(cast("str | Sequence[int | str]", shape), label)
@@ -911,7 +892,7 @@ def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
 
 
 def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
-    """The axes of a tensor of a sequence, which has no ranges."""
+    """The axes of a tensor of a sequence, which may not have ranges."""
     if any(axis.bounds is not None or axis.extent is None for axis in axes):
         raise CompileError(f"{label}: tensors of a sequence have numbers and names, got {show_axes(axes)}")
     return [axis.extent for axis in axes if axis.extent is not None]
@@ -920,7 +901,7 @@ def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
 def _parameters(
     proto: ValueInfoProto, names: _Names, shapes: Mapping[str, InputShape]
 ) -> tuple[Entry, Sequence[Value]]:
-    """What the name of an input of the model stands for, and the parameters of the graph for it."""
+    """The entry of an input of the model, and the parameters of the graph for it."""
     given = shapes.get(proto.name)
     kind, is_optional = proto.type, proto.type.HasField("optional_type")
     if is_optional:
@@ -967,7 +948,6 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
 
 
 def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
-    """An input whose value is given."""
     tensor = proto.type.tensor_type
     dtype = dtype_of(tensor.elem_type)
     try:

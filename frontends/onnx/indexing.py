@@ -26,7 +26,7 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
 
 
 def gather_nd(data: Value, indices: Value, batch: int) -> Value:
-    """Elements at places whose coordinates are along the last axis of `indices`, within the first `batch` axes."""
+    """Elements at the coordinates along the last axis of `indices`, within the first `batch` axes."""
     places = _coordinates_first(indices)
     if batch:
         over = indices.shape[:-1]
@@ -36,7 +36,7 @@ def gather_nd(data: Value, indices: Value, batch: int) -> Value:
 
 
 def _coordinates_first(indices: Value) -> Value:
-    """Coordinates along the first axis; ONNX has them along the last one."""
+    """Move coordinates to the first axis; ONNX has them along the last one."""
     return indices if indices.ndim == 1 else ops.moveaxis(indices, -1, 0)
 
 
@@ -90,7 +90,6 @@ def _compress(node: Node, data: Value, condition: Item) -> Item:
 
 
 def _has_numbers(node: Node, item: Item) -> bool:
-    """Whether the elements of an input are numbers that are known at import."""
     known = node.scope.known_of(item)
     return known is not None and not known.is_symbolic
 
@@ -118,7 +117,6 @@ def _unique(node: Node, item: Item, *, sorted: bool) -> Sequence[Item]:
 
 
 def _scalar(node: Node, item: Item) -> Value:
-    """The one element of an input, as a value of rank 0."""
     value = node.scope.value_of(item)
     return value if value.ndim == 0 else ops.take(value, Known.of(0).constant())
 
@@ -166,13 +164,13 @@ def _slice(
     along = list(range(starts.array.size)) if axes is None else node.axes(axes, data.ndim)
     steps = [1] * len(along) if steps is None else steps
     if not len(along) == starts.array.size == ends.array.size == len(steps):
-        raise node.refuse("starts, ends, axes and steps must be as many")
+        raise node.refuse("starts, ends, axes and steps must have the same length")
     first, last = list[Any](), list[Any]()
     for axis, start, end, step in zip(along, starts.extents(), ends.extents(), steps, strict=True):
         extent = data.shape[axis]
         if step == 0:
             raise node.refuse("input 'steps' must not hold 0")
-        # Beyond any axis: to its end.
+        # A bound beyond any axis extends to its end.
         low: KnownExtent | None = None if start == 0 and step > 0 else start
         high: KnownExtent | None = None if end == extent or (is_far(end) and step > 0) else end
         if step < 0:
@@ -189,7 +187,6 @@ _FAR = (1 << 31) - 1
 
 
 def is_far(bound: KnownExtent) -> bool:
-    """Whether a bound is beyond any axis."""
     return isinstance(bound, int) and bound >= _FAR
 
 

@@ -1,4 +1,4 @@
-"""Tensors that are known when a model is imported: weights, and shapes, whose elements may be symbolic extents."""
+"""Tensors known when a model is imported: weights, and shapes, whose elements may be symbolic extents."""
 
 from __future__ import annotations
 
@@ -23,29 +23,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL: Final = 1 << 14
-"""Elements up to which tensors are computed at import."""
+"""Maximum number of elements of a tensor that is folded at import."""
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A tensor known at import. Elements of symbolic shapes are numbers and expressions, in an array of objects."""
+    """A tensor known at import. If elements are symbolic, the array contains objects: numbers and expressions."""
 
     array: NDArray[Any]
     dtype: str
     name: str | None = None
-    """That of its value, where the model has one."""
+    """The name of its value, if the model has one."""
     attribute: DenseIntOrFPElementsAttr | None = None
-    """The tensor as a constant, whose memory the array is."""
+    """The tensor as a constant, which shares the memory of the array."""
 
     @staticmethod
     def copy_of(array: NDArray[Any], dtype: str) -> Known:
-        """The tensor of a copy of an array: one, for all constants that are made of it."""
+        """A tensor with a copy of an array, which all constants made of it share."""
         attribute = dense_attribute(_plain(array), TYPES[dtype])
         return Known(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
 
     @staticmethod
     def of(elements: Any, dtype: str = "int64") -> Known:
-        """The tensor of some numbers and extents."""
         array = np.asarray(elements, dtype=object)
         if any(isinstance(element, Expression) for element in array.flat):
             return Known(array, dtype)
@@ -64,11 +63,10 @@ class Known:
         return self.array.dtype == np.object_
 
     def extents(self) -> tuple[KnownExtent, ...]:
-        """The elements of a tensor of integers, in order."""
         return tuple(e if isinstance(e, Expression) else int(e) for e in self.array.flat)
 
     def constant(self) -> Value:
-        """The tensor as a value, which stands nowhere yet."""
+        """The tensor as a value, whose operator is detached."""
         if not self.is_symbolic:
             op = ConstantOp(self.attribute or dense_attribute(_plain(self.array), TYPES[self.dtype]))
             op.result.name_hint = self.name
@@ -79,7 +77,7 @@ class Known:
 
 
 Item: TypeAlias = Value | Known
-"""A tensor that a name of a model stands for."""
+"""The tensor of a name of a model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,28 +89,27 @@ class TensorSequence:
 
 @dataclass(frozen=True, eq=False)
 class Absent:
-    """An optional without a value; one with a value is that value."""
+    """An optional without a value; one with a value is represented by the value."""
 
 
 Entry: TypeAlias = Item | TensorSequence | Absent
-"""What a name of a model stands for."""
+"""The meaning of a name of a model."""
 
 
 def tensors_of(entry: Entry) -> tuple[Item, ...]:
-    """The tensors of an entry, in order."""
     if isinstance(entry, TensorSequence):
         return entry.items
     return () if isinstance(entry, Absent) else (entry,)
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """The array as weft holds it: elements of bfloat16 as their bits."""
+    """The array in weft's representation: bfloat16 as bits."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
 def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None:
-    """The elements of a value that constants and operators give, None where it depends on something else, or is
-    large. `found` has the results of earlier calls."""
+    """The elements of a value that is computed from constants; None if it depends on anything else, or is large.
+    `found` caches results."""
     if value.ssa not in found:
         found[value.ssa] = None
         found |= _evaluated(value, found)
@@ -120,7 +117,7 @@ def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None
 
 
 def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[SSAValue, Known | None]:
-    """The elements of a value, and of those that it is computed from; of none where `evaluated` finds None."""
+    """The elements of a value and of the values that it is computed from; None as in `evaluated`."""
     arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:
@@ -150,7 +147,7 @@ def _known(value: SSAValue, array: NDArray[Any]) -> Known | None:
 
 
 def _is_large(op: Operation) -> bool:
-    """Whether the results of an op are of many elements, or depend on symbolic extents."""
+    """Whether the results of an op have many elements, or depend on symbolic extents."""
     shapes = [cast("Tensor", result.type).get_shape() for result in op.results]
     if isinstance(op, Operator) and any(isinstance(extent, Expression) for shape in op.shapes for extent in shape):
         return True

@@ -1,4 +1,4 @@
-"""ONNX files: models, and the elements of their tensors, which may lie in files beside them."""
+"""ONNX files: models, and the elements of their tensors, which may be stored in other files of the folder."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEWEST: Final[Mapping[str, int]] = {"": 28, "ai.onnx.ml": 5}
-"""The newest opsets whose operators the converters were written for."""
+"""The newest opsets that the converters support."""
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model, and how errors call it."""
+    """A model, and its name in errors."""
 
     model: ModelProto
     name: str
     path: Path | None = None
-    """Of its file; others of its folder may have weights."""
+    """The path of its file; other files of its folder may contain weights."""
     others: set[str] = dataclasses.field(default_factory=set[str])
-    """The files of elements that were read, by their paths from the folder."""
+    """The external files that were read, as paths relative to the folder."""
 
     @staticmethod
     def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
-        """The model in a file, in bytes, or as it is. Raises `CompileError`, `OSError`, and `TypeError` for something
-        else."""
+        """Read the model from a file or bytes, or take a model as it is. Raises `CompileError`, `OSError`, and
+        `TypeError` for other types."""
         checked_argument("from_onnx", "model", str | os.PathLike | bytes | ModelProto, source)
         if isinstance(source, ModelProto):
             file = ModelFile(source, "the model")
@@ -64,7 +64,6 @@ class ModelFile:
 
     @property
     def opsets(self) -> dict[str, int]:
-        """The version of each domain."""
         return {domain_name(opset.domain): opset.version for opset in self.model.opset_import}
 
     def _check(self) -> None:
@@ -81,7 +80,7 @@ class ModelFile:
                 raise CompileError(f"{self.name} uses {what}: supported are versions 1 to {newest}")
 
     def _check_memory(self) -> None:
-        """Raises `CompileError` for a model whose weights do not fit into the memory of the machine."""
+        """Raises `CompileError` for a model whose weights exceed the memory of the machine."""
         tensors = self.model.graph.initializer
         needed = sum(_bytes(tensor.data_type, tensor.dims) for tensor in tensors)
         available = memory_bytes()
@@ -90,8 +89,7 @@ class ModelFile:
             raise CompileError(f"{self.name}: the weights take {sizes}")
 
     def tensor(self, proto: TensorProto) -> Known:
-        """The elements of a tensor. Raises `Refusal` where they are missing, too few, or of a type that weft does not
-        have."""
+        """The elements of a tensor. Raises `Refusal` if they are missing or too few, or if weft lacks their type."""
         dtype = dtype_of(proto.data_type)
         shape = tuple(proto.dims)
         if any(extent < 0 for extent in shape):
@@ -105,7 +103,7 @@ class ModelFile:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
     def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> Known:
-        """A tensor of a file of weights, in place of that of the model. Raises `Refusal` for another type or shape."""
+        """A tensor of a file of weights that replaces that of the model. Raises `Refusal` for another type or shape."""
         element = np.dtype(ELEMENTS[tensor.dtype][0])
         if proto is not None:
             dtype, shape = dtype_of(proto.data_type), tuple(proto.dims)
@@ -116,8 +114,8 @@ class ModelFile:
         return Known.copy_of(array, element.name) if array.nbytes >= LARGE_BYTES else Known(array, element.name)
 
     def sparse(self, proto: SparseTensorProto) -> Known:
-        """The elements of a sparse tensor, with zeros between them. Raises `Refusal` as `tensor` does, and for many
-        more zeros than elements."""
+        """The elements of a sparse tensor as a dense one. Raises `Refusal` as `tensor` does, and if it is far larger
+        than its elements."""
         values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
         shape, label = tuple(proto.dims), f"sparse tensor '{proto.values.name}'"
         most = MOST_ELEMENTS + 64 * values.array.size
@@ -136,7 +134,7 @@ class ModelFile:
         return Known(found.reshape(shape), values.dtype)
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """The elements of a tensor in the model's file, or another of its folder, mapped."""
+        """The elements of a tensor in the model's file, or another file of its folder, memory-mapped."""
         entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
         label = f"tensor '{proto.name}': external data"
@@ -171,22 +169,23 @@ class ModelFile:
         return np.frombuffer(data, element).reshape(shape)
 
     def _beside(self, folder: Path, location: str, label: str) -> Path:
-        """A file that the model names, in its folder, whose links have been followed. Raises `Refusal` for others."""
+        """A file of the folder that the model names, with links resolved. Raises `Refusal` for other paths."""
         try:
             path = (folder / location).resolve()
             is_file = path.is_file()
-        except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, links in a circle, a NUL
+        except (OSError, RuntimeError, ValueError) as error:  # too long a name, a cycle of links, a NUL
             raise Refusal(f"{label}: '{printable(location[:80])}' names no file: {error}"[:300]) from None
         if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
             raise Refusal(f"{label} '{location}' lie outside of the model's folder")
         if not is_file:
-            raise Refusal(f"{label}: there is no file '{location}' beside the model")
+            raise Refusal(f"{label}: there is no file '{location}' in the folder of the model")
         self.others.add(path.relative_to(folder).as_posix())
         return path
 
 
 def _file_of(path: Path) -> Path:
-    """The model at a path, which may be a folder with one. Raises `CompileError` for a folder with none or several."""
+    """The model at a path, which may be a folder with one model. Raises `CompileError` for a folder with none or
+    several."""
     if not path.is_dir():
         return path
     found = sorted(path.glob("*.onnx"))
@@ -197,12 +196,12 @@ def _file_of(path: Path) -> Path:
 
 
 def _read(path: Path) -> ModelProto:
-    """The model in a file; the elements of large tensors stay there. Raises `CompileError` and `OSError`."""
+    """Read a model without the elements of large tensors. Raises `CompileError` and `OSError`."""
     with path.open("rb") as file:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pages, memoryview(pages) as data:
                 content = without_elements(data, path.name)
-        except ValueError:  # no message, or nothing to map: what is wrong is said by the parser
+        except ValueError:  # not a message, or an empty file: the parser reports it
             content = file.read()
     return _parsed(content, f"'{path}'")
 
@@ -215,20 +214,19 @@ def _parsed(data: bytes, name: str) -> ModelProto:
 
 
 def memory_bytes() -> int:
-    """The memory of the machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
 
 
 def _bytes(data_type: int, dims: Sequence[int]) -> int:
     try:
         return prod(dims) * onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize
-    except KeyError:  # an unknown type, which is reported when the tensor is read
+    except KeyError:  # an unknown type is reported when the tensor is read
         return 0
 
 
 def _check_texts(message: Message) -> None:
-    """Raises `ValueError` for a text that is not UTF-8; protobuf gives bytes in its place."""
-    # The bytes of tensors are not texts, and would be copied.
+    """Raises `ValueError` for a text that is not UTF-8, for which protobuf returns bytes."""
+    # The bytes of tensors are not texts, and reading them would copy.
     fields = [(f, getattr(message, f.name)) for f in message.DESCRIPTOR.fields if f.name in ("name", "external_data")]
     for field, value in fields if isinstance(message, TensorProto) else message.ListFields():
         values: Iterable[Any] = value if _is_repeated(value) else (value,)
@@ -246,5 +244,4 @@ def _is_repeated(value: object) -> bool:
 
 
 def _newest_defined(domain: str, version: int) -> int:
-    """The newest opset of a domain that the installed package `onnx` defines."""
     return defs.onnx_opset_version() if domain == "" else version

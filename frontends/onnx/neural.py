@@ -19,7 +19,7 @@ from weft.texpr.ops.convolution import KernelWindow, borders
 
 
 class Window:
-    """The attributes of a window over the axes in space."""
+    """The attributes of a window over the spatial axes."""
 
     def __init__(self, node: Node, kernel: Sequence[Extent], extents: Sequence[Extent]) -> None:
         rank = len(extents)
@@ -42,19 +42,17 @@ class Window:
 
     @property
     def options(self) -> tuple[list[int], list[int] | str, list[int]]:
-        """Strides, padding and dilation."""
         return self.strides, self.pads, self.dilations
 
 
 def _spatial(node: Node, data: Value) -> int:
-    """The number of axes in space. Raises `Refusal` for other than 1 to 3."""
     if not 1 <= data.ndim - 2 <= 3:
         raise node.refuse(f"input {node.input_name(0)} must have rank 3, 4 or 5, got {data.ndim}")
     return data.ndim - 2
 
 
 def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
-    """The extents in space of the weights. Raises `Refusal` for an attribute 'kernel_shape' that states others."""
+    """The spatial extents of the weights. Raises `Refusal` if attribute 'kernel_shape' differs."""
     kernel = weight.shape[2:]
     given = node.integers("kernel_shape", count=space)
     if weight.ndim != space + 2:
@@ -65,7 +63,6 @@ def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
 
 
 def convolved(node: Node, data: Value, weight: Value, group: int, **options: str) -> Value:
-    """The convolution without a bias."""
     space = _spatial(node, data)
     window = Window(node, kernel_of(node, weight, space), data.shape[2:])
     conv = (ops.conv1d, ops.conv2d, ops.conv3d)[space - 1]
@@ -94,7 +91,7 @@ def conv_transposed(
     given_pads: Sequence[int] | None,
     wanted: Sequence[int] | None = None,
 ) -> Value:
-    """The transposed convolution without a bias; `wanted` are the extents in space of the result."""
+    """The transposed convolution without the bias; `wanted` are the spatial extents of the result."""
     space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", count=space) or [1] * space
@@ -116,11 +113,11 @@ def conv_transposed(
             full = (extent - 1) * strides[axis] + longer[axis] + (size - 1) * dilations[axis] + 1
             total = full - (wanted[axis] if wanted is not None else extent * strides[axis])
             if total < 0:
-                # The result is longer than the windows reach: zeros at the end.
+                # The result extends beyond the windows: zeros at the end.
                 longer[axis] -= total
                 total = 0
             small, large = total // 2, total - total // 2
-            # As ONNX defines it: the larger part is at the end for SAME_UPPER alone.
+            # By ONNX's definition, the larger part is at the end only for SAME_UPPER.
             pads[axis], pads[axis + space] = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
     reach = [(size - 1) * gap for size, gap in zip(kernel, dilations, strict=True) if isinstance(size, int)]
     for place, amount in enumerate(pads):
@@ -166,14 +163,13 @@ def _deform_conv(
 
 
 def with_bias(found: Value, bias: Value | None) -> Value:
-    """Channels, each plus its own number."""
     if bias is None or found.ndim == 2:
         return found if bias is None else ops.add(found, bias)
     return ops.add(found, ops.expand_dims(bias, list(range(1, found.ndim - 1))))
 
 
 def pooled(node: Node, data: Value, name: str, *options: object) -> Any:
-    """A pool; `name` is formatted with the number of axes in space."""
+    """A pool; `name` is formatted with the number of spatial axes."""
     space = _spatial(node, data)
     window = Window(node, node.integers("kernel_shape", count=space) or [], data.shape[2:])
     return getattr(ops, name.format(space))(data, window.kernel, *window.options, *options)
@@ -190,7 +186,7 @@ def _max_pool(
 
 
 def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: bool) -> Value:
-    """Places in planes as places in the whole tensor, row-major, or with the axes in space reversed."""
+    """Convert indices within planes to indices within the whole tensor, row-major, or with reversed spatial axes."""
     planes, plane = product_of(shape[:2]), product_of(shape[2:])
     if planes is None or plane is None:
         raise node.refuse("output 'Indices' needs data of known shape")
@@ -243,7 +239,7 @@ def _max_unpool(node: Node, data: Value, places: Value, shape: list[int] | None 
     if len(extents) < data.ndim:
         raise node.refuse("input 'X' must have a known shape")
     inferred = [(extents[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + space] for d in range(space)]
-    # Places count in the whole tensor of the inferred shape; a larger one has zeros at its ends.
+    # Indices refer to the whole tensor of the inferred shape; a larger one has zeros at its ends.
     found = ops.max_unpool(data, ops.floor_mod(places, prod(inferred)), inferred)
     size = inferred if shape is None else shape[2:]
     after = [extent - own for extent, own in zip(size, inferred, strict=True)]
@@ -268,7 +264,7 @@ def _col2im(node: Node, data: Value, image: list[int], block: list[int]) -> Item
     node.check_room(*map(abs, moves), size)
     if columns is None or (isinstance(columns, int) and columns % size) or not node.equal(count, prod(moves)):
         raise node.refuse(f"input 'input' of shape {show_shape(data.shape)} does not fit blocks {block} of {image}")
-    # The place in the padded image of each element of a block, at each move of the block.
+    # Position in the padded image of each element of a block, at each position of the block.
     offsets = np.indices(block).reshape(space, size, 1) * np.reshape(dilations, (space, 1, 1))
     starts = np.indices(moves).reshape(space, 1, -1) * np.reshape(strides, (space, 1, 1))
     places = np.ravel_multi_index(tuple(offsets + starts), padded).reshape(-1)
@@ -315,7 +311,7 @@ def _batch_norm(
 
 @converts("Softmax", "LogSoftmax", until=12)
 def _softmax_of_matrix(node: Node, data: Value, *, axis: int) -> Item:
-    """Over all axes from one on."""
+    """Over all axes from `axis` on."""
     apply = ops.softmax if node.operator == "Softmax" else ops.log_softmax
     if axis == data.ndim - 1:
         return apply(data, axis)

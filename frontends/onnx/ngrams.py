@@ -1,4 +1,4 @@
-"""The converter of TfIdfVectorizer: how often rows of integers hold each of some n-grams."""
+"""The converter of TfIdfVectorizer: the number of occurrences of n-grams in rows of integers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _tf_idf(
 
 
 def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype[np.generic]], skips: int) -> Value:
-    """How often each row holds each n-gram, with up to so many elements between its items: (..., grams) of float32."""
+    """The number of occurrences in each row of each n-gram, as (..., grams) of float32; up to `skips` elements may be
+    between consecutive items."""
     extent, (count, length) = data.shape[-1], grams.shape
     if not isinstance(extent, int):
         raise node.refuse(f"the last axis of input 'X' must be a number, got {extent}")

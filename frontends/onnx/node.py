@@ -1,5 +1,5 @@
-"""A node of a model, as converters see it: its inputs, its attributes checked against the definition of the operator,
-and what it has read of them."""
+"""A node of a model as converters see it: its inputs, its attributes checked against the definition of the operator,
+and a record of those that were read."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from weft.frontends.data_sizes import DataSizes
 
 Schema: TypeAlias = Any
-"""The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
+"""The definition of an operator: `onnx.defs.OpSchema`, whose stubs are incomplete."""
 _MINIMUM, _MAXIMUM = -(1 << 63), (1 << 63) - 1
 MOST_ELEMENTS: Final = 1 << 22
-"""Elements of tensors that attributes and known inputs describe, and that are computed at import."""
+"""Maximum number of elements of tensors that attributes and known inputs describe, and that are computed at import."""
 _NEWEST: Final = (1 << 31) - 1
-"""The newest opset that the package `onnx` compares with."""
+"""The newest opset that the package `onnx` can compare with."""
 _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
-    """A node that cannot be converted; `unbound` are the graph inputs whose values would have to be known."""
+    """A node cannot be converted; `unbound` are the graph inputs whose values would have to be known."""
 
     unbound: frozenset[str] = frozenset()
 
 
 def dtype_of(data_type: int) -> str:
-    """The name of an element type of ONNX. Raises `Refusal` for one that weft does not have."""
+    """The name of an element type of ONNX. Raises `Refusal` for one that weft lacks."""
     try:
         name = TensorProto.DataType.Name(data_type)
     except ValueError:
@@ -58,7 +58,6 @@ def dtype_of(data_type: int) -> str:
 
 
 def data_type_of(dtype: str) -> int:
-    """The element type of ONNX for a name."""
     return _DATA_TYPES[dtype]
 
 
@@ -75,7 +74,6 @@ _DATA_TYPES: Final = _data_types()
 
 @lru_cache(maxsize=4096)
 def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
-    """The definition of an operator that an opset of its domain has."""
     try:
         return defs.get_schema(operator, min(opset, _NEWEST), domain)
     except defs.SchemaError:
@@ -86,7 +84,7 @@ class NodeScope(Protocol):
     """The graph of a node, as its converter sees it (`importer.Scope`)."""
 
     def value_of(self, item: Item) -> Value:
-        """An item as a value of the function that is being built."""
+        """An item as a value of the function under construction."""
         ...
 
     def known_of(self, item: Item) -> Known | None:
@@ -98,36 +96,37 @@ class NodeScope(Protocol):
         ...
 
     def state_equal(self, left: Extent, right: Extent) -> None:
-        """Let two extents be equal: the import starts again if that gives a symbol another extent."""
+        """Require two extents to be equal. The import restarts if a symbol gets another extent."""
         ...
 
     def state(self, fact: CallPrecondition) -> bool:
-        """Let calls of the model check a precondition; False if they do not know the extents in it."""
+        """Add a call precondition; False if its extents are unknown to a call."""
         ...
 
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
-        """The elements of a tensor that an attribute holds."""
+        """The elements of a tensor in an attribute."""
         ...
 
     def sizes(self) -> DataSizes:
-        """Operators whose results have a size that depends on data, in the function that is being built."""
+        """Creates operators whose results have a size that depends on data, in the function under construction."""
         ...
 
 
 @dataclass
 class Node:
-    """A node with the items that its inputs stand for, None for one that is left out."""
+    """A node with the entries of its inputs, None for one that is omitted."""
 
     proto: NodeProto
     domain: str
     version: int
-    """Of the operator: the opset that defined it as it is here; that of its domain where ONNX does not define it."""
+    """The opset that introduced this version of the operator; if ONNX does not define the operator, that of its
+    domain."""
     schema: Schema | None
     inputs: Sequence[Entry | None]
     scope: NodeScope
-    """Where the node stands: for converters of nodes that hold graphs."""
+    """The scope that contains the node, for converters of nodes with graphs."""
     folds: bool = False
-    """Whether known inputs are left as they are, so that operators on them are computed."""
+    """Whether known inputs stay known tensors, so that operators on them fold."""
     _read: set[str] = field(default_factory=set[str])
     _read_inputs: set[int] = field(default_factory=set[int])
 
@@ -136,22 +135,21 @@ class Node:
         return self.proto.op_type
 
     def refuse(self, message: str) -> Refusal:
-        """The error that the node cannot be converted, to be raised."""
+        """The exception for a node that cannot be converted, for the caller to raise."""
         return Refusal(message)
 
     # Inputs and outputs
 
     @property
     def count(self) -> int:
-        """How many inputs are given, up to the last one."""
+        """The number of inputs up to the last one that is given."""
         return len(self.inputs)
 
     def has(self, index: int) -> bool:
-        """Whether an input is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def wants(self, index: int) -> bool:
-        """Whether something may use an output."""
+        """Whether an output may have uses."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def entry(self, index: int) -> Entry:
@@ -163,7 +161,6 @@ class Node:
         return found
 
     def item(self, index: int) -> Item:
-        """An input that is a tensor."""
         found = self.entry(index)
         if isinstance(found, TensorSequence | Absent):
             kind = "a sequence" if isinstance(found, TensorSequence) else "an optional without a value"
@@ -171,7 +168,6 @@ class Node:
         return found
 
     def sequence(self, index: int) -> tuple[Item, ...]:
-        """The tensors of an input that is a sequence."""
         found = self.entry(index)
         if not isinstance(found, TensorSequence):
             kind = "an optional without a value" if isinstance(found, Absent) else "a tensor"
@@ -179,21 +175,18 @@ class Node:
         return found.items
 
     def value(self, index: int) -> Value:
-        """An input as a value of the graph."""
         item = self.item(index)
         return cast("Value", item) if self.folds else self.scope.value_of(item)
 
     def optional(self, index: int) -> Value | None:
-        """An input that may be left out."""
         self._read_inputs.add(index)
         return self.value(index) if self.has(index) else None
 
     def values(self, first: int = 0) -> list[Value]:
-        """All inputs, from one on."""
         return [self.value(index) for index in range(first, self.count)]
 
     def known(self, index: int) -> Known:
-        """An input that must be known at import. Raises `Refusal` where it depends on what the model is given."""
+        """An input that must be known at import. Raises `Refusal` if it depends on data."""
         item = self.item(index)
         found = self.scope.known_of(item)
         if found is None:
@@ -213,7 +206,7 @@ class Node:
         return known.array
 
     def number_at(self, index: int) -> int | float | bool:
-        """The one number of an input that must be known at import."""
+        """The only number of an input that must be known at import."""
         array = self.numbers(index)
         if array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {array.shape}")
@@ -227,22 +220,21 @@ class Node:
         return [int(number) for number in array.flat]
 
     def extents(self, index: int) -> tuple[KnownExtent, ...]:
-        """The elements of an input of integers, which may be symbolic and must be known at import."""
+        """The elements, possibly symbolic, of an input of integers that must be known at import."""
         return self.known(index).extents()
 
     def extent_at(self, index: int) -> KnownExtent:
-        """The one element of an input of integers, which may be symbolic and must be known at import."""
+        """The only element, possibly symbolic, of an input of integers that must be known at import."""
         known = self.known(index)
         if known.array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {known.shape}")
         return known.extents()[0]
 
     def shape(self, index: int) -> Shape:
-        """The shape of an input."""
         return self.item(index).shape
 
     def equal(self, extent: Extent, other: Extent) -> bool:
-        """Whether two extents are equal, or may be: then the import starts again with one for both."""
+        """Whether two extents are equal or may be; in the latter case the import restarts with one extent for both."""
         if extent == other:
             return True
         if isinstance(extent, int) and isinstance(other, int):
@@ -251,7 +243,8 @@ class Node:
         return None not in (extent, other)
 
     def require(self, least: int, extent: KnownExtent, reason: str) -> None:
-        """Let an extent be at least a number: it is, or calls check it. Raises `Refusal` if they cannot."""
+        """Require an extent to be at least `least`, by a call precondition if necessary. Raises `Refusal` if calls
+        cannot check it."""
         if is_not_negative(subtract(extent, least)):
             return
         if isinstance(extent, int) or not self.scope.state(
@@ -266,14 +259,14 @@ class Node:
         return self.item(index).dtype
 
     def input_name(self, index: int) -> str:
-        """`'axes'` as the operator's definition calls an input, or its number."""
+        """The name of an input in the operator's definition, quoted, or its number."""
         formal = self.schema.inputs if self.schema is not None else ()
         return f"'{formal[index].name}'" if index < len(formal) else str(index)
 
     # Attributes
 
     def attribute(self, name: str) -> Any:
-        """The value of an attribute: as the node gives it, else as the operator's definition does, else None."""
+        """The value of an attribute: that of the node, else the default of the operator's definition, else None."""
         self._read.add(name)
         for attribute in self.proto.attribute:
             if attribute.name == name:
@@ -288,7 +281,6 @@ class Node:
 
     @property
     def is_variadic(self) -> bool:
-        """Whether the operator takes any number of inputs."""
         variadic = defs.OpSchema.FormalParameterOption.Variadic
         return self.schema is not None and any(formal.option == variadic for formal in self.schema.inputs)
 
@@ -297,7 +289,7 @@ class Node:
         return any(attribute.name == name for attribute in self.proto.attribute)
 
     def integer(self, name: str, low: int = _MINIMUM, high: int = _MAXIMUM, default: int | None = None) -> int:
-        """An attribute of an integer from `low` to `high`."""
+        """An integer attribute from `low` to `high`."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -308,11 +300,10 @@ class Node:
         return found
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """An attribute of 0 or 1."""
         return bool(self.integer(name, 0, 1, None if default is None else int(default)))
 
     def number(self, name: str, default: float | None = None) -> float:
-        """An attribute of a finite number."""
+        """An attribute that is a finite number."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -321,7 +312,7 @@ class Node:
         return float(found)
 
     def integers(self, name: str, low: int = _MINIMUM, count: int | None = None) -> list[int] | None:
-        """An attribute of integers that are at least `low`, None where the node does not have it."""
+        """An attribute of integers that are at least `low`, None if it is absent."""
         found = self.attribute(name)
         if found is None:
             return None
@@ -333,21 +324,21 @@ class Node:
         return numbers
 
     def word(self, name: str, *choices: str) -> str:
-        """An attribute of one of some words."""
+        """An attribute that is one of `choices`."""
         found = self.attribute(name)
         if found not in choices:
             raise self._unfit(name, found, f"one of {', '.join(choices)}")
         return cast("str", found)
 
     def axis(self, name: str, rank: int, default: int | None = None) -> int:
-        """An attribute of an axis of tensors of that rank, counted from 0."""
+        """An attribute that is an axis of tensors of rank `rank`, normalised to be non-negative."""
         if rank == 0:
             raise self.refuse(f"attribute '{name}' is an axis, but the tensor has none: it is a scalar")
         found = self.integer(name, -rank, rank - 1, default)
         return found + rank if found < 0 else found
 
     def axes(self, numbers: Sequence[int], rank: int, name: str = "axes") -> list[int]:
-        """Axes of tensors of that rank, each once, counted from 0."""
+        """Distinct axes of tensors of rank `rank`, normalised to be non-negative."""
         for axis in numbers:
             if not -rank <= axis < rank:
                 raise self._unfit(name, list(numbers), f"axes of a tensor of rank {rank}")
@@ -357,7 +348,7 @@ class Node:
         return found
 
     def element_type(self, name: str) -> str | None:
-        """An attribute of an element type, None where there is none."""
+        """An attribute that is an element type, None if it is absent."""
         found = self.attribute(name)
         if found is None:
             return None
@@ -421,14 +412,14 @@ class Node:
                 raise self.refuse(f"input {self.input_name(index)} is missing")
 
     def check_room(self, *extents: int) -> None:
-        """Raises `Refusal` for more elements than are computed at import."""
+        """Raises `Refusal` for more elements than the limit of computations at import."""
         if prod(extents) > MOST_ELEMENTS:
             shape = ", ".join(map(str, extents))
             raise self.refuse(f"a tensor of shape ({shape}) is not computed at import: it is too large")
 
     def check_all_read(self, results: Sequence[Entry | None]) -> None:
         """Raises `Refusal` for attributes and inputs that the converter did not read, and outputs that it did not
-        make."""
+        create."""
         formal: Mapping[str, Any] = {} if self.schema is None else self.schema.attributes
         for attribute in self.proto.attribute:
             name = attribute.name

@@ -1,4 +1,4 @@
-"""The order of the nodes of a graph, in which each follows those that compute its inputs. Files need not have it."""
+"""Topological order of the nodes of a graph; files may have any order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from weft.support.errors import CompileError
 
 
 def graphs_within(node: NodeProto) -> Iterator[GraphProto]:
-    """The graphs that attributes of a node hold."""
     for attribute in node.attribute:
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.g
@@ -20,7 +19,7 @@ def graphs_within(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def used_names(graph: GraphProto) -> set[str]:
-    """The names that a graph uses of those around it."""
+    """The outer names that a graph uses."""
     own = {entry.name for entry in (*graph.input, *graph.initializer)}
     own |= {entry.values.name for entry in graph.sparse_initializer}
     own.update(name for node in graph.node for name in node.output)
@@ -31,7 +30,7 @@ def used_names(graph: GraphProto) -> set[str]:
 
 
 def names_read(node: NodeProto) -> set[str]:
-    """The names that a node reads, those of the graphs within it that are of values around them too."""
+    """The names that a node reads, including outer names that its graphs use."""
     found = {name for name in node.input if name}
     for graph in graphs_within(node):
         found |= used_names(graph)
@@ -39,8 +38,8 @@ def names_read(node: NodeProto) -> set[str]:
 
 
 def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
-    """Nodes with their places in the file, each after those that compute what it reads, and else as in the file; nodes
-    of a cycle at the end. Raises `CompileError` for a name that two nodes compute."""
+    """Nodes with their positions in the file, in topological order and otherwise in the order of the file; nodes of a
+    cycle are last. Raises `CompileError` for a name that two nodes compute."""
     makers: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in node.output:

@@ -1,4 +1,4 @@
-"""The operators of graphs, by name: `ops.relu(x)`. On tensors that are known they are computed."""
+"""The operators of graphs, by name: `ops.relu(x)`. On known tensors they fold."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
     @converts("LpPool", since=2)
     def _lp_pool(node: Node, data: Value, *, kernel_shape: list[int], p: int, ceil_mode: bool = False) -> Item: ...
 
-Parameters by position are inputs, read as their annotations say; parameters for keywords alone are attributes of their
-names. A default stands for an input or attribute that is not given, and for one that the operator lacks in an opset.
-`definition` makes the definition of an operator of them.
+Positional parameters are inputs, read according to their annotations; keyword-only parameters are attributes of the
+same names. A default applies to an input or attribute that is absent, and to one that the operator lacks in an opset.
+`definition` derives the definition of an operator from them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onnx import defs, helper
 from weft.frontends.onnx.node import Node, Schema
 
 Index: TypeAlias = int
-"""The annotation of an attribute of an axis that is not one of the first input."""
+"""The annotation of an attribute that is an axis of another tensor than the first input."""
 
 _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     "Value": Node.value,
@@ -34,7 +34,7 @@ _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     **dict.fromkeys(("int", "int | None"), lambda node, index: int(node.number_at(index))),
     **dict.fromkeys(("float", "float | None"), lambda node, index: float(node.number_at(index))),
 }
-"""Annotations of inputs -> how they are read."""
+"""Annotations of inputs -> readers."""
 _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
     "bool": Node.flag,
     "float": Node.number,
@@ -50,23 +50,23 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
     "str": Node.attribute,
     "str | None": Node.attribute,
 }
-"""Annotations of attributes -> how they are read."""
+"""Annotations of attributes -> readers."""
 _KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bool", "int", "Index"), "INT"),
     **{"float": "FLOAT", "str": "STRING", "list[int]": "INTS", "list[float]": "FLOATS", "list[str]": "STRINGS"},
 }
-"""Annotations of attributes -> their types."""
+"""Annotations of attributes -> types of ONNX."""
 
 
 def attribute(node: Node, name: str, annotation: str) -> Any:
-    """An attribute as a parameter of that annotation takes it; an axis of the first input counts from 0."""
+    """An attribute as a parameter of that annotation; an axis of the first input is normalised to be non-negative."""
     if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
     return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
-    """The converter that calls a function on the inputs and attributes of a node that its parameters name."""
+    """The converter that calls a function with the inputs and attributes that its parameters name."""
     _, *parameters = inspect.signature(function).parameters.values()
     if not parameters:
         return function
@@ -93,7 +93,6 @@ def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
 
 
 def definition(function: Callable[..., Any], domain: str, operator: str, since: int) -> Schema:
-    """The definition of an operator whose inputs and attributes are the parameters of its converter."""
     schema: Any = defs.OpSchema
     option = schema.FormalParameterOption
     inputs, attributes = list[Any](), list[Any]()
@@ -113,8 +112,8 @@ def definition(function: Callable[..., Any], domain: str, operator: str, since: 
             kind = schema.AttrType[_KINDS[str(parameter.annotation).removesuffix(" | None")]]
             attributes.append(schema.Attribute(name, kind, required=not has_default))
     options = {"param_option": option.Variadic, "is_homogeneous": False, "min_arity": 0}
-    outputs = [schema.FormalParameter("outputs", "T", **options)]  # converters say how many
-    types = [("T", ["tensor(float)"], "")]  # operators of graphs check element types
+    outputs = [schema.FormalParameter("outputs", "T", **options)]  # converters determine the number of outputs
+    types = [("T", ["tensor(float)"], "")]  # graph operators check element types
     return schema(
         operator, domain, since, inputs=inputs, outputs=outputs, type_constraints=types, attributes=attributes
     )

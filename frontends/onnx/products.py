@@ -61,7 +61,7 @@ def _einsum(node: Node, *values: Value, equation: str) -> Item:
     lengths = [v.ndim - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(operands, values, strict=True)]
     if min(lengths) < 0 or max(lengths) > len(free):
         raise node.refuse(f"attribute 'equation' = '{equation}' does not fit the ranks {[v.ndim for v in values]}")
-    # `...` stands for axes that broadcast, the last ones together.
+    # `...` is a group of axes that broadcast, aligned at the last one.
     spread = "".join(free[: max(lengths)])
     if not arrow:
         letters = terms.replace("...", "").replace(",", "")

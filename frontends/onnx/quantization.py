@@ -19,7 +19,7 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 
 
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
-    """The axis along which scales lie, None where there is one for all elements."""
+    """The axis of the scales, None for a single scale."""
     has_axis = node.takes("axis") and node.attribute("axis") is not None
     if scale.ndim == 0:
         return None
@@ -27,12 +27,12 @@ def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
 
 
 def single(value: Value) -> Value:
-    """A tensor of one number without axes; others as they are."""
+    """Reshape a tensor of one element to rank 0; others are unchanged."""
     return ops.reshape(value, ()) if value.ndim and all(extent == 1 for extent in value.shape) else value
 
 
 def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None:
-    """Raises `Refusal` for scales that are known and not finite, or not above 0 if numbers are divided by them."""
+    """Raises `Refusal` for a known scale that is not finite, or not positive if it is a divisor."""
     item = node.item(index)
     if isinstance(item, Known) and not item.is_symbolic:
         problem = parameter_error(item.array, f"input {node.input_name(index)}", is_divisor=is_divisor)
@@ -41,7 +41,7 @@ def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None
 
 
 def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: int) -> Value:
-    """Scales or zero points as float32, as they broadcast to the data."""
+    """Scales or zero points as float32, in a shape that broadcasts to the data."""
     wide = parameter if parameter.dtype == "float32" else ops.cast(parameter, "float32")
     if axis is None:
         return wide
@@ -108,7 +108,6 @@ def _dequantize(
 
 
 def _parameters(node: Node, *indices: int) -> list[Value]:
-    """Scales, as float32, and zero points."""
     for index in indices:
         check_parameter(node, index)
     found = [single(node.value(index)) for index in indices]
@@ -117,7 +116,7 @@ def _parameters(node: Node, *indices: int) -> list[Value]:
 
 @converts("QLinearMatMul")
 def _qlinear_matmul(node: Node) -> Item:
-    for index in (6, 7):  # of the result, and so of no symbolic axis
+    for index in (6, 7):  # parameters of the result have no symbolic axis
         for extent in node.shape(index):
             if not isinstance(extent, int):
                 node.equal(extent, 1)
@@ -132,7 +131,7 @@ def _qlinear_conv(node: Node) -> Item:
 
 
 def qlinear_conv(node: Node, data: Value, group: int) -> Value:
-    """The convolution of a node with the inputs of QLinearConv, whose first one is `data`."""
+    """The convolution of a node with the inputs of QLinearConv, applied to `data`."""
     weight, bias = node.value(3), node.optional(8)
     scales = _parameters(node, 1, 2, 4, 5, 6, 7)
     if are_known(node, *range(1, 9)):
@@ -145,13 +144,13 @@ def qlinear_conv(node: Node, data: Value, group: int) -> Value:
 
 
 def are_known(node: Node, *indices: int) -> bool:
-    """Whether those of these inputs that are given are known: weights, scales, zero points. An operator on floats
-    between `dequantize` and `quantize` is then rewritten to one on integers (`graph-rewrite`)."""
+    """Whether all given inputs among these are known: weights, scales, zero points. In that case `graph-rewrite`
+    rewrites a float operator between `dequantize` and `quantize` to one on integers."""
     return all(isinstance(node.item(index), Known) for index in indices if node.has(index))
 
 
 def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) -> Value:
-    """Floats of integers whose scale and zero point are one, or one for each element along an axis."""
+    """Dequantize integers whose scale and zero point are scalars, or one per element of an axis."""
     along = axis if scale.ndim else None
     if isinstance(zero, Value) and zero.ndim != scale.ndim:  # one zero point for several scales
         zero = ops.broadcast_to(zero, scale.shape)
@@ -159,7 +158,7 @@ def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) 
 
 
 def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -> Value | None:
-    """A bias of the scale of a product, that of its operands multiplied; `scales` are inputs of numbers."""
+    """A bias whose scale is the product of the scales of the operands; `scales` are indices of inputs."""
     if bias is None:
         return None
     first, second = (node.numbers(at).astype(np.float32) for at in scales)
@@ -170,7 +169,8 @@ def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -
 
 
 def _shifted(data: Value, zero: Value | None, axis: int) -> Value:
-    """The numbers less their zero point, one or one for each element along an axis; as int16, which holds them."""
+    """The data less their zero point, a scalar or one per element of an axis, as int16, which represents the
+    difference."""
     if zero is None:
         return data
     moved, zero = ops.cast(data, "int16"), single(ops.cast(zero, "int16"))
@@ -180,7 +180,7 @@ def _shifted(data: Value, zero: Value | None, axis: int) -> Value:
 
 
 def zero_point(node: Node, index: int) -> Value | None:
-    """A zero point, None where it is known to be 0."""
+    """A zero point, None if it is known to be 0."""
     item = node.item(index) if node.has(index) else None
     is_zero = isinstance(item, Known) and not np.any(item.array)
     return None if item is None or is_zero else node.value(index)
@@ -196,7 +196,7 @@ def _matmul_integer(node: Node, a: Value, b: Value) -> Item:
 
 
 def integer_product(a: Value, b: Value, zero_a: Value | None, zero_b: Value | None) -> Value:
-    """The product of matrices of integers less their zero points, one or one for each row of `a` and column of `b`."""
+    """The product of integer matrices less their zero points, scalars or one per row of `a` and column of `b`."""
     left = _shifted(a, zero_a, max(a.ndim - 2, 0))
     right = _shifted(b, zero_b, b.ndim - 1)
     return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")

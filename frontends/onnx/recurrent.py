@@ -12,7 +12,7 @@ from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 
 _ACTIVATIONS: Final = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
-"""Activations without parameters, as weft calls them."""
+"""Activations without parameters -> weft's operators."""
 
 
 @converts("RNN", "GRU", "LSTM", since=7)
@@ -54,12 +54,11 @@ def _recurrent(
 
 
 def _batch_first(steps: Value) -> Value:
-    """States (times, directions, batch, hidden) as (batch, times, directions, hidden)."""
     return ops.transpose(steps, [2, 0, 1, 3])
 
 
 def activations_of(node: Node) -> list[str] | None:
-    """The activations of both directions. Raises `Refusal` for those with parameters."""
+    """The activations of both directions. Raises `Refusal` for activations with parameters."""
     for name in ("activation_alpha", "activation_beta"):
         if node.attribute(name):
             raise node.refuse(f"attribute '{name}' = {node.attribute(name)} is not supported")

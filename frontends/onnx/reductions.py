@@ -1,4 +1,4 @@
-"""Converters of reductions, running sums, and what is sorted."""
+"""Converters of reductions, running sums and sorting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reduction = Callable[[Value, "list[int]", bool], Value]
 
 
 def _extreme(data: Value, axes: list[int], keep: bool, *, is_greatest: bool) -> Value:
-    """The greatest or least elements; of none, the least or greatest number."""
+    """The maximum or minimum; without elements, the smallest or largest number of the type."""
     if any(data.shape[axis] == 0 for axis in axes):
         kept = enumerate(data.shape)
         shape = [1 if d in axes else extent for d, extent in kept if keep or d not in axes]
@@ -38,7 +38,6 @@ def _limit(dtype: str, *, is_least: bool) -> float | int:
 
 
 def _mean(data: Value, axes: list[int], keep: bool) -> Value:
-    """The mean; of integers rounded towards zero."""
     if "int" not in data.dtype:
         return ops.mean(data, axes, keep)
     count = ops.extents([product_of([data.shape[axis] for axis in axes])], dtype=data.dtype)
@@ -46,7 +45,7 @@ def _mean(data: Value, axes: list[int], keep: bool) -> Value:
 
 
 def _in_floats(data: Value, apply: Callable[[Value], Value]) -> Value:
-    """`apply`, of integers in float64 and then rounded towards zero."""
+    """`apply` to floats; integers are computed in float64 and rounded towards zero."""
     return apply(data) if "int" not in data.dtype else ops.cast(apply(ops.cast(data, "float64")), data.dtype)
 
 
@@ -71,7 +70,7 @@ def _reduce(node: Node, data: Value, *, keepdims: bool, noop_with_empty_axes: bo
     axes = given_axes(node, 1, data.ndim) or ([] if noop_with_empty_axes else list(range(data.ndim)))
     if axes:
         return _REDUCTIONS[node.operator](data, axes, keepdims)
-    # The reduction is over no axis: squares, logarithms and the like are still taken.
+    # Without axes, squares, logarithms and the like still apply.
     return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
 
 

@@ -1,15 +1,15 @@
-"""The table of converters: (domain, operator, version) -> the function that writes it as operators of graphs.
+"""The table of converters: (domain, operator, version) -> the function that rewrites a node to graph operators.
 
-A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`), and returns the
-outputs: a value, or a sequence of them, with None for an output that the node does not name. None for all leaves the
-node to the operators that ONNX defines it by. The converter reads all attributes and inputs that it honours: a node
-with others is refused. Operators that are other names of functions of `te.ops` are converted by `spelled.py`.
+A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`). It returns the
+outputs: a value, or a sequence of values, with None for an output that the node does not name. A result of None leaves
+the node to its definition by other operators. The converter must read each attribute and input that it honours: a node
+with others is refused. `spelled.py` converts operators that are other names of functions of `te.ops`.
 
     @converts("LpPool", since=18)
     def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item:
         ...
 
-An operator that the package `onnx` does not define is defined by the parameters of its converter (`defines`).
+The parameters of a converter define an operator that the package `onnx` does not define (`defines`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FAMILIES: Final = (
     "contrib.quantization",
     "contrib.shapes",
 )
-"""The modules of this package that hold converters; the last one that a module registers is taken."""
+"""The modules of this package that contain converters; the last registration wins."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Entry:
     convert: Converter
     is_users: bool = False
     schema: Schema | None = None
-    """The definition of an operator that the package `onnx` does not have."""
+    """The definition of an operator that the package `onnx` lacks."""
 
 
 _converters: Final[dict[tuple[str, str], list[_Entry]]] = {}
@@ -78,7 +78,7 @@ _converters: Final[dict[tuple[str, str], list[_Entry]]] = {}
 def converts(
     *operators: str, since: int = 1, until: int | None = None, domain: str = ""
 ) -> Callable[[ConverterT], ConverterT]:
-    """Let a function convert operators, from the version `since` of these to `until` (the newest)."""
+    """Register a converter of operators for the versions `since` to `until` (by default, the newest)."""
 
     from weft.frontends.onnx.parameters import with_parameters  # needs onnx, an extra
 
@@ -94,8 +94,8 @@ def converts(
 def defines(
     *operators: str, since: int = 1, until: int | None = None, domain: str = "com.microsoft"
 ) -> Callable[[ConverterT], ConverterT]:
-    """Let a function convert operators that the package `onnx` does not define, from the version `since` of `domain` to
-    `until`. Its parameters are their definition: inputs by position, attributes by keyword, each optional if it has a
+    """Register a converter of operators that the package `onnx` does not define, for the versions `since` to `until` of
+    `domain`. Its parameters define them: inputs by position, attributes by keyword, each optional if it has a
     default."""
 
     from weft.frontends.onnx.parameters import definition, with_parameters  # needs onnx, an extra
@@ -111,21 +111,20 @@ def defines(
 
 
 def definition_of(domain: str, operator: str, version: int) -> Schema | None:
-    """The definition of an operator that the package `onnx` does not have; None if weft does not have it either, or a
-    user registered another converter."""
+    """The definition of an operator that the package `onnx` lacks; None if weft lacks it too, or if a user registered
+    another converter."""
     found = _found(domain, operator, version)
     return None if found is None else found.schema
 
 
 def definitions() -> Mapping[tuple[str, str], Schema]:
-    """Definitions by domain and operator of those that weft defines."""
     load_converters()
     found = {key: entry.schema for key, entries in _converters.items() for entry in entries}
     return {key: found[key] for key in sorted(found) if found[key] is not None}
 
 
 def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT], ConverterT]:
-    """Let a function of the user convert an operator, from version `since` of its domain on; it goes before weft's own.
+    """Register a user's converter of an operator, from version `since` of its domain on. It overrides weft's.
 
         @weft.onnx.register("com.acme", "Scale", since=2)
         def scale(node):
@@ -145,7 +144,7 @@ def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT
 
 
 def unregister(domain: str, operator: str) -> None:
-    """Forget the converter that was registered last. Raises `CompileError` when there is none."""
+    """Remove the converter that was registered last. Raises `CompileError` if there is none."""
     entries = _converters.get((domain_name(domain), operator))
     if not entries or not entries[-1].is_users:
         raise CompileError(f"onnx.unregister: there is no converter of {operator} in domain '{domain}'")
@@ -153,30 +152,27 @@ def unregister(domain: str, operator: str) -> None:
 
 
 def is_customised() -> bool:
-    """Whether users registered converters."""
     return any(entry.is_users for entries in _converters.values() for entry in entries)
 
 
 def is_users(domain: str, operator: str, version: int) -> bool:
-    """Whether a user registered the converter of that version of an operator."""
     found = _found(domain, operator, version)
     return found is not None and found.is_users
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
-    """The converter of that version of an operator, None where there is none: weft's own are for operators that ONNX
-    defines in that version."""
+    """The converter of that version of an operator, or None. weft's own apply only to operators that ONNX defines in
+    that version."""
     found = _found(domain, operator, version)
     return None if found is None or not (is_defined or found.is_users) else found.convert
 
 
 def domain_name(domain: str) -> str:
-    """The name of a domain; that of ONNX's own has two spellings."""
+    """The name of a domain; ONNX's own has two spellings."""
     return "" if domain == "ai.onnx" else domain
 
 
 def load_converters() -> None:
-    """Import the modules that hold weft's converters."""
     for family in _FAMILIES:
         import_module(f"weft.frontends.onnx.{family}")
 

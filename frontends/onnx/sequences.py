@@ -1,4 +1,4 @@
-"""Converters of sequences and optionals, whose lengths are known at import: nothing of them is left in the graph."""
+"""Converters of sequences and optionals. Their lengths are known at import, so the graph contains only tensors."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ def _length(node: Node) -> Item:
 
 
 _LONGEST: Final = 1024
-"""Elements of an axis that is split into a sequence, of which each may become a tensor."""
+"""Maximum number of elements of an axis that is split into a sequence, each of which may become a tensor."""
 
 
 def _position(node: Node, index: int, length: int, most: int) -> int:
-    """A place in a sequence, counted from its end where it is negative."""
     place = int(node.number_at(index))
     if not -length <= place <= most:
-        raise node.refuse(f"input {node.input_name(index)} = {place} lies outside of a sequence of {length} tensors")
+        raise node.refuse(f"input {node.input_name(index)} = {place} is out of range of a sequence of {length} tensors")
     return place + length if place < 0 else place
 
 
@@ -77,7 +76,7 @@ def _split(node: Node, data: Value, *, axis: int) -> Entry:
     if not node.has(1):
         keeps, sizes = node.flag("keepdims"), [1] * extent
     else:
-        node.attribute("keepdims")  # is ignored beside sizes
+        node.attribute("keepdims")  # ignored if sizes are given
         sizes = node.indices(1)
         if node.rank(1) == 0:
             if sizes[0] < 1:

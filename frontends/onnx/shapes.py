@@ -1,4 +1,4 @@
-"""Converters of operators that change shapes, reorder elements, or make tensors of a shape."""
+"""Converters of operators that change shapes, reorder elements, or create tensors of a shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from weft.frontends.onnx.registry import converts
 def target_shape(
     node: Node, shape: Sequence[Extent], wanted: Sequence[KnownExtent], copies_zeros: bool
 ) -> list[Extent]:
-    """The shape that a reshape gives: 0 is the extent of the data there, -1 what remains."""
+    """The resulting shape of a reshape: 0 copies the extent of the data, -1 is inferred."""
     found: list[Extent] = []
     for axis, extent in enumerate(wanted):
         if extent == 0 and copies_zeros:
@@ -52,13 +52,12 @@ def target_shape(
         quotient = None if total is None or rest is None else exact_quotient(total, rest)
         if quotient is None and rest == 0:
             raise node.refuse(f"the shape {_text(wanted)} leaves -1 open: the other extents are 0")
-        # Where it is not known to leave nothing, weft's operator decides.
+        # Unless the quotient is known to be exact, weft's operator infers it.
         found[unknown[0]] = -1 if quotient is None else quotient
     return found
 
 
 def product_of(shape: Sequence[Extent]) -> Extent:
-    """The number of elements of a shape."""
     total: Extent = 1
     for extent in shape:
         total = multiply(total, extent)
@@ -66,7 +65,7 @@ def product_of(shape: Sequence[Extent]) -> Extent:
 
 
 def number_of(extent: Extent, dtype: str = "int64") -> Value | int | None:
-    """An extent as an operand: a symbolic one as a tensor without axes."""
+    """An extent as an operand; a symbolic one is a tensor of rank 0."""
     return extent if isinstance(extent, int | None) else ops.squeeze(ops.extents([extent], dtype), [0])
 
 
@@ -122,7 +121,7 @@ def _flatten(node: Node, data: Value) -> Item:
 
 
 def given_axes(node: Node, index: int, rank: int) -> list[int] | None:
-    """The axes that an input or, in older opsets, an attribute names; None where neither is given."""
+    """The axes that an input or, in older opsets, an attribute names; None if both are absent."""
     by_input = node.indices(index) if not node.takes("axes") and node.has(index) else None
     numbers = node.integers("axes") if node.takes("axes") else by_input
     return None if numbers is None else node.axes(numbers, rank)
@@ -175,13 +174,13 @@ def _split(
     if all(isinstance(cut, int) for cut in (*cuts, extent)):
         return [ops.strided_slice(data, [a], [b], [1], [axis]) for a, b in pairwise([0, *cuts, extent])]
     *others, last = ops.split(data, cuts, axis) if cuts else [data]
-    if total != extent:  # the import starts again with one extent for both, or calls check them
+    if total != extent:  # the import restarts with one extent for both, or calls check them
         last = ops.broadcast_to(last, [*data.shape[:axis], sizes[-1], *data.shape[axis + 1 :]])
     return [*others, last]
 
 
 def _part(size: KnownExtent, rest: KnownExtent) -> KnownExtent:
-    """The extent of a part where `rest` elements are left."""
+    """The extent of a part if `rest` elements remain."""
     if isinstance(rest, int) and isinstance(size, int):
         return max(min(size, rest), 0)
     return size
@@ -195,7 +194,7 @@ def _expand(node: Node, data: Value, wanted: Sequence[KnownExtent]) -> Item:
         if wanted_extent == 1:
             shape[-axis] = own
         elif own is not None and own != 1 and any(map(is_signed, names_in(wanted_extent))):
-            # Calls give the number, which is 1 or the own extent: (number - own) * (number - 1) is 0.
+            # The number, known at calls, is 1 or the own extent: (number - own) * (number - 1) is 0.
             misfit = multiply(subtract(wanted_extent, own), subtract(wanted_extent, 1))
             shape[-axis] = add(own, misfit)
     shape[:0] = data.shape[: max(data.ndim - len(shape), 0)]
@@ -223,19 +222,19 @@ def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
 
 
 def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExtent]:
-    """The width of a border, and the number of elements that a negative width cuts off."""
+    """The width of a border, and the number of elements that a negative width removes."""
     opposite = multiply(width, -1)
     if is_not_negative(opposite):
         return 0, opposite
     if is_not_negative(width) or mode == "constant":
-        return width, 0  # a constant border that turns out to be negative cuts
+        return width, 0  # a constant border whose width is negative at run time crops
     return choose("max", width, 0), choose("max", opposite, 0)
 
 
 def _require_fitting_border(
     node: Node, mode: str, extent: Extent, around: Sequence[KnownExtent], cut: Sequence[KnownExtent]
 ) -> None:
-    """Let calls check that a border that copies has elements to copy where its widths may be negative."""
+    """Add call preconditions that a border that copies has elements to copy, if its widths may be negative."""
     if extent is None or not any(map(is_signed, set[str]().union(*map(names_in, (*around, *cut))))):
         return
     rest = subtract(subtract(extent, cut[0]), cut[1])
@@ -273,7 +272,7 @@ def padded(
     fill: float | bool | Value,
     axes: Sequence[int],
 ) -> Value:
-    """The tensor with borders before and after each of some axes; negative widths cut."""
+    """The tensor with borders before and after some axes; negative widths crop."""
     if len(widths) != 2 * len(axes):
         raise node.refuse(f"input 'pads' must be {2 * len(axes)} numbers, got {len(widths)}")
     around, cut = [_NO_BORDER] * data.ndim, [_NO_BORDER] * data.ndim
@@ -311,7 +310,7 @@ def _range(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> 
 
 
 def numbers_between(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> Item:
-    """Numbers from one on, up to another, with equal gaps."""
+    """Numbers from `first` up to `limit` with distance `delta`."""
     given = [first_item, limit_item, delta_item]
     known = [node.scope.known_of(item) for item in given]
     start, limit, delta = known

@@ -1,4 +1,4 @@
-"""Converters of Fourier transforms, and of the matrix that makes mel frequencies of theirs."""
+"""Converters of Fourier transforms, and of the matrix that converts them to mel frequencies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def _dft(
 
 
 def _wide(data: Value) -> Value:
-    """The data as float64: in a sum over a signal, what cancels would leave errors of the largest elements' size."""
+    """The data as float64, because cancellation in a sum over a signal leaves errors of the size of the largest
+    elements."""
     return data if data.dtype == "float64" else ops.cast(data, "float64")
 
 
@@ -58,11 +59,11 @@ def _mel_weights(node: Node, bins: int, length: int, rate: int, low: float, high
         raise node.refuse(f"no {bins} triangles lie from {low} to {high} Hz, at {rate} samples of {length} a second")
     node.check_room(rows, bins)
     first, last = (2595 * np.log10(1 + edge / 700) for edge in (low, high))
-    # ONNX's reference divides by bins + 2, so that the last triangle ends before the upper edge.
+    # ONNX's reference divides by bins + 2, so that the last triangle ends below the upper edge.
     mels = first + np.arange(bins + 2) * (last - first) / (bins + 2)
     edges = ((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10))) // rate).astype(np.int64)
     if edges[-1] > rows:
-        raise node.refuse(f"input 'upper_edge_hertz' = {high} lies above half of the {rate} samples a second")
+        raise node.refuse(f"input 'upper_edge_hertz' = {high} exceeds half of the rate of {rate} samples per second")
     weights = np.zeros((rows, bins), np.float64)
     for column, (left, center, right) in enumerate(zip(edges, edges[1:], edges[2:], strict=False)):
         if left == center:

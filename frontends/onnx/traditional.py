@@ -1,4 +1,4 @@
-"""Converters of `ai.onnx.ml`: scalers and encoders of features, linear models, ensembles of trees."""
+"""Converters of `ai.onnx.ml`: scalers and encoders of features, linear models, tree ensembles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DOMAIN: Final = "ai.onnx.ml"
 _DEEPEST: Final = 512
-"""Branches from a root to a leaf, up to which trees are written out."""
+"""Maximum number of branches from a root to a leaf."""
 
 
 def _constant(numbers: Any, dtype: str) -> Value:
@@ -27,7 +27,6 @@ def _constant(numbers: Any, dtype: str) -> Value:
 
 
 def _numbers(node: Node, name: str) -> list[float]:
-    """An attribute of numbers, empty where the node does not have it."""
     found: list[float] = node.attribute(name) or []
     return found
 
@@ -122,7 +121,7 @@ def _label_encoder(node: Node, data: Value) -> Item:
 
 
 def _labels(node: Node, what: str) -> NDArray[Any] | None:
-    """The keys or values of a map of labels, None where they are missing or strings."""
+    """The keys or values of a map of labels, None if they are missing or strings."""
     for suffix, dtype in (("int64s", "int64"), ("floats", "float32")):
         if node.gives(f"{what}_{suffix}"):
             return np.array(node.attribute(f"{what}_{suffix}"), dtype)
@@ -142,7 +141,6 @@ def _default_label(node: Node) -> Any:
 
 
 def _transformed(node: Node, scores: Value, transform: str) -> Value:
-    """Scores (samples, targets) after `post_transform`."""
     if transform == "NONE":
         return scores
     if transform == "LOGISTIC":
@@ -180,7 +178,6 @@ def _classes(node: Node, name: str) -> list[int]:
 
 
 def _classified(node: Node, scores: Value, name: str) -> Sequence[Item]:
-    """The class with the highest score, and all scores."""
     labels = _constant(_classes(node, name), "int64")
     return ops.take(labels, ops.argmax(scores, 1), 0), _transformed(node, scores, node.attribute("post_transform"))
 
@@ -190,7 +187,7 @@ def _classified(node: Node, scores: Value, name: str) -> Sequence[Item]:
 
 @dataclass
 class _Trees:
-    """The nodes of trees: branches, and leaves, which lead to themselves."""
+    """The nodes of trees: branches, and leaves, whose successors are themselves."""
 
     modes: list[str]
     features: list[int]
@@ -200,10 +197,10 @@ class _Trees:
     nan_is_true: list[bool]
     roots: list[int]
     weights: NDArray[Any]
-    """What each node adds to each target: (nodes, targets)."""
+    """The weight of each node for each target: (nodes, targets)."""
 
     def depth(self, node: Node) -> int:
-        """The branches from a root to a leaf, at most. Raises `Refusal` for trees without an end."""
+        """The maximum number of branches from a root to a leaf. Raises `Refusal` for cyclic trees."""
         level = set(self.roots)
         for depth in range(_DEEPEST + 1):
             level = {n for at in level if self.modes[at] != "LEAF" for n in (self.on_true[at], self.on_false[at])}
@@ -212,7 +209,7 @@ class _Trees:
         raise node.refuse(f"the trees are deeper than {_DEEPEST} branches, or have no end")
 
     def leaves_of(self, node: Node, data: Value) -> Value:
-        """The leaf of each tree that each sample comes to: (samples, trees)."""
+        """The leaf of each tree for each sample: (samples, trees)."""
         kinds = sorted(set(self.modes) - {"LEAF"})
         number: dict[str, int] = {kind: at for at, kind in enumerate(kinds)}
         wide, count = _floats_of(data), data.shape[1]
@@ -238,7 +235,7 @@ class _Trees:
         return places
 
     def scores(self, node: Node, data: Value, aggregate: str) -> Value:
-        """What the leaves of samples add up to: (samples, targets)."""
+        """Aggregate the weights of the leaves of each sample: (samples, targets)."""
         dtype = self.weights.dtype.name
         of_trees = ops.take(_constant(self.weights, dtype), self.leaves_of(node, data), 0)
         if aggregate in ("SUM", "AVERAGE"):
@@ -271,7 +268,7 @@ def _tree_ensemble(node: Node, *, n_targets: int) -> Item:
 
 
 def _numbered_trees(node: Node, targets: int) -> _Trees:
-    """Trees whose leaves lie in tables of their own. A test of membership becomes a chain of tests for equality."""
+    """Trees whose leaves are in separate tables. A membership test becomes a chain of equality tests."""
 
     def table(name: str, count: int) -> list[int]:
         found = node.integers(name, 0, count)
@@ -329,7 +326,6 @@ def _numbered_trees(node: Node, targets: int) -> _Trees:
 
 
 def _chain_of_tests(trees: _Trees, at: int, numbers: Sequence[float]) -> None:
-    """Test for one number after the other."""
     last = trees.on_false[at]
     trees.modes[at], trees.thresholds[at] = "BRANCH_EQ", numbers[0]
     for number in numbers[1:]:
@@ -363,7 +359,7 @@ def _based(node: Node, scores: Value) -> Value:
 
 
 def _trees_of_pairs(node: Node, kind: str, targets: int) -> _Trees:
-    """Trees whose nodes are named by a tree and a number within it."""
+    """Trees whose nodes are identified by a tree and a number within it."""
     for name in ("nodes_values_as_tensor", "base_values_as_tensor", f"{kind}_weights_as_tensor"):
         if node.gives(name):
             raise node.refuse(f"attribute '{name}' is not supported")

@@ -1,4 +1,4 @@
-"""Converters of the steps of optimizers (`ai.onnx.preview.training`), which are plain arithmetic on tensors."""
+"""Converters of optimizer steps (`ai.onnx.preview.training`), which are arithmetic on tensors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DOMAIN = "ai.onnx.preview.training"
 
 
 def _of_groups(node: Node, size: int, step: Callable[..., Sequence[Value]]) -> Sequence[Item]:
-    """`step` of each group of `size` tensors, which inputs hold one kind after the other, as do the outputs."""
+    """Apply `step` to each group of `size` tensors. Inputs and outputs are ordered by kind, then by group."""
     values = node.values(2)
     if not values or len(values) % size:
-        raise node.refuse(f"{len(values)} inputs behind 'T' are no groups of {size}")
+        raise node.refuse(f"{len(values)} inputs after 'T' are not groups of {size}")
     number = len(values) // size
     found = [step(*values[at::number]) for at in range(number)]
     return [result for kind in zip(*found, strict=True) for result in kind]

@@ -1,4 +1,4 @@
-"""The converter of attention. What it leaves out becomes the operators that ONNX defines it by."""
+"""The converter of attention. Unsupported nodes are expanded to the operators by which ONNX defines it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def _attention(
     q_num_heads: int = 0,
     kv_num_heads: int = 0,
 ) -> Sequence[Item] | None:
-    """Without masks and windows, which can leave a query without keys: its row is 0 in ONNX, and NaN here."""
+    """Converts attention without masks and windows. These can leave a query without keys, whose row is 0 in ONNX and
+    NaN here."""
     is_plain = not any(node.has(index) for index in (3, 6)) and not node.wants(3)
     windows = [name for name in ("left_window_size", "right_window_size") if node.gives(name)]
     is_uniform = query.ndim == key.ndim == value.ndim and query.dtype == key.dtype == value.dtype
@@ -51,7 +52,6 @@ def _attention(
 
 
 def _heads(data: Value, number: int) -> Value:
-    """(batch, s, heads * e) as (batch, heads, s, e)."""
     batch, length, width = data.shape
     depth = width // number if isinstance(width, int) else -1
     return ops.swapaxes(ops.reshape(data, [batch, length, number, depth]), 1, 2)

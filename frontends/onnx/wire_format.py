@@ -1,7 +1,7 @@
-"""Messages of protocol buffers as bytes: a model without the elements of its large tensors, which stay in its file.
+"""Protocol buffer messages as bytes: a model without the elements of its large tensors, which stay in its file.
 
-What ModelProto parses is copied, so that a model would be in memory twice. In what `without_elements` returns, large
-tensors of the graph say, as external data do, where their elements are: in the file of the model itself.
+Parsing a ModelProto copies it, so that a model would be in memory twice. In the result of `without_elements`, large
+tensors of the graph refer to the file of the model as external data.
 
 Source: Protocol Buffers, Encoding (protobuf.dev/programming-guides/encoding).
 """
@@ -39,7 +39,7 @@ class _Field(NamedTuple):
 
 def without_elements(data: memoryview, location: str) -> bytes:
     """The model in `data`, the content of the file `location`, without the elements of large tensors. Raises
-    `ValueError` for bytes that are no message."""
+    `ValueError` for bytes that are not a message."""
     model = list(_fields(data, 0, len(data)))
     graphs = [field for field in model if field.number == _GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != _BYTES:
@@ -55,7 +55,7 @@ def without_elements(data: memoryview, location: str) -> bytes:
 
 
 def _initializer(data: memoryview, field: _Field, location: str) -> bytes | memoryview:
-    """A field of a graph, a large tensor as external data."""
+    """A field of a graph, with a large tensor as external data."""
     whole = data[field.start : field.end]
     if field.number != _INITIALIZER or field.wire_type != _BYTES or len(whole) < LARGE_BYTES:
         return whole
@@ -73,7 +73,7 @@ def _initializer(data: memoryview, field: _Field, location: str) -> bytes | memo
 
 
 def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
-    """The fields of the message in a part of `data`. Raises `ValueError`."""
+    """Iterate over the fields of the message in a range of `data`. Raises `ValueError`."""
     while at < end:
         start = at
         tag, at = _varint(data, at, end)
@@ -89,12 +89,12 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
         else:
             raise ValueError(f"a field of wire type {wire_type}")
         if at > end:
-            raise ValueError("a field that ends behind its message")
+            raise ValueError("a field that ends after its message")
         yield _Field(number, wire_type, start, value, at)
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number of variable length, and where it ends. Raises `ValueError`."""
+    """A variable-length integer, and the offset after it. Raises `ValueError`."""
     number = 0
     for place, byte in enumerate(data[at : min(end, at + _MOST_VARINT_BYTES)]):
         number |= (byte & 0x7F) << 7 * place
@@ -104,7 +104,6 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def _length_prefix(number: int, length: int) -> bytes:
-    """What stands before a field of bytes."""
     return _as_varint(number << 3 | _BYTES) + _as_varint(length)
 
 

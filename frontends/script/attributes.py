@@ -1,6 +1,6 @@
 """Attributes and annotations as Python values, and ops by their name.
 
-Attributes that Python has no value for are MLIR text, `T.attr("1 : i8")`; so are ops that the language has no form for,
+Attributes without a Python value are MLIR text, `T.attr("1 : i8")`. Ops without a form in the language are calls,
 `x = T.op("arith.divui", a, b, results=["i32"])`.
 """
 
@@ -34,7 +34,6 @@ class AttributeText(str):
 
 @cache
 def context() -> Context:
-    """The dialects that may stand in modules of block loops."""
     found = Context()
     upstream = (
         builtin.Builtin,
@@ -53,12 +52,12 @@ def context() -> Context:
 
 
 def to_attribute(value: object) -> Attribute:
-    """A Python value as an attribute: integers are i64, floats f64. Raises CompileError for what is none."""
+    """Convert a Python value to an attribute: integers are i64, floats f64. Raises CompileError for other types."""
     return attribute_of(value, _of_script)
 
 
 def to_attributes(values: Mapping[object, object]) -> dict[str, Attribute]:
-    """A dict as named attributes. Raises CompileError for names that are no strings."""
+    """Convert a dict to named attributes. Raises CompileError for names that are not strings."""
     return attributes_of(values, _of_script)
 
 
@@ -73,28 +72,28 @@ def _of_script(value: object) -> Attribute | None:
 
 
 def last_line(failure: Exception) -> str:
-    """The message of an error of xDSL, below the text that it quotes."""
+    """The last line of a message of xDSL, which follows the text that it quotes."""
     return str(failure).strip().splitlines()[-1].strip()
 
 
 def parse_attribute(text: str) -> Attribute:
-    """The attribute or type that MLIR text spells. Raises CompileError."""
+    """Parse MLIR text as an attribute or type. Raises CompileError."""
     try:
         parser = BitsParser(context(), text)
         attribute = parser.parse_attribute()
         if parser.pos < len(text.rstrip()):
             raise CompileError(f"`{text}` has more than one attribute")
     except (ParseError, VerifyException, ValueError) as failure:
-        raise CompileError(f"`{text}` is no attribute: {last_line(failure)}") from None
+        raise CompileError(f"`{text}` is not an attribute: {last_line(failure)}") from None
     return attribute
 
 
 def parse_operations(text: str) -> list[Operation]:
-    """The operations that MLIR text spells, in no module. Raises CompileError."""
+    """Parse MLIR text as operations, without a module around them. Raises CompileError."""
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
-        raise CompileError(f"these are no operations: {last_line(failure)}") from None
+        raise CompileError(f"these are not operations: {last_line(failure)}") from None
     ops = list(module.ops)
     for op in ops:
         op.detach()
@@ -102,17 +101,15 @@ def parse_operations(text: str) -> list[Operation]:
 
 
 def operations_text(op: Operation) -> list[str]:
-    """The lines of the call of `I.mlir` that reads back as `op`."""
+    """The lines of a call of `I.mlir` that reads back as `op`."""
     return ['I.mlir(r"""', *str(op).splitlines(), '""")']  # quotes in strings of MLIR are escaped
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """The Python expression that reads back as `attribute`."""
     return python_text(attribute, lambda other: f"T.attr({string_text(str(other))})")
 
 
 def attributes_text(attributes: Mapping[str, Attribute]) -> str:
-    """The Python dict that reads back as named attributes."""
     return attribute_text(DictionaryAttr(attributes))
 
 
@@ -124,9 +121,9 @@ def generic_op(
     properties: object = None,
     attributes: object = None,
 ) -> Operation:
-    """The op called `name`; types of results as MLIR text, properties and attributes as Python values.
+    """Create the op called `name`. Types of results are MLIR text, properties and attributes are Python values.
 
-    Raises CompileError for unknown ops, for ops with regions or successors, and where the op does not verify.
+    Raises CompileError for unknown ops, for ops with regions or successors, and if the op does not verify.
     """
     op_class = context().get_optional_op(name)
     if op_class is None:
@@ -161,7 +158,6 @@ def _named(value: object, what: str) -> dict[str, Attribute]:
 
 
 def generic_text(op: Operation, operands: Sequence[str]) -> str:
-    """The call that `generic_op` makes into an op equal to `op`, which has no regions."""
     parts = [string_text(op.name), *operands]
     if op.results:
         types = ", ".join(string_text(str(result.type)) for result in op.results)

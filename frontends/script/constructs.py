@@ -1,6 +1,6 @@
 """The constructs of the script language: loops, blocks, axes, declarations, dtypes.
 
-The parser reads them from the source. Calling one at run time raises CompileError with an example of its use.
+The parser reads them from the source. A call at run time raises CompileError with an example of its use.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Construct:
 
 
 class IntrinsicWord(Construct):
-    """A function of TVM that weft does not know: its calls are kept as text."""
+    """A function of TVM without a meaning in weft: its calls are kept as text."""
 
 
 class Annotation(Construct):
-    """A parameter type. Python evaluates annotations, so calling or indexing it returns itself."""
+    """A parameter type. Python evaluates annotations, so a call or subscript returns the object itself."""
 
     def __call__(self, *args: object, **kwargs: object) -> Annotation:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self
@@ -49,14 +49,13 @@ class Annotation(Construct):
 class DType:
     """An element type: `T.float32` is a dtype, `T.float32(x)` a number or value of it.
 
-    `T.float32("inf")`, `T.float32("-inf")` and `T.float32("nan")` are floats too; `T.int64()` is a symbolic
-    extent.
+    `T.float32("inf")`, `T.float32("-inf")` and `T.float32("nan")` are floats too; `T.int64()` is a symbolic extent.
     """
 
     name: str
 
     def __call__(self, value: object = None, is_size_var: bool = False) -> Expr:
-        """`value` as this dtype. Raises CompileError where a number does not fit."""
+        """Convert `value` to this dtype. Raises CompileError if a number does not fit."""
         if isinstance(value, str) and self.name.startswith(("float", "bfloat")):
             if value.lower() not in ("inf", "-inf", "nan"):
                 raise error(f'{self.name} takes a number, "inf", "-inf" or "nan", got {value!r}')
@@ -75,7 +74,7 @@ class DType:
 
 
 class Namespace:
-    """A namespace of scripts, as `T.axis`."""
+    """A namespace of scripts, such as `T.axis`."""
 
     def __init__(self, name: str, **names: object) -> None:
         self._name = name
@@ -92,17 +91,17 @@ class Namespace:
 
 
 def module_attrs(attributes: dict[str, object]) -> None:
-    """`I.module_attrs({"key": 1})`: the attributes of the module; read from the source of a class under
-    `@I.ir_module`, it does nothing when it runs."""
+    """`I.module_attrs({"key": 1})`: the attributes of the module. Read from the source of a class under `@I.ir_module`;
+    a call at run time has no effect."""
 
 
 def mlir(text: str) -> None:
-    """`I.mlir("memref.global ...")`: operations of the module that are no functions of block loops, such as constants
-    and schedules; read from the source of a class under `@I.ir_module`, it does nothing when it runs."""
+    """`I.mlir("memref.global ...")`: operations of the module other than functions of block loops, such as constants
+    and schedules. Read from the source of a class under `@I.ir_module`; a call at run time has no effect."""
 
 
 IR = Namespace("I", mlir=mlir, module_attrs=module_attrs)
-"""What `I` means in a script that is read as text."""
+"""The namespace `I` of a script that is read as text."""
 SPATIAL_AXIS = Construct("axis.spatial", "vi = T.axis.spatial(128, i)")
 REDUCE_AXIS = Construct("axis.reduce", "vk = T.axis.reduce(128, k)")
 REMAP_AXES = Construct("axis.remap", 'vi, vk = T.axis.remap("SR", [i, k])')
@@ -116,9 +115,9 @@ AXIS = Namespace(
     opaque=SPATIAL_AXIS,
     remap=REMAP_AXES,
 )
-"""Axes of TVM that keep their order, `scan` and `opaque`, are spatial ones: dependences say which orders are legal."""
+"""TVM's axes that keep their order, `scan` and `opaque`, are spatial: dependences determine the legal orders."""
 AXES = {SPATIAL: ("S", SPATIAL_AXIS), REDUCE: ("R", REDUCE_AXIS)}
-"""The letter of a kind of axis in `T.axis.remap`, and its word."""
+"""The letter of each kind of axis in `T.axis.remap`, and its construct."""
 BUILTINS: Mapping[str, object] = {
     name: getattr(builtins, name)
     for name in ("abs", "bool", "divmod", "float", "int", "len", "list", "max", "min", "pow", "range", "round", "sum")

@@ -36,12 +36,12 @@ def prim_func(
     check_well_formed: bool = True,
     s_tir: bool = False,
 ) -> ModuleOp | Callable[[Callable[..., object]], ModuleOp]:
-    """A function of block loops, read from the source of the Python function that this decorates.
+    """Read a function of block loops from the source of the decorated Python function.
 
-    Standing alone it becomes a module with that one function; in a class under `@ir_module` it belongs to the class's
-    module. Names that it does not define are looked up where it is defined: numbers, tuples and strings are constants
-    of the program. `private` hides the function from callers of the compiled module; the other options are TVM's and
-    change nothing. Raises CompileError, which points into the source, for what is no program.
+    Outside a class it becomes a module with that one function; in a class under `@ir_module` it belongs to the module
+    of the class. Free names are looked up in the scope of the definition: numbers, tuples and strings are constants of
+    the program. `private` hides the function from callers of the compiled module; the other options are TVM's and have
+    no effect. Raises CompileError, with the place in the source, for invalid programs.
     """
     if function is None:
         return lambda decorated: read_definition(decorated, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
@@ -49,9 +49,9 @@ def prim_func(
 
 
 def ir_module(cls: type) -> ModuleOp:
-    """The module of the functions under `@T.prim_func` in a class, read from the class's source.
+    """Read the functions under `@T.prim_func` in a class from its source, as one module.
 
-    They may call each other. Raises CompileError, which points into the source, for what is no program.
+    They may call each other. Raises CompileError, with the place in the source, for invalid programs.
     """
     return read_definition_of_class(cls, sys._getframe(1), read_class)  # pyright: ignore[reportPrivateUsage]
 
@@ -59,9 +59,8 @@ def ir_module(cls: type) -> ModuleOp:
 def read_definition_of_class(
     cls: object, frame: FrameType, read: Callable[[Source, ast.ClassDef, Mapping[str, object]], R]
 ) -> R:
-    """What `read` makes of the source of a class that is decorated in `frame`, given the names that it sees there."""
     if not isinstance(cls, type):
-        raise CompileError(f"@ir_module stands above a class, got {cls!r}")
+        raise CompileError(f"@ir_module decorates a class, got {cls!r}")
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, cls.__name__, ast.ClassDef)
     return read(source, node, {**frame.f_globals, **frame.f_locals})
 
@@ -69,10 +68,10 @@ def read_definition_of_class(
 def read_definition(
     function: object, frame: FrameType, read: Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, object]], R]
 ) -> R:
-    """What `read` makes of the source of a function that is decorated in `frame`, given the names that it sees there;
-    in a class, which `ir_module` reads as a whole, the function itself."""
+    """The result of `read` on the source of a function that is decorated in `frame`, with the names visible there. In
+    the body of a class, which `ir_module` reads as a whole, return the function itself."""
     if not isinstance(function, FunctionType):
-        raise CompileError(f"@T.prim_func stands above a function, got {function!r}")
+        raise CompileError(f"@T.prim_func decorates a function, got {function!r}")
     if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
         return cast("R", function)
     code = function.__code__

@@ -1,4 +1,4 @@
-"""`while`, `break` and `continue`: loops with early exits, as loops that test a flag.
+"""Rewrite `while`, `break` and `continue`: loops with early exits become loops that test a flag.
 
 for i in range(n):            stop = T.alloc_buffer((1,), "int32", scope="local")
     if A[i] < 0.0:            stop[0] = 0
@@ -23,7 +23,7 @@ _GO, _CONTINUE, _BREAK = 0, 1, 2
 
 
 def exits(statements: Sequence[ast.stmt]) -> bool:
-    """Whether statements contain a `break` or `continue` of the loop around them."""
+    """Whether `statements` contain a `break` or `continue` of the enclosing loop."""
     return any(isinstance(node, ast.Break | ast.Continue) for node in _own(statements))
 
 
@@ -38,17 +38,15 @@ def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def flag_is(flag: str, operator: str, place: ast.stmt, state: int = _BREAK) -> ast.expr:
-    """`flag[0] != 2` at the place of a statement."""
     return _placed(ast.parse(f"{flag}[0] {operator} {state}", mode="eval").body, place)
 
 
 def set_flag(flag: str, place: ast.stmt, state: int = _GO) -> ast.stmt:
-    """`flag[0] = 0` at the place of a statement."""
     return _placed(ast.parse(f"{flag}[0] = {state}").body[0], place)
 
 
 def with_flag(statements: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
-    """The body of a loop, in which exits set a flag that statements after them test."""
+    """Rewrite the body of a loop: exits set a flag, which the statements after them test."""
     found: list[ast.stmt] = []
     for at, statement in enumerate(statements):
         if isinstance(statement, ast.Break | ast.Continue):

@@ -1,9 +1,9 @@
-"""Values of scripts -> the IR of functions of block loops.
+"""Emit the IR of functions of block loops from the values of a script.
 
-Order is part of the contract, for programs are compared op by op. A store evaluates its value, then its indices. In an
-accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, the value `x` comes before the load of `A[i]`. Index
-expressions that are written twice in a scope are computed once, and so are elements that are read twice with no store,
-call, loop or block in between.
+The order of ops is part of the contract, since programs are compared op by op. A store evaluates its value, then its
+indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, the value `x` precedes the load of `A[i]`.
+Equal index expressions in a scope are computed once. A repeated load reuses the first one unless a store, call, loop or
+block is between them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _INDEX = IndexType()
 def buffer_type(
     shape: Sequence[object], dtype: str, scope: str, strides: tuple[int | None, ...] | None = None
 ) -> MemRefType[Attribute]:
-    """The type of a buffer; extents that are no numbers are dynamic. Without strides it is dense."""
+    """The type of a buffer, dense if `strides` is None; extents that are not numbers are dynamic."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
     dense = MemRefType(value_type_of(dtype), extents, memory_space=space)
@@ -58,23 +58,21 @@ def buffer_type(
 
 
 class ScriptEmitter(ElementEmitter):
-    """Writes the body of one function, which starts with `entry`."""
+    """Emits the body of one function, whose entry block is `entry`."""
 
     def __init__(self, entry: Block) -> None:
         super().__init__(entry, {}, {})
         self._memory = 0
-        """The number of effects so far: loads before an effect are not reused after it."""
+        """The number of effects so far: a load is not reused after a later effect."""
         self._places: dict[int, tuple[Expr, SourceLocation]] = {}
-        """By identity: an expression, kept alive so that no other gets its identity, and its place in the source."""
+        """`id(expr)` -> (expression, place in the source). Holding the expression keeps its id unique."""
 
     def note(self, expr: Expr, place: SourceLocation) -> Expr:
-        """Record the place of `expr` in the source, unless it has one."""
         self._places.setdefault(id(expr), (expr, place))
         return expr
 
     @property
     def around(self) -> Operation | None:
-        """The loop or block that is being written."""
         op = self._blocks[-1].parent_op()
         return op if isinstance(op, ForOp | BlockOp) else None
 
@@ -99,21 +97,21 @@ class ScriptEmitter(ElementEmitter):
         return self._once(("cast", value, "index"), lambda: IndexCastOp(value, _INDEX))
 
     def fixed(self, expr: Expr) -> Expr:
-        """An index expression that no store changes: elements that it reads are read now."""
+        """An index expression that no store changes: elements that it reads are loaded here."""
         return Leaf.of(self.index(expr), str(expr)) if reads(expr) else expr
 
     def argument(self, expr: Expr) -> SSAValue:
-        """The value of an argument of a call: an index, or a scalar in its dtype, which an index becomes at once."""
+        """The value of an argument of a call: an index, or a scalar in its dtype. An index that is cast is converted
+        here."""
         if isinstance(expr, Cast) and expr.operand.is_index and not isinstance(expr.operand, Const):
             return self.value(expr.operand, expr.dtype)
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
 
     def stride(self, buffer: Buffer, dimension: int) -> SSAValue:
-        """The stride of a dimension, in elements."""
         return self._once(("stride", buffer.value, dimension), lambda: StrideOp(buffer.value, dimension))
 
     def pointer(self, pointer: Pointer) -> SSAValue:
-        """A pointer into a buffer; `access` is decided."""
+        """A pointer into a buffer; its `access` is resolved already."""
         indices = [self.index(index) for index in pointer.indices]
         return self.append(AccessPtrOp(pointer.buffer.value, indices, AccessMode(pointer.access), pointer.sizes))
 
@@ -144,7 +142,6 @@ class ScriptEmitter(ElementEmitter):
     # Statements
 
     def effect(self, op: Operation) -> None:
-        """Append an op that may change buffers."""
         self.finish(op)
         self._memory += 1
 
@@ -159,21 +156,20 @@ class ScriptEmitter(ElementEmitter):
     def allocate(
         self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str, element: Attribute | None = None
     ) -> SSAValue:
-        """A buffer of `type`; `extents` are those that its type leaves open, `element` is the type of its elements
-        where `type` does not tell it."""
+        """Allocate a buffer of `type`. `extents` are the dynamic ones; `element` is the element type if `type` does not
+        determine it."""
         op = AllocOp([self.index(extent) for extent in extents], [], type)
         if element is not None:
             op.attributes[ELEMENT] = element
         return self.append(op, hint_of(name))
 
     def assume(self, left: Expr, relation: Relation, right: Expr) -> None:
-        """State a fact about extents and index parameters."""
         (first, second), operands = self.affine_forms([left, right])
         self.effect(AssumeOp(first, relation, second, operands))
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
-        """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.
-        So are strides.
+        """State the extents and strides of parameters. The first use of a symbol defines it as that extent or stride of
+        the buffer; the others are assumed to be equal.
 
         ```mlir
         %m = memref.dim %A, %c0 : memref<?x128xf32>
@@ -210,7 +206,7 @@ class ScriptEmitter(ElementEmitter):
         self.place = outer
 
     def _declare_strides(self, buffer: Buffer) -> None:
-        """A stride that is met first is what the buffer says; one that is known must be so."""
+        """Define a symbolic stride at its first use; assume equality for a known one."""
         own: set[int] = set()
         for dimension, stride in buffer.strides.items():
             if isinstance(stride, Symbol) and stride.value is None:
@@ -232,7 +228,6 @@ class ScriptEmitter(ElementEmitter):
         thread: str | None,
         annotations: Mapping[str, Attribute],
     ) -> ForOp:
-        """A loop that is not yet appended."""
         if isinstance(extent, Const):
             extent = int(extent.value)
         body = Block(arg_types=[_INDEX])
@@ -247,7 +242,7 @@ class ScriptEmitter(ElementEmitter):
         guards: Sequence[Guard],
         annotations: Mapping[str, Attribute],
     ) -> BlockOp:
-        """A block over axes (name, kind, extent, binding) that is not yet appended."""
+        """Create a block over axes (name, kind, extent, binding), not yet inserted."""
         extents = [extent if isinstance(extent, int) else self.index(extent) for _, _, extent, _ in axes]
         bindings, bound = self.affine_forms([binding for *_, binding in axes])
         sides, guarded = self.affine_forms([side for guard in guards for side in guard])
@@ -259,12 +254,11 @@ class ScriptEmitter(ElementEmitter):
         return BlockOp(name, kinds, extents, bindings, bound, Region(body), pairs, guarded, annotations)
 
     def region(self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]) -> None:
-        """State a region that a block reads or writes."""
         exprs, operands = self.affine_forms(corner)
         self.finish(kind(buffer.value, exprs, operands, sizes))
 
     def conditional(self, condition: SSAValue, branches: Sequence[Block]) -> IfOp:
-        """An `scf.if` around one or two filled blocks, not yet appended; it gives what their terminators pass on."""
+        """Create an `scf.if` around one or two filled blocks, not yet inserted; their terminators yield its results."""
         for block in branches:
             if not isinstance(block.last_op, ScfYieldOp):
                 with self.inside(block):
@@ -280,7 +274,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def body(self, block: Block) -> Generator[None]:
-        """Write the statements of a region. Loads are not reused across its start and its end."""
+        """Emit the statements of a region. Loads are not reused across its start or end."""
         self._memory += 1
         with self.inside(block):
             yield
@@ -288,7 +282,8 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def trial(self, block: Block) -> Generator[Callable[[], None]]:
-        """Write into `block`. What that gives makes it part of the function; else nothing of it is remembered."""
+        """Emit into `block` tentatively: calling the yielded function inserts the ops, otherwise the state is
+        restored."""
         target, outer, memory = self._blocks[-1], self._written[-1], self._memory
         depth = len(self._blocks)
         kept = False

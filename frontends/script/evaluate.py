@@ -1,7 +1,8 @@
-"""Evaluates the expressions of a script: to Python values where all operands are known, else to scalar expressions.
+"""Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions.
 
 Operations on numbers are folded at parse time, by Python's rules. An operation with an operand of the program becomes
-an expression, by the rules of `weft.te`: both operands have one dtype, numbers take it, nothing converts silently.
+an expression, by the rules of `weft.te`: both operands have one dtype, which numbers adopt, and there are no implicit
+conversions.
 """
 
 from __future__ import annotations
@@ -57,19 +58,19 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
     pow: words.pow,
     round: words.round,
 }
-"""The functions among them that scripts may also apply to values of the program."""
+"""The builtins that scripts may also apply to values of the program."""
 
 
 class Evaluator(Reader):
-    """Evaluates the expressions at module level; its subclass `StatementParser` those of a function."""
+    """Evaluates expressions at module level; the subclass `StatementParser` evaluates those of a function."""
 
     names_are_sizes = False
-    """Whether a type variable from outside is a symbolic extent."""
+    """Whether a type variable defined outside the script is a symbolic extent."""
 
     # Names
 
     def bind_checked(self, node: ast.Name, value: object) -> None:
-        """Bind the name to `value`; index expressions have a limited length. Raises CompileError."""
+        """Bind the name to `value`. Raises CompileError for an index expression that is too long."""
         if isinstance(value, Expr) and value.is_index:
             self.apply(node, check_terms, value)
         self.scope[node.id] = value
@@ -80,7 +81,7 @@ class Evaluator(Reader):
             return scope.bound[name]
         if name in scope.outside:
             value = scope.outside[name]
-            if isinstance(value, TypeVar) and self.names_are_sizes:  # as TVM declares them
+            if isinstance(value, TypeVar) and self.names_are_sizes:  # TVM declares extents as type variables
                 return scope.bound.maps[-1].setdefault(name, Symbol(name, place=self.source.place(node)))
             if isinstance(value, Expr) and not isinstance(value, Const):
                 message = f"{name} is an expression from outside the function: only numbers and tuples are"
@@ -93,7 +94,7 @@ class Evaluator(Reader):
     # Values of a kind
 
     def expression(self, node: ast.expr, dtype: str | None = None) -> Expr:
-        """The value of `node` as a scalar expression; a number takes `dtype`. Raises CompileError."""
+        """The value of `node` as a scalar expression; a number adopts `dtype`. Raises CompileError."""
         value = self.scalar(node, self.evaluate(node))
         return self.apply(node, as_expr, value, dtype)
 
@@ -110,7 +111,6 @@ class Evaluator(Reader):
         return self.note(node, self.apply(node, as_index, self.scalar(node, self.evaluate(node)), what))
 
     def extent(self, node: ast.expr, what: str) -> int | Expr:
-        """The value of `node` as an extent."""
         return self.as_extent(node, self.evaluate(node), what)
 
     def as_extent(self, node: Positioned, value: object, what: str) -> int | Expr:
@@ -128,7 +128,7 @@ class Evaluator(Reader):
         return number
 
     def scalar(self, node: Positioned, value: object) -> object:
-        """`value`, a number or a scalar expression. Raises CompileError for others."""
+        """Check that `value` is a number or a scalar expression. Raises CompileError."""
         if isinstance(value, Buffer):
             indices = ", ".join(f"i{d}" for d in range(value.rank))
             raise self.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
@@ -143,13 +143,12 @@ class Evaluator(Reader):
         return value
 
     def as_attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
-        """The dict `value` as attributes. Raises CompileError with `message` at `node` for what is none."""
+        """The dict `value` as attributes. Raises CompileError with `message` at `node` for other types."""
         if not isinstance(value, dict):
             raise self.error(node, message)
         return self.apply(node, to_attributes, cast("dict[object, object]", value))
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
-        """Remember that `expr` is written at `node`."""
         del node
         return expr
 
@@ -191,7 +190,6 @@ class Evaluator(Reader):
         return self.operate(node, node.op, self.evaluate(node.left), self.evaluate(node.right))
 
     def operate(self, node: Positioned, kind: ast.operator, left: object, right: object) -> object:
-        """A Python operator on two values."""
         function = OPERATORS.get(type(kind))
         if function is None:
             raise self.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
@@ -251,7 +249,7 @@ class Evaluator(Reader):
         branches = [self.scalar(part, self.evaluate(part)) for part in (node.body, node.orelse)]
         return self.apply(node, words.if_then_else, test, *branches)
 
-    # Names below names
+    # Attributes and subscripts
 
     def _attribute(self, node: ast.Attribute) -> object:
         value = self.evaluate(node.value)
@@ -309,11 +307,12 @@ class Evaluator(Reader):
         else:
             key = self.evaluate(node.slice)
         if isinstance(key, Expr):
-            raise self.error(node, f"`{key}` is not known while the program is read: {shown(value)} is no buffer")
+            raise self.error(node, f"`{key}` is not known at parse time: {shown(value)} is not a buffer")
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
-        """The indices of an element, in the buffer that stores it. Raises CompileError for slices and another rank."""
+        """The indices of an element in the buffer that stores it. Raises CompileError for slices and for a wrong
+        rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(nodes) != buffer.rank:
             raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(nodes)} indices are given")
@@ -324,20 +323,19 @@ class Evaluator(Reader):
         return self.stored_indices(node, buffer, indices)
 
     def stored_indices(self, node: Positioned, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """The indices of an element of `buffer` in the buffer that stores it."""
         found = self.apply(node, buffer.element, indices)
         if found is None:
             raise self.error(
                 node,
-                f"it cannot be told which element of {buffer.stored.name} this is: `{indices[0]}` is no sum of its "
-                "strides",
+                f"the element of {buffer.stored.name} cannot be determined: `{indices[0]}` is not a sum of its strides",
             )
         return found
 
     # Parts of buffers
 
     def box_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError."""
+        """The corner and the sizes of a part of `buffer`: an element, slices, or the whole buffer. Raises
+        CompileError."""
         corner, sizes = self._ranges(node, buffer)
         for dimension, size in enumerate(sizes):
             if size is None:
@@ -347,14 +345,13 @@ class Evaluator(Reader):
         return corner, [cast("int", size) for size in sizes]
 
     def stored_box(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        """`box_of`, in the buffer that stores the elements."""
         corner, sizes = self.box_of(node, buffer)
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
         """A bounding box of a part of `buffer`, in the buffer that stores it; data-dependent dimensions are whole.
 
-        None where the extent of such a dimension is no number.
+        None if the extent of a data-dependent dimension is not a number.
         """
         low, sizes = self._ranges(node, buffer)
         corner = list(self.stored_indices(node, buffer, low))
@@ -417,7 +414,8 @@ class Evaluator(Reader):
         return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
 
     def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
-        """`T.call_intrin("float32", "tir.exp", x)`: the function `T.exp`, and its call; others are left as they are."""
+        """Resolve `T.call_intrin("float32", "tir.exp", x)` to the function `T.exp` and its call; other intrinsics are
+        unchanged."""
         name = self.evaluate(node.args[1]) if len(node.args) > 1 else None
         found = words.FUNCTIONS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
         return (
@@ -436,12 +434,11 @@ class Evaluator(Reader):
         with self.scope.nested():
             for key, value in zip(where.keys, where.values, strict=True):
                 if not isinstance(key, ast.Name):
-                    raise self.error(key or value, "a name stands here")
+                    raise self.error(key or value, "a name is expected here")
                 self.bind_checked(key, self.scalar(value, self.evaluate(value)))
             return self.evaluate(node.args[0])
 
     def arguments(self, node: ast.Call) -> tuple[list[object], dict[str, object]]:
-        """The evaluated arguments of a call."""
         kwargs: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -452,7 +449,7 @@ class Evaluator(Reader):
     def checked_call(
         self, node: ast.Call, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> object:
-        """A call, whose arguments are checked against the function's signature."""
+        """Call `function` after checking the arguments against its signature."""
         if isinstance(function, DType) or not isinstance(function, BuiltinFunctionType | type):
             try:
                 inspect.signature(function).bind(*args, **kwargs)
@@ -490,11 +487,11 @@ class Evaluator(Reader):
         ast.UnaryOp: _unary,
     }
     VALUES: ClassVar[Mapping[Construct, Handler]] = {words.Let: _let, words.attr: _attribute_text}
-    """The constructs whose calls give values; others are statements."""
+    """Constructs whose calls are values; calls of other constructs are statements."""
 
 
 def adapted(values: Sequence[object]) -> list[object]:
-    """Casts indices among operands to the dtype of a narrower integer among them."""
+    """Cast indices among the operands to the dtype of a narrower integer among them."""
     integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
     dtype = next((value.dtype for value in integers if not value.is_index), None)
     return [
@@ -504,7 +501,7 @@ def adapted(values: Sequence[object]) -> list[object]:
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
-    """`and`, `or`: short-circuit only where the right side reads buffers, since elsewhere a branch costs more."""
+    """`and` or `or`. Short-circuit only if the right side reads buffers, since a branch costs more otherwise."""
     other = as_expr(right)
     result = binary(kind, left, other)
     if not reads(other) or left.dtype != "bool":
@@ -513,7 +510,7 @@ def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
 
 
 def may_call(function: object, of_values: bool) -> bool:
-    """Whether a script may call `function`; `of_values`: with arguments that are values of the program."""
+    """Whether a script may call `function`; with `of_values`, on arguments that are values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
     if any(function is known for known in words.FUNCTIONS.values()):
@@ -527,7 +524,6 @@ def may_call(function: object, of_values: bool) -> bool:
 
 
 def shown(value: object) -> str:
-    """The text of a value in messages."""
     match value:
         case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
             return str(value)
@@ -539,7 +535,7 @@ def shown(value: object) -> str:
 
 
 def _is_affine(expr: Expr) -> bool:
-    """Whether an index is a variable, or made of its parts by + and -, or by * // and % with numbers."""
+    """Whether an index is a leaf, or built by + and -, or by *, // and % with constants."""
     match expr:
         case Binary(kind=BinaryKind.ADD | BinaryKind.SUB):
             return True
@@ -552,7 +548,6 @@ def _is_affine(expr: Expr) -> bool:
 
 
 def _difference(left: Expr, right: Expr) -> int | None:
-    """left - right, if it is constant."""
     terms: Counter[object] = Counter()
     _count_terms(left, 1, terms)
     _count_terms(right, -1, terms)
@@ -561,7 +556,6 @@ def _difference(left: Expr, right: Expr) -> int | None:
 
 
 def _count_terms(expr: Expr, factor: int, terms: Counter[object]) -> None:
-    """Add `expr * factor` to the coefficients of `terms`; that of None is the constant."""
     match expr:
         case Const():
             terms[None] += int(expr.value) * factor

@@ -1,4 +1,4 @@
-"""One function of a script -> a `func.func` of block loops: parameters, declarations and calls.
+"""Read one function of a script as a `func.func` of block loops: parameters, declarations and calls.
 
 `statements` reads the body.
 """
@@ -53,11 +53,11 @@ NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
 _TRUE = to_attribute(True)
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
-"""TVM's access masks; "w" leaves open whether the pointer is also read."""
+"""TVM's access masks. With "w" the pointer may also be read."""
 _ACCESSES = ("read", "write", "readwrite")
 _NOTHING = ("", "void", "handle")
 _SHAPED = ("scope", "strides", "elem_offset")
-"""Options of buffers in given memory; temporaries take the first alone."""
+"""Options of buffers in existing memory; temporaries accept only the first."""
 _NEUTRAL_OPTIONS = {
     "align": "a number",
     "offset_factor": "a number",
@@ -67,7 +67,7 @@ _NEUTRAL_OPTIONS = {
     "elem_offset": "buffers start at their first element",
     "axis_separators": "buffers are flat in memory",
 }
-"""Options of TVM's declarations that are accepted with their neutral values -> the reason to reject other values."""
+"""Options of TVM's declarations accepted only with their neutral values -> the reason to reject other values."""
 
 
 @dataclass
@@ -91,13 +91,13 @@ class PendingCall:
     node: ast.Call
     callee: str
     outside: bool = False
-    """Whether `callee` is the symbol of an external function; else it is a name in the class."""
+    """Whether `callee` is the symbol of an external function; otherwise it is a name in the class."""
     pure: bool = False
-    """Whether the external function has no effects beside the accesses of its pointer arguments."""
+    """Whether the external function has no effects in addition to the accesses of its pointer arguments."""
 
 
 class FunctionParser(Evaluator):
-    """Reads one function. `module` and `siblings` are names of its class and of the functions in it."""
+    """Reads one function. `module` is the name of its class, `siblings` are the functions in it."""
 
     names_are_sizes = True
 
@@ -121,26 +121,25 @@ class FunctionParser(Evaluator):
         self._positions: list[int] = []
         """The position in the Python function of each argument of the entry block."""
         self._elements: dict[BlockArgument, Attribute] = {}
-        """The types of elements of parameters whose own types do not tell them."""
+        """The element types of parameters whose own types do not determine them."""
         self._declared: list[Buffer] = []
         """Declared buffers whose extents are not yet stated in IR."""
         self._offsets: list[tuple[Expr, SourceLocation]] = []
-        """Offsets of the first elements of buffers, and where they are declared."""
+        """Offsets of the first elements of buffers, with the places of their declarations."""
         self._handles: list[HandleParameter] = []
         self._shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
-        """By identity of its expression: a loop variable with a start, its zero-based variable, and the start."""
+        """`id(expression)` -> (loop variable with a start, its zero-based variable, the start)."""
         self._readable: frozenset[SSAValue] | None = None
-        """The buffers in the `T.reads` of the innermost block, None without that statement."""
+        """The buffers in `T.reads` of the innermost block, None without that statement."""
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
         return self.emitter.note(expr, self.source.place(node))
 
     def place(self, node: Positioned) -> None:
-        """Set the location of the ops that are emitted next."""
         self.emitter.place = self.source.place(node)
 
     def parse(self) -> FuncOp:
-        """The function. Raises CompileError at the place of the error."""
+        """Parse the function. Raises CompileError at the place of the error."""
         declaration = self._is_external()
         self._parameters(declaration)
         try:
@@ -165,7 +164,7 @@ class FunctionParser(Evaluator):
         return function
 
     def _is_external(self) -> bool:
-        """Whether the function is a declaration: its body is `...`, after attributes at most."""
+        """Whether the function is a declaration: its body is `...`, optionally after attributes."""
         *attributes, last = self.node.body
         if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
             return False
@@ -258,14 +257,13 @@ class FunctionParser(Evaluator):
             )
 
     def _stated(self, argument: BlockArgument, dtype: str) -> Attribute | None:
-        """The type of the elements of a parameter where its own does not tell it, which is noted."""
+        """Record and return the element type of a parameter whose own type does not determine it; None otherwise."""
         if type_of(dtype) == value_type_of(dtype):
             return None
         self._elements[argument] = type_of(dtype)
         return type_of(dtype)
 
     def _argument(self, type: Attribute, name: str, position: int) -> BlockArgument:
-        """The argument for the Python parameter at `position`."""
         place = sum(known < position for known in self._positions)
         self._positions.insert(place, position)
         argument = self.entry.insert_arg(type, place)
@@ -273,7 +271,8 @@ class FunctionParser(Evaluator):
         return argument
 
     def _buffer(self, node: ast.Call, skipped: int, name: str, position: int) -> Buffer:
-        """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer, after `skipped` others."""
+        """Declare a parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer, after `skipped`
+        others."""
         options = self._options(node, skipped, _SHAPED)
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
@@ -292,7 +291,6 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _offset(self, node: ast.expr, name: str) -> None:
-        """`elem_offset=...` of a parameter: arguments point to the first element, so symbolic offsets are 0."""
         value = self.evaluate(node)
         offset = 0 if value is None else self._size(node, value, f"{name}: elem_offset")
         if isinstance(offset, Expr):
@@ -305,7 +303,7 @@ class FunctionParser(Evaluator):
     ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
         """The symbolic strides by dimension, and all strides: numbers, or None for dynamic ones.
 
-        A stride of -1 means that of a dense buffer.
+        A stride of -1 is that of a dense buffer.
         """
         values = items(self.evaluate(node) or ())
         if values and len(values) != len(shape):
@@ -335,7 +333,7 @@ class FunctionParser(Evaluator):
         )
 
     def _size(self, node: ast.expr, value: object, what: str) -> int | Expr:
-        """An extent or a stride: a number, an index expression, or the text of one; unknown names become symbols."""
+        """An extent or a stride: a number, an index expression, or the text of one. Unknown names become symbols."""
         if isinstance(value, str):
             text = self.source.quoted(node, value)
             if text is None:
@@ -346,10 +344,9 @@ class FunctionParser(Evaluator):
             value = self.evaluate(text)
         return self.as_extent(node, value, what)
 
-    # What declarations are made of
+    # Arguments of declarations
 
     def _options(self, node: ast.Call, skipped: int, more: Sequence[str]) -> dict[str, ast.expr]:
-        """The arguments of a declaration by name, after `skipped` others: shape, dtype, and those of `more`."""
         args = node.args[skipped:]
         if len(args) > 2:
             raise self.error(node, "too many arguments: shape, dtype are given by position")
@@ -369,7 +366,7 @@ class FunctionParser(Evaluator):
         value = self.evaluate(node)
         if isinstance(value, Const):
             value = value.value
-        if option in ("align", "offset_factor"):  # buffers start at their beginning, aligned
+        if option in ("align", "offset_factor"):  # a buffer starts at an aligned allocation
             return isinstance(value, int)
         if option == "buffer_type":
             return isinstance(value, str) and value in ("", "default", "auto")
@@ -390,7 +387,6 @@ class FunctionParser(Evaluator):
     # Declarations
 
     def match_buffer(self, node: ast.Call, name: str) -> Buffer:
-        """`A = T.match_buffer(a, (m, n), "float32")`."""
         if not node.args:
             raise self.error(node, f"T.match_buffer names a parameter: `{words.match_buffer.usage}`")
         whole = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
@@ -405,7 +401,7 @@ class FunctionParser(Evaluator):
         return handle.buffer
 
     def _region_view(self, node: ast.Call, whole: Buffer, name: str) -> Buffer:
-        """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a name for a region."""
+        """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a view of a region."""
         options = self._options(node, 1, _SHAPED)
         corner, sizes = self.box_of(node.args[0], whole)
         shape = self._shape(options["shape"], name) if "shape" in options else sizes
@@ -418,7 +414,7 @@ class FunctionParser(Evaluator):
         ):
             if found != wanted:
                 raise self.error(options[option], f"{name} is a part of {whole.name}, whose {option} is {wanted}")
-        fixed = [self.emitter.fixed(low) for low in corner]  # elements that it depends on are read here
+        fixed = [self.emitter.fixed(low) for low in corner]  # load here the elements that the corner depends on
         view = RegionView(whole, name, tuple(fixed), tuple(sizes[first:]))
         if "strides" in options:
             strides = items(self.evaluate(options["strides"]) or ())
@@ -436,7 +432,8 @@ class FunctionParser(Evaluator):
         return view
 
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
-        """Check a stride or offset of a region: a new name, which is bound to `expr`, or the number that `known` is."""
+        """Check a stride or offset of a region: `value` is a new name, which is bound to `expr`, or the number
+        `known`."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
         if name is not None and name.isidentifier() and not isinstance(self.scope.known(name), Leaf):
             self.scope[name] = expr
@@ -446,7 +443,7 @@ class FunctionParser(Evaluator):
             )
 
     def alloc_buffer(self, node: ast.Call, name: str, scope: str = "global") -> Buffer:
-        """`Y = T.alloc_buffer((128, 128), "float32")`, in a memory scope unless the call names one."""
+        """`Y = T.alloc_buffer((128, 128), "float32")`; `scope` is the default memory scope."""
         if len(node.args) == 3:  # T.allocate([16], "float32", "global")
             stated = ast.keyword("scope", node.args[2])
             node = ast.copy_location(ast.Call(node.func, node.args[:2], [*node.keywords, stated]), node)
@@ -469,7 +466,7 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _row_padding(self, node: ast.expr, name: str, shape: Sequence[object]) -> list[list[int]]:
-        """The strides of a temporary as `tir.storage_align` has them: rows may be further apart than they are long."""
+        """The strides of a temporary as entries of `tir.storage_align`: rows may have padding."""
         given = items(self.evaluate(node) or ())
         strides = [None if stride is None else static_extent(self._size(node, stride, "a stride")) for stride in given]
         padding: list[list[int]] = []
@@ -488,8 +485,8 @@ class FunctionParser(Evaluator):
         return padding
 
     def flat_view(self, node: ast.Call, name: str) -> Buffer:
-        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or one of another
-        shape and the same number of elements; without `data` a temporary."""
+        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or a view of another
+        shape with the same number of elements; without `data`, a temporary."""
         options = self._options(node, 0, ("data", "scope"))
         if "data" not in options:
             return self.alloc_buffer(node, name)
@@ -522,7 +519,7 @@ class FunctionParser(Evaluator):
         return ReshapedView(whole, name, tuple(new))
 
     def flush(self) -> None:
-        """State the extents of the buffers that were declared since the last flush."""
+        """State the extents of the buffers declared since the last flush."""
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():
@@ -552,7 +549,7 @@ class FunctionParser(Evaluator):
         self._attributes.update(attributes)
 
     def _promise(self, node: ast.Call, attributes: dict[str, Attribute], noalias: bool) -> None:
-        """Check `tir.promises`, and make it say what `tir.noalias` does."""
+        """Check `tir.promises`, and add the promise that corresponds to `tir.noalias`."""
         try:
             found = promises_in(attributes.get(PROMISES))
         except CompileError as error:
@@ -565,7 +562,7 @@ class FunctionParser(Evaluator):
     # Calls
 
     def callee(self, node: ast.expr) -> str | None:
-        """The function of the module that is called, if `node` names one: `f`, `Module.f` or `cls.f`."""
+        """The function of the module that `node` names as `f`, `Module.f` or `cls.f`; None for other nodes."""
         if isinstance(node, ast.Name) and node.id in self._siblings and self.scope.known(node.id) is None:
             return node.id
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
@@ -575,7 +572,6 @@ class FunctionParser(Evaluator):
         return None
 
     def call_inside(self, node: ast.Call, callee: str) -> None:
-        """`f(A, B, n)`: a call of a function of the module."""
         if node.keywords:
             raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
         arguments = [self._operand(argument) for argument in node.args]
@@ -584,8 +580,9 @@ class FunctionParser(Evaluator):
     def call_outside(self, node: ast.Call, *, pure: bool = False) -> CallOp:
         """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
 
-        Also in TVM's newer order, with the dtype first. A symbolic extent or stride that is declared as T.int32() is
-        passed as such, other indices as 64 bits. The function may have effects, unless it is `T.call_pure_extern`.
+        TVM's newer order, with the dtype first, is accepted too. A symbolic extent or stride that is declared as
+        T.int32() is passed as such, other indices as 64 bits. The function may have effects, unless it is
+        `T.call_pure_extern`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -602,7 +599,6 @@ class FunctionParser(Evaluator):
         return op
 
     def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:
-        """Name, dtype of the result, and arguments."""
         dtype: object = None
         for keyword in node.keywords:
             if keyword.arg != "dtype":
@@ -618,7 +614,6 @@ class FunctionParser(Evaluator):
         return first[0], dtype, arguments[1:]
 
     def call_by_name(self, node: ast.Call) -> Operation:
-        """`T.op("arith.divui", a, b, results=["i32"])`: any op without regions."""
         if not node.args:
             raise self.error(node, f"T.op names an operation: `{words.op.usage}`")
         name = self.string(node.args[0], "the name of an operation")
@@ -637,7 +632,8 @@ class FunctionParser(Evaluator):
         return op
 
     def _kept(self, node: ast.expr, operands: list[SSAValue]) -> ast.expr:
-        """An argument of an intrinsic as text: names stand for `operands`, to which values are added."""
+        """An argument of an intrinsic as text, in which names refer to `operands`; values of the program are appended
+        there."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node
         if isinstance(node, ast.Call):
@@ -665,7 +661,6 @@ class FunctionParser(Evaluator):
     # Arguments
 
     def _operand(self, node: ast.expr) -> SSAValue:
-        """The value of an argument: a buffer, a pointer, an index, or a scalar in its dtype."""
         pointer = self._pointer(node)
         if pointer is not None:
             return self.emitter.pointer(pointer)
@@ -690,7 +685,8 @@ class FunctionParser(Evaluator):
         return self._operand(node)
 
     def _pointer(self, node: ast.expr) -> Pointer | None:
-        """`A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`."""
+        """A pointer: `A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`; None for other
+        nodes."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return None
         if node.func.attr == "access_ptr" and isinstance(node.func.value, ast.Name):
@@ -707,7 +703,6 @@ class FunctionParser(Evaluator):
         return self._into(node, node.args[0], word)
 
     def _whole(self, node: ast.Call, buffer: Buffer) -> Pointer:
-        """A pointer to the start of a buffer."""
         mask = self.evaluate(node.args[0]) if len(node.args) == 1 else None
         for keyword in node.keywords:
             raise self.error(keyword, "pointers start at the first element: T.address_of(A[i, j]) is one to another")
@@ -717,7 +712,6 @@ class FunctionParser(Evaluator):
         return self._start_of(buffer, access)
 
     def _start_of(self, buffer: Buffer, access: str) -> Pointer:
-        """A pointer to the first element, with access to the whole buffer."""
         corner = buffer.element([as_expr(0)] * buffer.rank) or ()
         sizes = [extent for extent in buffer.extents if isinstance(extent, int)]
         is_box = len(sizes) == buffer.rank and buffer.rank and not isinstance(buffer, FlatView)
@@ -762,7 +756,7 @@ class FunctionParser(Evaluator):
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
-        """Resolves access "w": the function may also read, unless the block's `T.reads` leaves the buffer out."""
+        """Resolve access "w": the function may also read, unless `T.reads` of the block omits the buffer."""
         if pointer.access != "w":
             return pointer
         readable = self._readable

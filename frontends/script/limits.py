@@ -1,4 +1,4 @@
-"""Limits on the values that are computed at parse time, so that parsing takes bounded time.
+"""Limits on values computed at parse time, so that parsing takes bounded time.
 
 Operations whose results can be much larger than their operands are checked before they run; every result is checked.
 """
@@ -15,23 +15,23 @@ from weft.frontends.script.values import walk
 from weft.texpr.expr import Expr
 
 MOST_BITS = 4096
-"""Of an integer."""
+"""Maximum size of an integer."""
 MOST_ITEMS = 1 << 16
-"""Of text, and of lists, tuples and dicts with all that they hold."""
+"""Maximum size of text, and of lists, tuples and dicts including nested items."""
 MOST_TERMS = 4096
-"""Of an index expression that has a name: each use of the name writes it again."""
+"""Maximum size of a named index expression, because each use of the name expands it."""
 _MOST_OPERATIONS = 1024
-"""Of functions whose time or result grows faster than their arguments."""
+"""Maximum for functions whose time or result grows faster than their arguments."""
 
 _ITEMS = "items in text, a list, a tuple or a dict"
 _SEQUENCES = (str, bytes, list, tuple)
 _OF_RANGES = (range, bool, len)
-"""Functions that do not visit the numbers of a range."""
+"""Functions that take constant time on a range."""
 
 
 def check_arguments(function: object, args: Sequence[object]) -> None:
-    """Raises ValueError for arguments of a Python function or operator that would take it too long, make its result
-    too large, or format text."""
+    """Check the arguments of a Python function or operator. Raises ValueError if it would run too long, return too
+    large a result, or format text."""
     for arg in args:
         if isinstance(arg, range) and function not in _OF_RANGES:
             _limit((arg.stop - arg.start) // arg.step, MOST_ITEMS, "numbers in a range")
@@ -70,8 +70,8 @@ def check_result(value: object) -> None:
 
 
 def size_of(value: object) -> int:
-    """How many items a value holds in all; a list that it holds twice counts twice. Raises ValueError beyond the
-    limit."""
+    """The total number of items in a value, including nested ones; a list that occurs twice counts twice. Raises
+    ValueError above the limit."""
     count = 0
     pending = [value]
     while pending:
@@ -88,7 +88,7 @@ def size_of(value: object) -> int:
 
 
 def check_terms(expr: Expr) -> None:
-    """Raises ValueError for an expression that is too long when it is written out."""
+    """Raises ValueError for an expression that is too long when written out."""
     if next(islice(walk(expr), MOST_TERMS, None), None) is not None:
         raise ValueError(
             f"this expression has more than {MOST_TERMS} terms: compute a part of it once, part: T.int64 = ..."

@@ -1,4 +1,4 @@
-"""Scripts -> modules: the text of a whole script, or one decorated definition."""
+"""Parse scripts to modules: the text of a whole script, or one decorated definition."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from weft.support.locations import remember_text
 
 
 def parse(text: str, name: str = "<script>") -> ModuleOp:
-    """The module of a script: the output of `print_script`, a Python file, or TVM's printed script.
+    """Parse a script to a module: the output of `print_script`, a Python file, or a script that TVM printed.
 
-    The text has one class under `@ir_module`, or functions under `@T.prim_func`; imports are not followed, and `T` and
-    `I` mean the script's namespaces. Numbers and tuples that are assigned to names are constants of what comes after.
-    Raises CompileError, which points into the text under `name`.
+    The text has one class under `@ir_module`, or functions under `@T.prim_func`. Imports are not followed: `T` and `I`
+    are the script's namespaces. Numbers and tuples that are assigned to names are constants of the following
+    statements. Raises CompileError, with the place in the text under `name`.
     """
     remember_text(name, text)
     source = Source(name, text)
@@ -47,7 +47,6 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
 
 
 def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) -> ModuleOp:
-    """The module of a class under `@ir_module`."""
     if not any(_last_name(decorator) == "ir_module" for decorator in node.decorator_list):
         raise source.error(node, f"class {node.name} is not under @ir_module")
     reader = _ModuleReader(source, names, _IN_CLASS)
@@ -59,9 +58,9 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
 
 
 class _ModuleReader(Evaluator):
-    """Reads what is outside of functions: the top of a script, or the body of a class under `@ir_module`."""
+    """Reads statements outside functions: the top of a script, or the body of a class under `@ir_module`."""
 
-    MEANINGLESS = "outside of functions stand imports, and constants: N = 128"
+    MEANINGLESS = "outside of functions only imports and constants are allowed: N = 128"
 
     def __init__(self, source: Source, names: Mapping[str, object], handlers: Mapping[type[ast.stmt], Handler]) -> None:
         self.names = dict(names)
@@ -86,7 +85,7 @@ class _ModuleReader(Evaluator):
                 self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
 
     def constant(self, node: ast.Assign) -> None:
-        """`N = 128` and `H, W = 8, 8` define constants of the statements that follow."""
+        """`N = 128` and `H, W = 8, 8` define constants of the following statements."""
         if len(node.targets) != 1:
             raise self.meaningless(node)
         value, target = self.evaluate(node.value), node.targets[0]
@@ -139,7 +138,7 @@ _AT_TOP: Final[Mapping[type[ast.stmt], Handler]] = {
 
 
 def _last_name(node: ast.expr) -> str | None:
-    """`ir_module` of `ir_module`, `I.ir_module`, `tvm.script.ir_module` and calls of them."""
+    """The last name in `ir_module`, `I.ir_module`, `tvm.script.ir_module` and calls of them."""
     if isinstance(node, ast.Call):
         return _last_name(node.func)
     if isinstance(node, ast.Attribute):
@@ -153,7 +152,7 @@ def read_module(
     names: Mapping[str, object],
     module: str | None = None,
 ) -> ModuleOp:
-    """The module of functions and other ops, which `module` names in the script."""
+    """The module of functions and other ops; `module` is its name in the script."""
     nodes = [member for member in members if isinstance(member, ast.FunctionDef)]
     for node in nodes:
         kinds = [_last_name(decorator) for decorator in node.decorator_list]
@@ -188,7 +187,7 @@ def read_module(
 
 
 def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
-    """The declaration of an external function, from a call; pure if all `calls` of it are."""
+    """The declaration of an external function, from a call. It is pure if all `calls` are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
     function.location = call.op.location
@@ -198,7 +197,6 @@ def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
 
 
 def _resolve(source: Source, call: PendingCall, function: FuncOp) -> None:
-    """Check a call against its callee, and set the callee's symbol."""
     expected = list(function.function_type.inputs)
     found = [argument.type for argument in call.op.arguments]
     if len(expected) != len(found):

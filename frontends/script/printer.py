@@ -1,8 +1,8 @@
-"""Modules of block loops -> scripts that read back equal.
+"""Print modules of block loops as scripts that read back equal.
 
 The statements of a region are printed from its ops in order. The next effect (a store, a loop, a block, a call) and the
-ops before it become one statement if the statement would be read as just those ops; else the longest run of ops that a
-local variable stands for becomes an assignment, and the rest is tried again.
+ops before it become one statement if the parser would read that statement as exactly these ops. Otherwise the longest
+run of ops with a single result becomes an assignment to a local variable, and the rest is tried again.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ _ROUNDS = 1000
 
 
 def print_script(module: ModuleOp) -> str:
-    """The Python script of a module's functions of block loops; `weft.script.parse` reads it back structurally equal.
+    """Print a module's functions of block loops as a Python script, which `weft.script.parse` reads back structurally
+    equal.
 
-    Every op has a form: expressions and statements where they compute the same ops in the same order, local variables
-    where they would not, and `T.op("arith.divui", ...)` for what the language has no words for. What else the module
-    holds (schedules, constants) is text of MLIR. Raises CompileError for functions that return values and for ops
-    with regions that are no loops, blocks or conditions.
+    Every op has a form: expressions and statements if they compute the same ops in the same order, otherwise local
+    variables, and `T.op("arith.divui", ...)` for ops without words in the language. Other ops of the module (schedules,
+    constants) are printed as MLIR text. Raises CompileError for functions that return values and for ops with regions
+    other than loops, blocks and conditions.
 
     ```python
     from weft.script import ir as I, tir as T
@@ -97,7 +98,6 @@ def print_script(module: ModuleOp) -> str:
 
 
 def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
-    """The lines of a function: printed again as long as values turn out to need names."""
     restart = Restart()
     for _ in range(_ROUNDS):
         try:
@@ -110,22 +110,22 @@ def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[
 
 
 _LONGEST = 64
-"""How many ops an assignment may take, so that the search for the longest one stays short."""
+"""Maximum number of ops in one assignment, which bounds the search for the longest one."""
 
 
 @dataclass(eq=False)
 class _Dynamic:
-    """A parameter with extents that its type leaves open."""
+    """A parameter with dynamic extents."""
 
     argument: BlockArgument
     handle: str
     dims: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Its extents that ops read, by dimension."""
+    """The extents that ops read, by dimension."""
     assumed: AssumeShapeOp | None = None
 
 
 class FunctionPrinter:
-    """Prints one of the functions of a module; `words` are their Python names."""
+    """Prints one function of a module; `words` maps symbols to Python names."""
 
     def __init__(
         self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
@@ -154,10 +154,10 @@ class FunctionPrinter:
             CallOp: self._call,
             IntrinsicOp: self._intrinsic,
         }
-        """The forms of statements, which are given the ops and the last of them."""
+        """Printers of statements by op type; each takes the ops and the last of them."""
 
     def lines(self) -> list[str]:
-        """The lines, decorator included. Raises Restart, and CompileError for what has no script."""
+        """The lines, including the decorator. Raises Restart, and CompileError for ops without a script."""
         function = self._function
         symbol = function.sym_name.data
         self._check()
@@ -204,10 +204,9 @@ class FunctionPrinter:
             yield
         self._depth -= 1
 
-    # Parameters, and what is known about their extents
+    # Parameters and their extents
 
     def _parameter(self, argument: BlockArgument, mine: BlockArgument, stated: Attribute) -> str:
-        """A parameter as Python writes it; callers see it as of the type `stated`."""
         type = argument.type
         declared = self._function.is_declaration
         name = self._names.new(argument.name_hint, "arg")
@@ -225,7 +224,7 @@ class FunctionPrinter:
         return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type, name_of(element))})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
-        """Declare the parameters whose extents no op states; all of them, where declarations must be plain."""
+        """Declare the parameters whose extents no op states; if declarations must be plain, declare all."""
         for op in () if self._plain else ops:
             if isinstance(op, DimOp) and (entry := self._dynamic.get(op.source)) is not None:
                 dimension = _dimension(op)
@@ -240,7 +239,6 @@ class FunctionPrinter:
                 self._match_buffer(entry, cast("Buffer", self._trip.names[argument]))
 
     def _match_buffer(self, entry: _Dynamic, buffer: Buffer) -> None:
-        """Declare a parameter with the extents of `buffer`."""
         self._about = {op: other for op, other in self._about.items() if other is not entry}
         self._trip.names[entry.argument] = buffer
         shape = shape_text(buffer.extents)
@@ -249,7 +247,7 @@ class FunctionPrinter:
         )
 
     def _declare(self, ops: Sequence[Operation]) -> None:
-        """Print declarations for `ops`, about extents. Raises Restart where declarations make others."""
+        """Print declarations for `ops`, which are about extents. Raises Restart if the declarations emit other ops."""
         entries = list(dict.fromkeys(self._about[op] for op in ops if op in self._about))
         symbols: list[str] = []
         for op in ops:
@@ -269,7 +267,7 @@ class FunctionPrinter:
             self._match_buffer(entry, buffer)
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
-        """The end of the run of ops about extents, with the computations of extents between them."""
+        """The end of the run of ops about extents, including the computations of extents between them."""
         end = start
         for position, op in enumerate(ops[start:], start):
             if op in self._about:
@@ -279,7 +277,6 @@ class FunctionPrinter:
         return end
 
     def _buffer(self, entry: _Dynamic, raiser: Raiser) -> Buffer:
-        """The buffer with the extents that its ops state."""
         old = cast("Buffer", self._trip.names[entry.argument])
         dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
         assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.values, strict=True)
@@ -293,7 +290,6 @@ class FunctionPrinter:
     # Regions
 
     def _body(self, ops: Sequence[Operation]) -> None:
-        """The statements for `ops`; a region without any is `pass`."""
         count = len(self._lines)
         position = 0
         while position < len(ops):
@@ -302,7 +298,7 @@ class FunctionPrinter:
             self._write("pass")
 
     def _next(self, ops: Sequence[Operation], start: int) -> int:
-        """Print the next statement; where the rest starts."""
+        """Print the next statement; return the position of the next op."""
         if self._about and isinstance(ops[start].parent_op(), FuncOp):
             end = self._end(ops, start)
             if end > start:
@@ -322,8 +318,8 @@ class FunctionPrinter:
         self._other(ops[start])
         return start + 1
 
-    # The methods from here on print `ops`, the last of them with the others as its expressions. They raise Mismatch,
-    # with nothing printed, where that would not read back as the same ops.
+    # Each method from here on prints `ops` as one statement: the last op with the others as its expressions. It raises
+    # Mismatch, without printing, if the statement would not read back as the same ops.
 
     def _statement(self, ops: Sequence[Operation]) -> None:
         form = self._forms.get(type(ops[-1]))
@@ -353,7 +349,6 @@ class FunctionPrinter:
     def _inside_loops(
         self, nest: Sequence[ForOp], names: Sequence[str], extents: Sequence[Expr | int], mine: ForOp
     ) -> None:
-        """The body of the innermost loop of a nest; `mine` is emitted for the outermost one."""
         self._trip.bind(nest[0].induction_variable, mine.induction_variable, names[0], extents[0])
         with self._emitter.body(mine.body.block):
             if len(nest) > 1:
@@ -387,7 +382,6 @@ class FunctionPrinter:
             self._emitter.effect(mine)
 
     def _regions(self, ops: Sequence[Operation]) -> Sequence[Operation]:
-        """Print the leading `ops` about regions as `T.reads(...)` and `T.writes(...)`; the ops after that."""
         count = 0
         while count < len(ops) and isinstance(ops[count], AccessRegionOp):
             kind = type(ops[count])
@@ -420,7 +414,6 @@ class FunctionPrinter:
         self._emitter.effect(mine)
 
     def _if(self, ops: Sequence[Operation], op: IfOp) -> None:
-        """A condition around statements, whose results become variables that both branches assign."""
         if op.attributes:
             raise Mismatch
         with self._trip.attempt(ops[:-1]) as raiser:
@@ -438,7 +431,7 @@ class FunctionPrinter:
             if printed.type != own.type:
                 raise CompileError.at(op, f"a condition that gives {printed.type} has no script")
             self._trip.bind(printed, own, name)
-            if printed.first_use is None:  # a name that is not used later would not be a result
+            if printed.first_use is None:  # an unused name would not become a result
                 self._write(f"_ = {name}")
 
     def _branch(self, printed: Block, names: Sequence[str]) -> Block:
@@ -460,7 +453,7 @@ class FunctionPrinter:
         return block
 
     def _require_names(self, values: Sequence[SSAValue]) -> None:
-        """Raises Restart for results of a branch that have no name."""
+        """Raises Restart if a result of a branch has no name."""
         computed = [value for value in values if scalar_constant(value) is None and value not in self._trip.names]
         owners = frozenset(value.owner for value in computed if isinstance(value.owner, Operation))
         if owners - self._trip.named:
@@ -469,19 +462,17 @@ class FunctionPrinter:
     # Statements without regions
 
     def _named(self, printed: SSAValue, mine: SSAValue, element: Attribute | None = None) -> str:
-        """Give a local variable its name."""
         name = self._names.keep(printed.name_hint, "v")
         self._trip.bind(printed, mine, name, element=element)
         return name
 
     def _assignment(self, ops: Sequence[Operation]) -> None:
-        """An assignment of what the last of `ops` gives."""
         op = ops[-1]
         is_index = isinstance(op.results[0].type, IndexType)
         with self._trip.attempt(ops) as raiser:
             expr = raiser.op(op)
             if isinstance(expr, Const | Leaf | Symbol) or expr.is_index != is_index:
-                raise Mismatch  # another name for something, or another type
+                raise Mismatch  # an alias, or another type
             mine = self._emitter.index(expr) if is_index else self._emitter.value(expr)
         name = self._named(op.results[0], mine, type_of(expr.dtype))
         self._write(f"{name}{': T.int64' if is_index else ''} = {expr_text(expr)}")
@@ -498,7 +489,6 @@ class FunctionPrinter:
         self._write(f"{element_text(buffer, indices)} = {expr_text(value)}")
 
     def _assumption(self, ops: Sequence[Operation], op: AssumeOp) -> None:
-        """A fact about extents."""
         with self._trip.attempt(ops) as raiser:
             sides = [raiser.affine(side, list(op.symbols)) for side in (op.left, op.right)]
             self._emitter.assume(sides[0], op.kind, sides[1])
@@ -507,7 +497,7 @@ class FunctionPrinter:
         self._write(f"T.assume({left} {op.kind.value} {right})")
 
     def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> None:
-        """A temporary, whose type is determined by shape, element type and scope."""
+        """A temporary: its type is determined by shape, element type and scope."""
         type = op.memref.type
         if (
             not is_plain_buffer(type)
@@ -530,7 +520,6 @@ class FunctionPrinter:
     def _applied(
         self, ops: Sequence[Operation], emit: Callable[[list[SSAValue]], Operation]
     ) -> tuple[list[str], Operation]:
-        """The texts of the operands of the last of `ops`, and the op that `emit` makes of their values."""
         values = ops[-1].operands
         with self._trip.attempt(ops) as raiser:
             operands = [raiser.operand(value) for value in values]
@@ -538,7 +527,7 @@ class FunctionPrinter:
         return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
 
     def _other(self, op: Operation) -> None:
-        """An op without a form of its own: `T.op(...)`. Raises CompileError for ops with regions."""
+        """Print an op without a form in the language as `T.op(...)`. Raises CompileError for ops with regions."""
 
         def emit(values: list[SSAValue]) -> Operation:
             mine = op.clone_without_regions(dict(zip(op.operands, values, strict=True)))
@@ -556,7 +545,7 @@ class FunctionPrinter:
         self._write(f"{', '.join(names)} = {text}" if names else text)
 
     def _call(self, ops: Sequence[Operation], op: CallOp) -> None:
-        """A call of a function that the module has or declares. Raises CompileError for others."""
+        """Print a call of a function that the module defines or declares. Raises CompileError for others."""
         callee = op.callee.string_value()
         if callee not in self._functions:
             raise CompileError.at(op, f"@{callee} is not in the module")
@@ -576,7 +565,6 @@ class FunctionPrinter:
         self._write(text)
 
     def _intrinsic(self, ops: Sequence[Operation], op: IntrinsicOp) -> None:
-        """The call of an unknown function of TVM."""
         types = [value.type for value in op.values]
         if op.attributes or len(types) > 1 or any(not is_scalar(type) or type == IndexType() for type in types):
             raise Mismatch
@@ -594,7 +582,7 @@ class FunctionPrinter:
 
 
 class _Filled(ast.NodeTransformer):
-    """The call of an intrinsic with the texts of its operands."""
+    """Substitutes the texts of the operands in the call of an intrinsic."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -621,7 +609,7 @@ def statements(block: Block) -> list[Operation]:
 
 
 def _only_computes(op: IfOp) -> bool:
-    """Whether all ops in the branches of a condition have one result."""
+    """Whether each op in the branches of a condition has exactly one result."""
     return all(
         len(inner.results) == 1 and (not inner.regions or (isinstance(inner, IfOp) and _only_computes(inner)))
         for region in op.regions
@@ -632,7 +620,7 @@ def _only_computes(op: IfOp) -> bool:
 
 
 def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
-    """A perfect nest of serial loops, whose extents are defined outside: T.grid."""
+    """The longest perfect nest of serial loops from `op` whose extents are defined outside it: T.grid."""
     nest = [op]
     while is_bare(nest[-1]):
         ops = statements(nest[-1].body.block)
@@ -646,7 +634,6 @@ def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
 
 
 def _is_statement(op: Operation) -> bool:
-    """Whether `op` is a statement, not a part of an expression."""
     if isinstance(op, IfOp):
         return len(op.results) != 1 or not _only_computes(op)
     return (

@@ -1,7 +1,7 @@
-"""The base of readers of Python source: the names in scope, and tables from the constructs of Python to handlers.
+"""The base class of readers of Python source: names in scope, and tables from Python's constructs to handlers.
 
-Block loops (`parsing`, `function`, `statements`, `evaluate`) and functions of graphs (`weft.tvm.script`) are read by
-subclasses of `Reader`. A statement or expression without a handler has no meaning there.
+Subclasses of `Reader` read block loops (`parsing`, `function`, `statements`, `evaluate`) and graph functions
+(`weft.tvm.script`). A statement or expression without a handler is an error.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from weft.support.errors import CompileError
 _FAILURES: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """The exceptions by which Python's operators and functions reject values."""
 Handler = Callable[[Any, Any], Any]
-"""(reader, node) -> None for a statement, the value of an expression."""
+"""(reader, node) -> None for a statement, the value for an expression."""
 
 
 class Scope:
-    """The names that are visible at a place: bindings of the program, innermost first, then those outside of it."""
+    """The names visible at a place: bindings of the program, innermost first, then names defined outside it."""
 
     def __init__(self, outside: Mapping[str, object]) -> None:
         self.outside = outside
@@ -33,12 +33,11 @@ class Scope:
         self.bound[name] = value
 
     def known(self, name: str) -> object | None:
-        """The binding of `name` in the program, None if it has none."""
         return self.bound.get(name)
 
     @contextmanager
     def nested(self, names: Mapping[str, object] | None = None) -> Generator[dict[str, object]]:
-        """A scope with `names`, in which the bindings made inside end."""
+        """Open a scope with `names`; bindings made inside end with it."""
         added = dict(names or {})
         self.bound = self.bound.new_child(added)
         try:
@@ -48,11 +47,11 @@ class Scope:
 
 
 class Reader:
-    """Reads the statements of a Python text by a table."""
+    """Reads the statements of a Python text, by a table of handlers."""
 
     STATEMENTS: Mapping[type[ast.stmt], Handler] = {}
     MEANINGLESS = ""
-    """The error for a statement, called `{word}`, without a handler or in a form that its handler does not take."""
+    """The error for a statement, called `{word}`, that has no handler or a form that its handler rejects."""
 
     def __init__(self, source: Source, names: Mapping[str, object]) -> None:
         self.source = source
@@ -62,7 +61,7 @@ class Reader:
         return self.source.error(node, message)
 
     def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """The result of a function call, whose exceptions become errors at `node`."""
+        """Call a function; its exceptions become errors at `node`."""
         try:
             return function(*args, **kwargs)
         except CompileError as failure:
@@ -71,13 +70,11 @@ class Reader:
             raise self.error(node, str(failure) or type(failure).__name__) from None
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
-        """Read statements in order."""
         for statement in statements:
             with self.source.placing(statement):
                 self.statement(statement)
 
     def statement(self, node: ast.stmt) -> None:
-        """Read a statement by its handler."""
         handler = self.STATEMENTS.get(type(node))
         if handler is None:
             raise self.meaningless(node)

@@ -1,4 +1,4 @@
-"""What blocks read and write, stated in the script: `T.reads(A[vi, vk])`, `T.writes(C[vi, vj])`."""
+"""The regions that blocks access, stated in the script: `T.reads(A[vi, vk])`, `T.writes(C[vi, vj])`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from weft.dialects.traversal import ancestors, operations_in
 
 
 def state_regions(module: ModuleOp) -> None:
-    """State, in place, the boxes of the buffers that each block reads and writes, where it states none and they have
-    static sizes. A block with an init does not read the buffers that it writes, unless it reads earlier contents."""
+    """Add to each block, in place, the boxes of the buffers that it accesses, unless it states them already or their
+    sizes are not static. A block with an init does not read the buffers that it writes, unless it reads their earlier
+    contents."""
     blocks = [op for op in operations_in(module) if isinstance(op, BlockOp)]
     for block in blocks:
         if any(isinstance(op, AccessRegionOp) for op in block.body.block.ops):
@@ -41,8 +42,8 @@ def state_regions(module: ModuleOp) -> None:
 def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
     """The buffers that a block reads, in the order in which scripts and TVM list them.
 
-    Those that `tir.reads` states are first, then accumulators of a reduction that starts elsewhere, then others as the
-    text of the statements names them. IR may load them in another order: an operand of an accumulation precedes the
+    The buffers of `tir.reads` are first, then accumulators of a reduction that is initialised elsewhere, then the
+    others in the order of the text. The order of loads in IR may differ: an operand of an accumulation precedes the
     load of the accumulator.
     """
     order: dict[SSAValue, None] = {}

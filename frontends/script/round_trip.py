@@ -1,7 +1,7 @@
-"""Ops -> the expressions of a script that compute them, checked by emitting these again.
+"""Raise ops to the expressions of a script that compute them, and check these by emitting them again.
 
-Raising alone does not keep the order and sharing of ops. So the round-trip check emits each raised statement as the
-parser would, and compares the ops.
+Raising alone does not preserve the order and sharing of ops. Therefore each raised statement is emitted as the parser
+would emit it, and the ops are compared.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ _AFFINE = {
     AffineBinaryOpKind.Mod: BinaryKind.FLOORMOD,
 }
 _DEEPEST = 24
-"""The nesting limit of printed expressions, for readers and for Python's parser."""
+"""The nesting limit of printed expressions, for readability and for Python's parser."""
 
 
 class NotRaised(Exception):
-    """A value has no expression here. `needed`: earlier ops whose results need names for it."""
+    """A value has no expression here. `needed`: earlier ops whose results must be named to express it."""
 
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Mismatch(Exception):
 
 
 class Restart(Exception):
-    """The function must be printed again: with names for what `named` ops give, or with `plain` declarations."""
+    """The function must be printed again, with names for the results of `named` or with `plain` declarations."""
 
     def __init__(self, named: frozenset[Operation] = frozenset(), plain: bool = False) -> None:
         super().__init__()
@@ -114,11 +114,11 @@ class Restart(Exception):
 
 
 class Raiser:
-    """Makes the expressions of one statement.
+    """Raises the ops of one statement to expressions.
 
-    Values that have names in `trip` already are these. Ops in `window`, those just before the statement, become parts
-    of expressions; those that must be named never do. Ops from before the window may be computed again where the
-    emitter remembers them; these are collected in `repeated`.
+    Values with names in `trip` are these names. Ops in `window`, which directly precede the statement, become parts of
+    expressions unless they must be named. Earlier ops may be recomputed if the emitter shares them; they are collected
+    in `repeated`.
     """
 
     def __init__(self, trip: RoundTrip, window: Sequence[Operation]) -> None:
@@ -130,17 +130,15 @@ class Raiser:
         self._memo: dict[SSAValue, Expr] = {}
         self.repeated: set[Operation] = set()
         self.header: Operation | None = None
-        """An op of the statement that is appended later, with its regions."""
+        """The op of the statement that is inserted later, with its regions."""
 
     def buffer(self, value: SSAValue) -> Buffer:
-        """The buffer that a value is."""
         found = self._names.get(value)
         if isinstance(found, Buffer):
             return found
         raise self._not_raised(value)
 
     def _is_ours(self, op: Operation) -> bool:
-        """Whether `op` may become a part of the expression."""
         return op in self._window or op.parent_block() in self._open
 
     def _not_raised(self, value: SSAValue) -> NotRaised:
@@ -148,7 +146,7 @@ class Raiser:
         return NotRaised(*([] if isinstance(owner, Block) or self._is_ours(owner) else [owner]))
 
     def pointer(self, value: SSAValue) -> Pointer | Opaque:
-        """A pointer that is taken where it is used, or a value that is neither a scalar nor a buffer."""
+        """A pointer that is created at its use, or a value that is neither a scalar nor a buffer."""
         found = self._names.get(value)
         if isinstance(found, Opaque):
             return found
@@ -159,7 +157,6 @@ class Raiser:
         return Pointer(self.buffer(op.buffer), indices, op.box_sizes, str(op.access.data))
 
     def argument(self, value: SSAValue) -> Expr:
-        """The expression of a scalar argument of a call: an index that is passed as a number is cast."""
         op = value.owner
         named = value in self._names or op in self._named
         if isinstance(op, arith.IndexCastOp) and op in self._window and not named and value.type != IndexType():
@@ -167,7 +164,6 @@ class Raiser:
         return self.value(value)
 
     def operand(self, value: SSAValue) -> Operand:
-        """An argument of a call."""
         if isinstance(value.type, MemRefType):
             return self.buffer(value)
         if not is_scalar(value.type):
@@ -182,7 +178,7 @@ class Raiser:
         found = self._names.get(value)
         if isinstance(found, Expr):
             return found
-        if found is not None:  # a value with a name that is no scalar: a name does not help
+        if found is not None:  # a named value other than a scalar: naming it again does not help
             raise NotRaised
         constant = scalar_constant(value)
         if constant is not None:
@@ -202,7 +198,7 @@ class Raiser:
         return self.op(op)
 
     def op(self, op: Operation) -> Expr:
-        """The expression that computes what `op` gives. Raises NotRaised for ops that no expression computes."""
+        """The expression that computes the result of `op`. Raises NotRaised for ops without an expression."""
         if op.attributes:
             raise NotRaised
         result = op.results[0]
@@ -214,7 +210,7 @@ class Raiser:
         self._depth += 1
         try:
             known = self._memo[result] = self._op(op)
-        except CompileError:  # the rules of expressions refuse it: dtypes that IR has and scripts have not
+        except CompileError:  # expressions reject dtypes that exist only in IR
             raise NotRaised from None
         finally:
             self._depth -= 1
@@ -279,7 +275,7 @@ class Raiser:
         return cast_to(source, target)
 
     def _loaded(self, op: arith.ExtFOp, dtype: str) -> Expr:
-        """The number of a byte that a buffer of a type of storage holds."""
+        """The number in a byte of a storage-only type."""
         byte: SSAValue = op.input
         while isinstance(byte.owner, arith.BitcastOp | arith.TruncIOp) and self._is_ours(byte.owner):
             byte = byte.owner.operands[0]
@@ -289,7 +285,7 @@ class Raiser:
         return cast_to(source, "float32")
 
     def _stored(self, op: arith.BitcastOp) -> Expr:
-        """A number as the bits of a type of storage, or as those of another type."""
+        """A number as the bits of a storage-only type, or reinterpreted as another type."""
         truncation, dtype = op.input.owner, name_of(op.input.type)
         if dtype not in STORED:
             return reinterpret(self.value(op.input), _dtype(op.result.type))
@@ -310,7 +306,6 @@ class Raiser:
         return self._compare(_FLOAT_PREDICATE.get(name), op)
 
     def _lazy(self, op: IfOp) -> Expr:
-        """`T.if_then_else`, for a condition whose branches only compute a value."""
         condition = self.value(op.cond)
         branches: list[Expr] = []
         for region in op.regions:
@@ -346,25 +341,24 @@ class Raiser:
                 raise NotRaised
 
     def _dimension(self, value: SSAValue) -> Expr:
-        """A dimension of an affine expression: another affine expression would become part of this one."""
         if isinstance(value.owner, ApplyOp) and value not in self._names:
             raise self._not_raised(value)
         return self.value(value)
 
 
 def with_sign(expr: Expr, *, signed: bool) -> Expr:
-    """An integer expression read as signed or unsigned: the same value in IR. Others as they are."""
+    """An integer expression read as signed or unsigned, with the same value in IR; other expressions are unchanged."""
     if not is_integer(expr.dtype) or has_sign(expr.dtype) == signed:
         return expr
     dtype = expr.dtype.removeprefix("u") if signed else unsigned(expr.dtype)
-    if isinstance(expr, Const):  # a number is stored as a signed one where it is ambiguous
+    if isinstance(expr, Const):  # an ambiguous constant is stored as signed
         return Const(int(expr.value) % (1 << bits(dtype)), dtype)
     return expr if expr.is_index else cast_to(expr, dtype)
 
 
 def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]:
-    """The operands of an operator read as signed, as unsigned, or by default all as the first of them that is no
-    number."""
+    """The operands read as signed or unsigned; by default, with the sign of the first operand that is not a
+    constant."""
     if signed is None:
         first = next((operand for operand in operands if not isinstance(operand, Const)), operands[0])
         signed = has_sign(first.dtype)
@@ -372,7 +366,6 @@ def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]
 
 
 def unsigned(dtype: str) -> str:
-    """The unsigned integers of the width of signed ones."""
     return f"u{dtype}"
 
 
@@ -398,10 +391,10 @@ class RoundTrip:
     def __init__(self, entry: Block, named: frozenset[Operation]) -> None:
         self.emitter = ScriptEmitter(entry)
         self.names: dict[SSAValue, Leaf | Symbol | Buffer | Opaque] = {}
-        """Printed values -> the values of this function, with names."""
+        """Printed values -> named values of the rebuilt function."""
         self.named = named
         self._values: dict[SSAValue, SSAValue] = {}
-        """Values of this function -> printed values."""
+        """Values of the rebuilt function -> printed values."""
 
     def bind(
         self,
@@ -411,12 +404,11 @@ class RoundTrip:
         extent: int | Expr | None = None,
         element: Attribute | None = None,
     ) -> None:
-        """Give a value its name; `extent` is that of a loop variable, `element` as in `named_value`."""
+        """Name a value. `extent` is that of a loop variable, `element` as in `named_value`."""
         self.names[printed] = named_value(mine, name, element) if extent is None else Leaf.of(mine, name, extent)
         self._values[mine] = printed
 
     def operand(self, operand: Operand, type: Attribute) -> SSAValue:
-        """Emit an argument of a call."""
         if isinstance(operand, Buffer | Opaque):
             return operand.value
         if isinstance(operand, Pointer):
@@ -425,10 +417,10 @@ class RoundTrip:
 
     @contextmanager
     def attempt(self, window: Sequence[Operation], header: Operation | None = None) -> Generator[Raiser]:
-        """Emit ops that equal those of `window`; where they do not, nothing is left of them, and this raises Mismatch.
+        """Emit ops and compare them with `window`. If they differ, roll back and raise Mismatch.
 
-        With `header`, the op that is left in `raiser.header` must equal that one but for its regions.
-        Raises Restart where values from before the window need names.
+        With `header`, the op in `raiser.header` must equal `header` except for its regions. Raises Restart if values
+        from before the window need names.
         """
         raiser = Raiser(self, window)
         block = Block()
@@ -442,7 +434,7 @@ class RoundTrip:
                 if failure.needed:
                     raise Restart(failure.needed) from None
                 raiser.repeated.clear()
-            except (CompileError, Mismatch):  # the emitter refuses what it cannot write
+            except (CompileError, Mismatch):  # the emitter rejects it
                 pass
         if raiser.header is not None:
             raiser.header.erase()

@@ -30,7 +30,7 @@ _METHODS_OF_TVM = {
 
 
 class ScheduledModule(ModuleOp):
-    """The module of a schedule: xDSL's, which names weft's way to those who look for methods of TVM's."""
+    """xDSL's module as the result of a schedule; its errors name weft's counterparts of TVM's methods."""
 
     def __getattr__(self, name: str) -> NoReturn:
         way = f": {_METHODS_OF_TVM[name]}; modules of weft.tvm have it" if name in _METHODS_OF_TVM else ""
@@ -48,15 +48,15 @@ class Schedule(Recorded):
         return ScheduledModule(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     source: ModuleOp | None = None
-    """The module of upstream dialects that `weft.schedule_of` made this schedule of."""
+    """The module of upstream dialects that `weft.schedule_of` received."""
     promises: Sequence[str] = ()
     """The promises of that module."""
 
     def transform_script(self) -> str:
-        """The steps so far as a script of MLIR's transform dialect, which runs on the functions of linalg that
-        `weft.schedule_of` was given.
+        """The steps so far as a script of MLIR's transform dialect, for the linalg functions that `weft.schedule_of`
+        received.
 
-        Raises `CompileError` for a schedule of another program, and for steps without a form there, which it lists.
+        Raises `CompileError` for a schedule of another program, and for steps without an equivalent, which it lists.
         """
         from weft.schedule.transform.convert_sched_to_transform import transform_script  # start-up: 60 ms
 
@@ -64,7 +64,7 @@ class Schedule(Recorded):
             raise CompileError("a transform script needs linalg to run on: make the schedule by weft.schedule_of")
         return transform_script(self.source, self.trace, self.promises)
 
-    # What reads and prints scripts is imported when a script is wanted.
+    # Readers and printers of scripts are imported on first use.
 
     def script(self) -> Script:
         """The scheduled module as Python script: text that notebooks show with colours."""
@@ -74,7 +74,7 @@ class Schedule(Recorded):
         return Script(print_script(self.mod))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script of the scheduled module, in colours where the output has them. See `weft.script.show`."""
+        """Show the script of the scheduled module, in colours if the output supports them. See `weft.script.show`."""
         from weft.frontends.script.show import show  # start-up: 204 ms
 
         show(self.mod, color=color, file=file)
@@ -86,7 +86,7 @@ class Schedule(Recorded):
         return loop_trees(self.mod)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the loops of the scheduled module, and the steps behind them."""
+        """The HTML of notebooks: the loops of the scheduled module and the steps of the schedule."""
         from html import escape
 
         from weft.support.trees import html_of  # start-up: 9 ms

@@ -29,7 +29,7 @@ _NAMESPACES = ("T", "I", "G")
 
 
 class Style(StrEnum):
-    """What a piece of a script is, with its look on terminals and in HTML; readable on white and on black."""
+    """The kind of a piece of a script, with its colours on terminals and in HTML; readable on white and on black."""
 
     PLAIN = "plain", "", ""
     KEYWORD = "keyword", "1;35", "color:#8250df;font-weight:bold"
@@ -52,7 +52,7 @@ class Style(StrEnum):
 
 
 def pieces(text: str) -> Iterator[tuple[Style, str]]:
-    """`text`, a script, cut into pieces of one style; joined they are `text`."""
+    """Split a script into pieces of one style; their concatenation is `text`."""
     starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
     place = 0
     before, last = "", ""
@@ -68,7 +68,6 @@ def pieces(text: str) -> Iterator[tuple[Style, str]]:
 
 
 def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
-    """The style of a token, after the two tokens before it."""
     match found.type:
         case token.NUMBER:
             return Style.NUMBER
@@ -93,14 +92,12 @@ def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
 
 
 def terminal_text(text: str) -> str:
-    """A script with the colours of a terminal."""
     return "".join(
         f"\x1b[{style.terminal}m{piece}\x1b[0m" if style.terminal else piece for style, piece in pieces(text)
     )
 
 
 def html_text(text: str) -> str:
-    """A script as HTML."""
     spans = (
         f'<span style="{style.html}">{html.escape(piece)}</span>' if style.html else html.escape(piece)
         for style, piece in pieces(text)
@@ -125,18 +122,17 @@ class Script(str):
 
 
 def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = None) -> None:
-    """Show the script of a module: as HTML in a notebook, else printed, with colours where the output is a terminal.
+    """Show the script of a module: as HTML in a notebook, otherwise as text, with colours if the output is a terminal.
 
-    `color` decides about colours, `file` is where to print instead of standard output. The environment variable
-    `NO_COLOR` (https://no-color.org) turns colours off where `color` does not say. Raises what `print_script` raises.
+    `color` overrides the choice of colours, `file` replaces standard output. The environment variable `NO_COLOR`
+    (https://no-color.org) turns colours off if `color` is None. Raises the errors of `print_script`.
     """
     show_text(print_script(module), color=color, file=file)
 
 
 def show_text(text: str, *, color: bool | None = None, file: TextIO | None = None) -> None:
-    """Show a script; see `show`."""
     if file is not None and not hasattr(file, "write"):
-        raise TypeError(f"show: argument 'file' must be what text is written to, got one of type {type(file).__name__}")
+        raise TypeError(f"show: argument 'file' must be a text file, got a value of type {type(file).__name__}")
     display = _notebook_display() if file is None and color is None else None
     if display is not None:
         display(Script(text))
@@ -148,7 +144,7 @@ def show_text(text: str, *, color: bool | None = None, file: TextIO | None = Non
 
 
 def _notebook_display() -> Callable[[object], object] | None:
-    """How to display an object, when this runs in a notebook: there a kernel defines `get_ipython`."""
+    """The display function of a notebook, whose kernel defines `get_ipython`; None elsewhere."""
     get_ipython: object = getattr(builtins, "get_ipython", None)
     if not callable(get_ipython) or not hasattr(get_ipython(), "kernel"):
         return None

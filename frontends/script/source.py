@@ -30,7 +30,6 @@ class Source:
         return self.text.split("\n")
 
     def place(self, node: Positioned) -> SourceLocation:
-        """The start of `node`, and its length if it is on one line."""
         start = self._column(node.lineno, node.col_offset)
         end = 0
         if node.end_lineno == node.lineno and node.end_col_offset is not None:
@@ -43,12 +42,11 @@ class Source:
         return len(text.encode()[:offset].decode(errors="replace"))
 
     def error(self, node: Positioned, message: str) -> CompileError:
-        """An error at `node`."""
         return CompileError(message, location=self.place(node))
 
     @contextmanager
     def placing(self, node: Positioned) -> Generator[None]:
-        """Gives errors raised inside, if they have no place in this text, the place of `node`."""
+        """Give exceptions raised inside the place of `node`, unless they have a place in this text."""
         try:
             yield
         except CompileError as failure:
@@ -57,7 +55,7 @@ class Source:
             raise self.error(node, failure.message) from None
 
     def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
-        """The string `text` at `node`, parsed as an expression; None if it is none."""
+        """Parse the string `text` at `node` as an expression; None if it is not one."""
         try:
             inner = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -67,7 +65,7 @@ class Source:
         return inner
 
     def parse(self) -> ast.Module:
-        """The syntax tree. Raises CompileError where the text is no Python."""
+        """The syntax tree. Raises CompileError if the text is not valid Python."""
         try:
             return _parse(self.text)
         except SyntaxError as failure:
@@ -83,14 +81,14 @@ def _parse(text: str) -> ast.Module:
 
 
 def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[Source, Definition]:
-    """The text of `file` and the definition of `name` whose decorators or head stand at `line`.
+    """The text of `file` and the definition of `name` whose decorators or head are at `line`.
 
-    Raises CompileError when the text is not at hand, as for what is typed at Python's prompt.
+    Raises CompileError if the text is not available, for example at Python's prompt.
     """
     lines = linecache.getlines(file)
     if not lines:
         raise CompileError(
-            f"the source of '{name}' is not at hand ({file}): write it in a file or a notebook, or give its text to "
+            f"the source of '{name}' is not available ({file}): write it in a file or a notebook, or give its text to "
             "weft.script.parse"
         )
     text = "".join(lines)

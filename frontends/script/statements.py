@@ -77,7 +77,7 @@ class _Head:
 
     axes: list[BlockAxis] = field(default_factory=list[BlockAxis])
     starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
-    """The starts of axes that do not start at 0."""
+    """The starts of axes whose domain does not start at 0."""
     conditions: list[Expr] = field(default_factory=list[Expr])
     """Predicates of the block that are not guards."""
     guards: list[Guard] = field(default_factory=list[Guard])
@@ -130,7 +130,7 @@ class StatementParser(FunctionParser):
         return False
 
     def _word(self, node: ast.expr) -> object:
-        """The callee of a call, if it is a name or an attribute and no function of the module."""
+        """The callee of a call, if it is a name or an attribute and not a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
         if self.callee(node.func) is not None:
@@ -141,7 +141,6 @@ class StatementParser(FunctionParser):
         return self._word(node) is word
 
     def _is_symbol(self, node: ast.expr) -> bool:
-        """Whether `node` is a symbolic extent, `T.int64()`."""
         return isinstance(node, ast.Call) and not node.args and isinstance(self._word(node), DType)
 
     # Expressions as statements
@@ -166,10 +165,9 @@ class StatementParser(FunctionParser):
             self._operation(node, word)
 
     def _operation(self, node: ast.Call, word: Construct) -> Operation:
-        """An op by its name, or a call of an external function."""
         handler = self.OPERATIONS.get(word)
         if handler is None:
-            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+            raise self.error(node, f"{word} is not allowed here; its use is `{word.usage}`")
         return handler(self, node)
 
     def _once(self, node: ast.Call) -> None:
@@ -181,11 +179,11 @@ class StatementParser(FunctionParser):
             self.expression(value)
 
     def _pragma(self, node: ast.Call) -> None:
-        """`T.attr({"pragma_unroll": 4})`: annotations of the loop or block around."""
+        """`T.attr({"pragma_unroll": 4})`: annotations of the enclosing loop or block."""
         annotations = self.as_attributes(node, self.evaluate(node.args[0]), "T.attr takes a dict of annotations here")
         op = self.emitter.around
         if op is None:
-            raise self.error(node, "T.attr stands in a loop or a block: annotate a function by T.func_attr")
+            raise self.error(node, "T.attr is used in a loop or a block: annotate a function by T.func_attr")
         op.attributes.update(annotations)
 
     # Assignments
@@ -226,7 +224,6 @@ class StatementParser(FunctionParser):
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
     def _result_of(self, call: ast.Call, annotation: ast.expr | None) -> DType:
-        """The result dtype of an intrinsic: the annotation of the name, else the first argument."""
         if annotation is not None:
             dtype: object = self._declared_dtype(annotation)
         else:
@@ -254,7 +251,6 @@ class StatementParser(FunctionParser):
         return self.evaluate(value)
 
     def _symbol(self, node: ast.expr, name: str) -> Symbol:
-        """`T.int64()`: a symbolic extent."""
         dtype = cast("DType", self._word(node)).name
         if dtype not in ("int32", "int64"):
             raise self.error(node, f"an extent is T.int64() or T.int32(), not {dtype}")
@@ -274,13 +270,13 @@ class StatementParser(FunctionParser):
         for name, item in zip(names, values, strict=True):
             self._bind_name(name, item)
 
-    def _plain_name(self, node: ast.expr, message: str = "a name stands here") -> ast.Name:
+    def _plain_name(self, node: ast.expr, message: str = "a name is expected here") -> ast.Name:
         if not isinstance(node, ast.Name):
             raise self.error(node, message)
         return node
 
     def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
-        """Bind `value` to a name. Elements are computed here; index expressions only if annotated with `dtype`."""
+        """Bind `value` to a name. Elements are computed here, index expressions only if annotated with `dtype`."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:
@@ -299,7 +295,6 @@ class StatementParser(FunctionParser):
         return named_value(value, name, element)
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
-        """`name = T.alloc_buffer(...)` and the other declarations with a name."""
         declared = self.DECLARATIONS.get(word)
         if declared is not None:
             self.scope[name] = declared(self, node, name)
@@ -317,13 +312,13 @@ class StatementParser(FunctionParser):
             self.scope[name] = self._named(result, name)
 
     def _assume(self, node: ast.Call) -> None:
-        """`T.assume(n % 32 == 0)`: a fact about extents, at the top of a function."""
+        """`T.assume(n % 32 == 0)`: an assumption on extents, at the top of a function."""
         if not node.args or node.keywords:
             raise self.error(node, f"T.assume takes comparisons of extents: `{words.assume.usage}`")
         for argument in node.args:
             fact = self.evaluate(argument)
             if isinstance(fact, Expr) and any(isinstance(part, BufferLoad) for part in walk(fact)):
-                continue  # an assumption about elements has no consequence
+                continue  # an assumption on elements has no consequence
             relation = relation_of(fact) if isinstance(fact, Compare) else None
             if relation is None:
                 raise self.error(
@@ -336,7 +331,7 @@ class StatementParser(FunctionParser):
             self.emitter.assume(left, comparison, right)
 
     def _assert(self, node: ast.Assert) -> None:
-        """`assert n % 4 == 0`: calls check it, as `T.assume(n % 4 == 0)`."""
+        """`assert n % 4 == 0`: a call precondition, as `T.assume(n % 4 == 0)`."""
         value = self.evaluate(node.test)
         if value is True:
             return
@@ -345,7 +340,6 @@ class StatementParser(FunctionParser):
         self._assume(ast.copy_location(ast.Call(node.test, [node.test], []), node))
 
     def _buffer_store(self, node: ast.Call) -> None:
-        """`T.buffer_store(B, x, [i])` is `B[i] = x`."""
         if len(node.args) != 3 or node.keywords:
             raise self.error(node, f"a store has a buffer, a value and indices: `{words.buffer_store.usage}`")
         buffer, value, indices = node.args
@@ -354,7 +348,7 @@ class StatementParser(FunctionParser):
         self._assign(ast.copy_location(element, node), value)
 
     def _ret(self, node: ast.Call) -> None:
-        """`T.ret(0)` at the end of a function: it returns nothing in weft."""
+        """`T.ret(0)` at the end of a function, which returns nothing in weft."""
         last = self.node.body[-1]
         calls = [part for part in ast.walk(last) if part is node]
         if not calls or isinstance(last, ast.If | ast.For | ast.While | ast.With):
@@ -378,7 +372,6 @@ class StatementParser(FunctionParser):
         return found
 
     def _update(self, node: ast.AugAssign) -> None:
-        """`A[i] += x` is `A[i] = A[i] + x`."""
         if not isinstance(node.target, ast.Subscript):
             raise self.error(node, "only elements of buffers are updated; give a new value a new name")
         buffer = self._target(node.target)
@@ -415,7 +408,7 @@ class StatementParser(FunctionParser):
         elif word is words.attr:
             self._attribute_statement(node, cast("ast.Call", call))
         elif word is words.init:
-            raise self.error(node, "T.init() stands in a block, before what is computed")
+            raise self.error(node, "T.init() is used in a block, before the computation")
         else:
             raise self.error(call, f"`with` opens a block: `{words.block.usage}`")
 
@@ -437,7 +430,6 @@ class StatementParser(FunctionParser):
     # Loops
 
     def _while(self, node: ast.While) -> None:
-        """`while condition:` over elements of buffers, which the body changes."""
         if node.orelse:
             raise self.meaningless(node)
         flag = self._flag(node) if exits(node.body) else None
@@ -457,7 +449,6 @@ class StatementParser(FunctionParser):
         self.emitter.effect(WhileOp([], [], Region(before), Region(after)))
 
     def _flag(self, node: ast.stmt) -> str:
-        """A new temporary that holds whether a loop continues."""
         name = PythonNames({*self.scope.bound, *self.scope.outside}).new("stop", "stop")
         shape, options = ast.Tuple([ast.Constant(1)], ast.Load()), [ast.Constant("int32")]
         declared = ast.Call(ast.Name("T", ast.Load()), [shape, *options], [ast.keyword("scope", ast.Constant("local"))])
@@ -468,7 +459,6 @@ class StatementParser(FunctionParser):
         return name
 
     def _for(self, node: ast.For) -> None:
-        """The loops of a `for` statement. Raises CompileError."""
         if node.orelse:
             raise self.meaningless(node)
         body: Sequence[ast.stmt] = node.body
@@ -496,13 +486,12 @@ class StatementParser(FunctionParser):
         self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
     def _grid(self, call: ast.Call, names: Sequence[str]) -> list[Expr | int]:
-        """The extents of `T.grid(m, n)`, `T.grid(*shape)`."""
         given: list[tuple[ast.expr, object]] = []
         for argument in call.args:
             if isinstance(argument, ast.Starred):
                 items = self.evaluate(argument.value)
                 if not isinstance(items, tuple | list):
-                    raise self.error(argument, f"`*` stands before a tuple, {ast.unparse(argument.value)} is none")
+                    raise self.error(argument, f"`*` unpacks a tuple, and {ast.unparse(argument.value)} is not one")
                 given += [(argument, item) for item in cast("Sequence[object]", items)]
             else:
                 given.append((argument, self.evaluate(argument)))
@@ -530,7 +519,6 @@ class StatementParser(FunctionParser):
         return thread, annotations
 
     def _range(self, call: ast.Call, name: str) -> _Range:
-        """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
         steps = [k.value for k in call.keywords if k.arg == "step"] + call.args[2:]
         if not 1 <= len(call.args) <= 3 or len(steps) > 1:
             raise self.error(call, "a loop has a stop, or a start and a stop, and a step")
@@ -558,7 +546,7 @@ class StatementParser(FunctionParser):
         node: ast.stmt,
         statements: Sequence[ast.stmt],
     ) -> None:
-        """A nest of loops around statements. The extents are emitted before the outermost loop."""
+        """Emit a nest of loops around statements. The extents precede the outermost loop."""
         if not variables:
             self.body(statements)
             return
@@ -580,11 +568,9 @@ class StatementParser(FunctionParser):
         self.emitter.effect(op)
 
     def _thread_variable(self, call: ast.Call) -> str:
-        """The variable of a loop over threads, which `T.env_thread` declared."""
         return self._plain_name(call.args[0] if call.args else call, "threads are declared: tx = T.env_thread(...)").id
 
     def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
-        """A loop over the threads of `T.launch_thread`."""
         if len(call.args) != 2 or call.keywords:
             raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{words.launch_thread.usage}`")
         thread = self.string(call.args[0], "the thread axis")
@@ -594,9 +580,9 @@ class StatementParser(FunctionParser):
     # Conditions
 
     def _if(self, node: ast.If) -> None:
-        """A condition that is constant at parse time selects one branch.
+        """Select one branch if the condition is constant at parse time.
 
-        A name that both branches assign, and that is used after the condition, becomes a result of the `scf.if`:
+        A name that both branches assign and that is used after the condition becomes a result of the `scf.if`:
 
         ```python
         if vi < 4:
@@ -664,7 +650,6 @@ class StatementParser(FunctionParser):
     # Blocks
 
     def _block(self, node: ast.With, call: ast.Call) -> None:
-        """The block that `node` opens. Raises CompileError."""
         if len(call.args) > 1 or call.keywords:
             raise self.error(call, f"a block has a name: `{words.block.usage}`")
         name = self.string(call.args[0], "the name of a block") if call.args else ""
@@ -672,7 +657,7 @@ class StatementParser(FunctionParser):
         self.place(node)
         states = head.axes or head.guards or head.conditions or any(call.args for _, call in head.regions)
         if name == ROOT and self.node.body[-1] is node and not states:
-            # The root block, as TVM prints it: its annotations are those of the function.
+            # TVM prints a root block: its annotations are those of the function.
             self._attributes.update(head.annotations)
             self.body([*head.views, *body])
             return
@@ -720,7 +705,7 @@ class StatementParser(FunctionParser):
     # Declarations
 
     def _head(self, statements: Sequence[ast.stmt]) -> tuple[_Head, list[ast.stmt]]:
-        """The leading declarations, and the other statements; temporaries may precede the init."""
+        """Separate the leading declarations from the other statements; temporaries may precede the init."""
         head = _Head()
         rest: list[ast.stmt] = []
         declaring = True
@@ -729,14 +714,14 @@ class StatementParser(FunctionParser):
             may_open = head.init is None and all(self._opening_word(s) is words.alloc_buffer for s in rest)
             if isinstance(node, ast.With) and word is words.init:
                 if not may_open:
-                    raise self.error(node, "T.init() stands in a block once, before what is computed")
+                    raise self.error(node, "T.init() is used once in a block, before the computation")
                 head.init = node
             elif word is words.match_buffer and may_open:
                 head.views.append(node)
                 continue
             elif isinstance(word, Construct) and (word in self.HEADS or word in (*_AXES, REMAP_AXES)):
                 if not declaring:
-                    raise self.error(node, f"{word} stands first in a block, before what is computed")
+                    raise self.error(node, f"{word} is at the start of a block, before the computation")
                 self._declaration(head, cast("ast.Expr | ast.Assign", node), word)
                 continue
             elif not isinstance(node, ast.Pass):
@@ -745,7 +730,6 @@ class StatementParser(FunctionParser):
         return head, rest
 
     def _opening_word(self, node: ast.stmt) -> object:
-        """The construct that a statement opens or calls, if it is an attribute of a name."""
         call: ast.expr | None = None
         if isinstance(node, ast.With) and len(node.items) == 1:
             call = node.items[0].context_expr
@@ -810,19 +794,17 @@ class StatementParser(FunctionParser):
         start, extent = self._domain(call.args[0], name)
         binding = self.index(call.args[1], f"the binding of {name}")
         self._start(head, call, name, start)
-        if name in head.starts:  # in IR the axis counts from 0, and its name means start + it
+        if name in head.starts:  # the axis of the IR counts from 0, so the name is start + axis
             binding = self.apply(call, binary, BinaryKind.SUB, binding, start)
         head.axes.append((name, _AXES[word], extent, binding))
 
     def _start(self, head: _Head, node: ast.expr, name: str, start: Expr) -> None:
-        """Record the start of axis `name`."""
         if any(isinstance(p, BufferLoad) or (isinstance(p, Leaf) and p.extent is not None) for p in walk(start)):
             raise self.error(node, f"axis {name} starts at `{start}`: its start is a number or made of extents")
         if static_extent(start) != 0:
             head.starts[name] = start
 
     def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
-        """Start and extent of an axis: the extent alone, or (start, stop)."""
         value = self.evaluate(node)
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
@@ -856,7 +838,7 @@ class StatementParser(FunctionParser):
             head.axes.append((name, _AXIS_LETTERS[kind], leaf.extent, leaf))
 
     def _guards(self, head: _Head, node: ast.expr, condition: object) -> None:
-        """Comparisons of indices become guards left < right; other conditions become an `scf.if` around the block."""
+        """Add comparisons of indices as guards left < right; other conditions become an `scf.if` around the block."""
         if condition is True:
             return
         if isinstance(condition, Binary) and condition.kind is BinaryKind.AND and condition.dtype == "bool":
@@ -890,13 +872,13 @@ class StatementParser(FunctionParser):
             self._readable = frozenset({b.value for b in buffers} | (self._readable or frozenset()))
         boxes = [self.region_of(node, buffer) for node, buffer in zip(nodes, buffers, strict=True)]
         if any(box is None for box in boxes):
-            return  # without statements regions are inferred
+            return  # without statements, regions are inferred
         for node, buffer, box in zip(nodes, buffers, boxes, strict=True):
             self.place(node)
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
 
     def _pure_call(self, node: ast.Call) -> Leaf | Buffer | Opaque:
-        """The value of a call of an external function without effects, which precedes the statement."""
+        """The value of a call of an external function without effects, emitted before the statement."""
         op = self.call_outside(node, pure=True)
         if len(op.results) != 1:
             raise self.error(node, "this call gives no value")
@@ -931,7 +913,7 @@ class StatementParser(FunctionParser):
         words.ret: _ret,
         words.tvm_access_ptr: lambda reader, node: None,  # the pointer has no uses
     }
-    """The other constructs whose calls are statements."""
+    """Other constructs whose calls are statements."""
     DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], Buffer]]] = {
         words.alloc_buffer: FunctionParser.alloc_buffer,
         words.alloc_local: partial(FunctionParser.alloc_buffer, scope="local"),
@@ -957,7 +939,6 @@ _OF_ONE = (words.attr, words.evaluate)
 
 
 def _is_index(value: object) -> bool:
-    """Whether a branch assigns an index: an integer, or an index expression."""
     if isinstance(value, Expr):
         return value.is_index and not isinstance(value, Const)
     return isinstance(value, int) and not isinstance(value, bool)

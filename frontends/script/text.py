@@ -1,4 +1,4 @@
-"""The texts of printed scripts: names, expressions, and the heads of functions, loops and blocks."""
+"""Text of printed scripts: names, expressions, and the heads of functions, loops and blocks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ _RESERVED = frozenset({"T", "I", "cls", "self", *BUILTINS, *keyword.kwlist, *key
 
 
 def identifier(name: str | None, default: str) -> str:
-    """`name` as a Python identifier."""
     word = re.sub(r"\W", "_", name or "", flags=re.ASCII)
     if not word or word[0].isdigit():
         word = f"{default}{word}"
@@ -71,7 +70,7 @@ class PythonNames:
     def new(self, name: str | None, default: str) -> str:
         """An unused name like `name`, reserved until its scope ends.
 
-        Numbers are appended without underscore: IR drops a number after an underscore.
+        Numbers are appended without an underscore, because IR drops a number after an underscore.
         """
         word = candidate = identifier(name, default)
         number = 0
@@ -89,7 +88,7 @@ class PythonNames:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """A scope, whose names are released at its end."""
+        """Open a scope whose names are released at its end."""
         self._scopes.append(set())
         try:
             yield
@@ -100,7 +99,7 @@ class PythonNames:
 # Expressions
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)
-"""The precedence of Python's operators, from low to high."""
+"""The precedence levels of Python's operators, from low to high."""
 _LEVELS = {
     **dict.fromkeys(("+", "-"), _SUM),
     **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),
@@ -110,13 +109,12 @@ _LEVELS = {
 
 
 def expr_text(expr: Expr, context: int = _OR) -> str:
-    """The text of `expr`, in parentheses where its precedence is lower than `context`."""
+    """The text of `expr`, in parentheses if its precedence is lower than `context`."""
     text, level = _text(expr)
     return f"({text})" if level < context else text
 
 
 def number_text(value: float, dtype: str) -> str:
-    """A number of a dtype: `T.float32(0)`, `T.float32("inf")`."""
     if isinstance(value, bool) or dtype == "bool":
         return f"T.bool({bool(value)})"
     if isinstance(value, float) and not math.isfinite(value):
@@ -126,18 +124,15 @@ def number_text(value: float, dtype: str) -> str:
 
 
 def element_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
-    """An element of a buffer."""
     return f"{buffer.name}[{', '.join(map(index_text, indices)) or '()'}]"
 
 
 def range_text(low: Expr, size: int) -> str:
-    """A slice of a number of elements."""
     high = Const(int(low.value) + size, "int64") if isinstance(low, Const) else binary(BinaryKind.ADD, low, size)
     return f"{index_text(low)}:{index_text(high)}"
 
 
 def pointer_text(pointer: Pointer) -> str:
-    """A pointer, with the box that it gives access to."""
     indices = pointer.indices
     parts = [index_text(index) for index in indices]
     if pointer.sizes is not None:
@@ -146,13 +141,11 @@ def pointer_text(pointer: Pointer) -> str:
 
 
 def shape_text(extents: Sequence[int | Expr | None]) -> str:
-    """A shape as a tuple."""
     parts = [extent_text(extent) for extent in extents]
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def _text(expr: Expr) -> tuple[str, int]:
-    """The text of an expression, and the precedence of its outermost operator."""
     match expr:
         case Leaf() | Symbol() | Stride():
             return str(expr), _ATOM
@@ -183,14 +176,14 @@ def _text(expr: Expr) -> tuple[str, int]:
 
 
 def _side(expr: Expr, is_index: bool) -> tuple[str, int]:
-    """An operand: integers beside indices are plain."""
+    """An operand; integer operands of index expressions are plain numbers."""
     if isinstance(expr, Const) and is_index:
         return str(expr.value), _ATOM if expr.value >= 0 else _UNARY
     return _text(expr)
 
 
 def _both_numbers(expr: Binary | Compare) -> bool:
-    """Whether both operands are constants, which Python would fold if they were plain numbers."""
+    """Whether both operands are constants, which Python would fold as plain numbers."""
     return isinstance(expr.left, Const) and isinstance(expr.right, Const)
 
 
@@ -215,12 +208,11 @@ def _binary(expr: Binary) -> tuple[str, int]:
 
 
 def index_text(expr: Expr) -> str:
-    """An index: integers are plain."""
+    """An index; integers are plain numbers."""
     return _side(expr, True)[0]
 
 
 def extent_text(extent: int | Expr | None) -> str:
-    """An extent or a stride."""
     return index_text(extent) if isinstance(extent, Expr) else str(extent)
 
 
@@ -229,7 +221,6 @@ Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
 
 
 def operand_text(operand: Operand, type: Attribute) -> str:
-    """An argument of a call."""
     if isinstance(operand, Buffer | Opaque):
         return operand.name
     if isinstance(operand, Pointer):
@@ -240,11 +231,10 @@ def operand_text(operand: Operand, type: Attribute) -> str:
 # Heads
 
 WIDTH = 100
-"""Longer signatures are one parameter a line."""
+"""Maximum width of a signature on one line; longer ones have one parameter per line."""
 
 
 def signature(name: str, parameters: Sequence[str], result: str = "") -> list[str]:
-    """The line with `def`, or several where it is long."""
     line = f"def {name}({', '.join(parameters)}){result}:"
     if len(line) <= WIDTH:
         return [line]
@@ -252,12 +242,11 @@ def signature(name: str, parameters: Sequence[str], result: str = "") -> list[st
 
 
 def is_plain_buffer(type: Attribute) -> bool:
-    """Whether a buffer type is a shape, an element type and a scope."""
     return is_declarable_buffer(type) and strides_of(type) is None
 
 
 def is_declarable_buffer(type: Attribute) -> bool:
-    """Whether a buffer type is a shape, an element type, a scope, and strides."""
+    """Whether shape, element type, scope and strides determine a buffer type."""
     strides = strides_of(type)
     return (
         isinstance(type, MemRefType)
@@ -269,7 +258,6 @@ def is_declarable_buffer(type: Attribute) -> bool:
 
 
 def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
-    """The dtype, scope and strides of a buffer, after its shape."""
     scope = f", scope={string_text(type.memory_space.data)}" if isinstance(type.memory_space, StringAttr) else ""
     stated = strides_of(type)
     strides = "" if stated is None else f", strides={shape_text(stated)}"
@@ -277,7 +265,7 @@ def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
 
 
 def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
-    """The annotation of a type that is no buffer; parameters annotated with T.int64 or T.int32 are indices."""
+    """The annotation of a type other than a buffer; parameters annotated with T.int64 or T.int32 are indices."""
     if is_parameter and isinstance(type, IndexType):
         return "T.int64"
     if is_scalar(type) and type != IndexType() and not (is_parameter and name_of(type) in ("int32", "int64")):
@@ -286,12 +274,11 @@ def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
 
 
 def is_bare(op: ForOp) -> bool:
-    """Whether a loop is just a range."""
+    """Whether a loop is serial and has no annotations."""
     return op.kind.data is LoopKind.SERIAL and not op.attributes
 
 
 def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) -> str:
-    """The head of a loop, or of a nest of bare ones."""
     texts = [extent_text(extent) for extent in extents]
     if len(names) > 1:
         return f"for {', '.join(names)} in T.grid({', '.join(texts)}):"
@@ -303,7 +290,6 @@ def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) ->
 
 
 def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: Mapping[str, Attribute]) -> list[str]:
-    """Axes, guards and annotations as statements."""
     lines = _axis_lines(axes)
     if guards:
         lines.append(f"T.where({' and '.join(expr_text(compare(Predicate.LT, *guard)) for guard in guards)})")
@@ -313,7 +299,6 @@ def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: M
 
 
 def _axis_lines(axes: Sequence[BlockAxis]) -> list[str]:
-    """Runs of axes that are loop variables are one statement."""
     lines: list[str] = []
     for is_run, found in groupby(axes, lambda axis: _is_loop(axis[2], axis[3])):
         run = list(found)
@@ -331,7 +316,7 @@ def _axis_lines(axes: Sequence[BlockAxis]) -> list[str]:
 
 
 def _is_loop(extent: int | Expr, binding: Expr) -> bool:
-    """Whether an axis runs over the values of a loop variable."""
+    """Whether the values of an axis are those of a loop variable."""
     if not isinstance(binding, Leaf) or binding.extent is None:
         return False
     ours, theirs = static_extent(extent), static_extent(binding.extent)

@@ -1,6 +1,6 @@
-"""The values of a script's expressions beside numbers and the scalar expressions of `weft.te`.
+"""The values of a script's expressions in addition to numbers and the scalar expressions of `weft.te`.
 
-Views are names for the whole memory of a buffer, flat, or for a region of it.
+A view names the whole memory of a buffer, flat, or a region of it.
 
 ```python
 A_2 = T.Buffer((A_1.strides[0] * m,), data=A_1.data)
@@ -44,8 +44,8 @@ class Leaf(Named):
 
     @staticmethod
     def of(value: SSAValue, name: str, extent: int | Expr | None = None, dtype: str | None = None) -> Leaf:
-        """`value` under `name`; index values are exact integers and called int64, others have a `dtype` or that of
-        their type."""
+        """Name `value`. Index values are exact integers of dtype int64; others have `dtype`, by default that of their
+        type."""
         if isinstance(value.type, IndexType):
             return Leaf(name, value, "int64", True, extent)
         return Leaf(name, value, dtype or name_of(value.type), False)
@@ -59,12 +59,12 @@ class Symbol(Named):
     is_index: bool = True
     value: SSAValue | None = None
     place: SourceLocation | None = None
-    """Where it is declared."""
+    """The place of the declaration."""
 
 
 @dataclass(eq=False, repr=False)
 class Buffer:
-    """A buffer of the program. `extents` are numbers, expressions, or None where unknown."""
+    """A buffer of the program. `extents` are numbers, expressions, or None if unknown."""
 
     value: SSAValue
     name: str
@@ -72,9 +72,9 @@ class Buffer:
     strides: dict[int, Expr] = field(default_factory=dict[int, Expr], init=False)
     """The symbolic strides, by dimension."""
     place: SourceLocation | None = field(default=None, init=False)
-    """Where it is declared."""
+    """The place of the declaration."""
     stated_element: Attribute | None = field(default=None, init=False)
-    """The type of its elements where the values do not tell it."""
+    """The element type if the type of the values does not determine it."""
 
     @property
     def stored(self) -> Buffer:
@@ -86,11 +86,10 @@ class Buffer:
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes in `stored` of a box of this buffer, 0 where they cannot be determined."""
+        """The sizes in `stored` of a box of this buffer; 0 for sizes that cannot be determined."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
-        """The stride of a dimension, in elements."""
         return self.strides.get(dimension, Stride(self, dimension))
 
     @property
@@ -112,7 +111,7 @@ class Buffer:
 
     @property
     def scope(self) -> str:
-        """The memory scope, `global` where none is given."""
+        """The memory scope, by default `global`."""
         space = self.type.memory_space
         return space.data if isinstance(space, StringAttr) else "global"
 
@@ -130,8 +129,8 @@ Guard: TypeAlias = tuple[Expr, Expr]
 class Pointer:
     """A pointer to an element of a buffer, for an external function.
 
-    `sizes` is the box that the function may access from there on, None the whole buffer. `access` is "read", "write"
-    (written before it is read), "readwrite", or "w" where the script leaves open whether it is also read.
+    `sizes` is the box that the function may access from there on, None for the whole buffer. `access` is "read",
+    "write" (written before it is read), "readwrite", or "w" if the script does not specify whether it is also read.
     """
 
     buffer: Buffer
@@ -179,19 +178,17 @@ class BufferLoad(Expr):
 
 
 def hint_of(name: str) -> str | None:
-    """The name hint in IR of a value called `name`, None if that is no valid hint."""
     hint = value_name(name)
     return hint if SSAValue.is_valid_name(hint) else None
 
 
 def is_scalar(type: Attribute) -> bool:
-    """Whether `type` is a scalar type of scripts."""
     return isinstance(type, IndexType) or type in TYPES.values()
 
 
 def named_value(value: SSAValue, name: str, element: Attribute | None = None) -> Leaf | Buffer | Opaque:
-    """A value of the program under a name; the extents of a buffer are those of its type. `element` is the type of a
-    number, or of the elements of a buffer, where the value does not tell it."""
+    """Name a value of the program; the extents of a buffer are those of its type. `element` is the type of a number, or
+    of the elements of a buffer, if the type of the value does not determine it."""
     if isinstance(value.type, MemRefType):
         buffer = Buffer(value, name, static_shape(value.type))
         buffer.stated_element = element
@@ -202,12 +199,10 @@ def named_value(value: SSAValue, name: str, element: Attribute | None = None) ->
 
 
 def static_shape(type: MemRefType[Attribute]) -> tuple[int | None, ...]:
-    """The extents of a buffer type, None for dynamic ones."""
     return tuple(None if extent < 0 else extent for extent in type.get_shape())
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """An expression and all its parts."""
     pending = [expr]
     while pending:
         top = pending.pop()
@@ -216,12 +211,11 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def reads(expr: Expr) -> bool:
-    """Whether `expr` reads an element of a buffer."""
     return any(isinstance(part, BufferLoad) for part in walk(expr))
 
 
 def index_key(expr: Expr) -> object:
-    """Equal for index expressions that are the same by form, over the same values."""
+    """A key that is equal for index expressions of the same form over the same values."""
     match expr:
         case Const():
             return (expr.value,)
@@ -238,7 +232,7 @@ def index_key(expr: Expr) -> object:
 
 
 def static_extent(extent: object) -> int | None:
-    """An extent, or another index expression, as a number, if it is one."""
+    """The number that an extent or another index expression is, or None."""
     number = extent.value if isinstance(extent, Const) else extent
     return number if isinstance(number, int) else None
 
@@ -272,7 +266,7 @@ class FlatView(View):
 
 
 class RegionView(View):
-    """A view of a box of another buffer, from `corner` on, without its `first` leading dimensions."""
+    """A view of a box of another buffer that starts at `corner`, without its `first` leading dimensions."""
 
     def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)
@@ -298,7 +292,7 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """A dense buffer, row-major, as one of another shape of constant extents with the same number of elements."""
+    """A dense row-major buffer, viewed in another shape of constant extents with the same number of elements."""
 
     def __init__(self, whole: Buffer, name: str, sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)
@@ -323,17 +317,15 @@ class ReshapedView(View):
 
 
 def _sum(left: Expr, right: Expr) -> Expr:
-    """left + right, without zeros."""
     if static_extent(left) == 0:
         return right
     return left if static_extent(right) == 0 else binary(BinaryKind.ADD, left, right)
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """The indices of the element of a buffer that lies at `place`, a sum of multiples of its strides.
+    """The indices of the element of a buffer at offset `place`, a sum of multiples of its strides.
 
-    None where the sum does not say so: a term with no stride belongs to the dimension whose neighbours are next to each
-    other.
+    A term without a stride belongs to the dimension of stride 1. None if the sum does not determine the indices.
     """
     if isinstance(place, Const) and (dense := _dense_indices(whole, int(place.value))) is not None:
         return dense
@@ -358,7 +350,7 @@ def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
 
 
 def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
-    """The indices of an element of a dense buffer, whose extents are numbers, by its number."""
+    """The indices of the element at a constant offset in a dense buffer of constant extents."""
     shape = whole.type.get_shape()
     if strides_of(whole.type) is not None or any(extent <= 0 for extent in shape):
         return None
@@ -370,7 +362,7 @@ def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
 
 
 def strides_in(whole: Buffer) -> list[int | Expr]:
-    """The strides as the program can write them: numbers, or what stands for them."""
+    """The strides as the program can write them: numbers, or the expressions for them."""
     if isinstance(whole, RegionView):
         return strides_in(whole.whole)[whole.first :]
     stated = strides_of(whole.type) or whole.type.get_strides() or ()
@@ -388,7 +380,7 @@ def _is(factor: Expr, stride: int | Expr) -> bool:
 
 
 def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
-    """What a sum adds or subtracts, where it is itself added or subtracted as `kind` says."""
+    """The terms of a sum that is itself added or subtracted (`kind`), each with its sign."""
     if isinstance(expr, Binary) and expr.kind in (BinaryKind.ADD, BinaryKind.SUB):
         right = BinaryKind.ADD if expr.kind is kind else BinaryKind.SUB
         return _terms(expr.left, kind) + _terms(expr.right, right)

@@ -1,7 +1,7 @@
-"""The words of the script language, which scripts write below `T`: parser and printer read them here.
+"""The names that scripts write after `T.`, shared by the parser and the printer.
 
-Functions of values (`T.max`, `T.exp`, `T.Cast`, `T.float32`) are those of `weft.te`; the rest are constructs that the
-parser has a handler for. What TVM's newer versions call `sblock` is a block here too.
+Functions of values (`T.max`, `T.exp`, `T.Cast`, `T.float32`) are those of `weft.te`; the others are constructs with a
+handler in the parser. `sblock` of newer versions of TVM is a block here too.
 """
 
 from __future__ import annotations
@@ -152,7 +152,6 @@ def _shifted(kind: BinaryKind, x: ExprLike, y: ExprLike, dtype: object) -> Expr:
 
 
 def bitwise_not(x: ExprLike) -> Expr:
-    """`~x`."""
     return ~as_expr(x)
 
 
@@ -179,16 +178,16 @@ def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:
 
 
 def q_multiply_shift(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
-    """Product of int32 `x` with the fixed-point number `y * 2 ** -q`, times `2 ** s`, rounded half up. `q` and `s` are
-    numbers, as text or as expressions."""
+    """The product of int32 `x` and the fixed-point number `y * 2 ** -q`, times `2 ** s`, rounded half up. `q` and `s`
+    are numbers in the text or constant expressions."""
     return _fixed_point(x, y, _number(q), _number(s))
 
 
 def q_multiply_shift_per_axis(
     x: ExprLike, y: ExprLike, ls: ExprLike, rs: ExprLike, q: int, is_lshift_required: object, is_rshift_required: object
 ) -> Expr:
-    """As `q_multiply_shift`, with a shift to the left by `ls` before the product, if it is required, and one to the
-    right by `rs` after it."""
+    """`q_multiply_shift` per axis, optionally with a left shift by `ls` before the product and a right shift by `rs`
+    after it."""
     before = cast_to(x, "int64") << (cast_to(ls, "int64") if _number(is_lshift_required) else as_expr(0))
     shift = as_expr(_number(q)) + (cast_to(rs, "int64") if _number(is_rshift_required) else 0)
     product = before * cast_to(y, "int64")
@@ -204,7 +203,6 @@ def _fixed_point(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
 
 
 def _number(value: object) -> int:
-    """An integer of the program text."""
     number = value.value if isinstance(value, _Const) else value
     if not isinstance(number, int):
         raise _error(f"a fixed-point format is given by numbers, got {value!r}")
@@ -213,7 +211,7 @@ def _number(value: object) -> int:
 
 def target(target: object, host: object = None) -> str:
     """A target as text: `T.target("llvm -mcpu=native")`, `T.target({"kind": "cuda", "arch": "sm_80"})`. `host` has no
-    effect: the host is the machine, or what the target states."""
+    effect: the host is the machine, or part of the target."""
     if isinstance(target, Mapping):
         options = {str(key): value for key, value in _known("Mapping[object, object]", target).items()}
         named = options.pop("kind", None)
@@ -225,22 +223,20 @@ def target(target: object, host: object = None) -> str:
 
 
 def meta_var(value: object) -> object:
-    """`value`, which is known while the script is read."""
+    """Return `value`, which is known at parse time."""
     return value
 
 
 def bind(value: ExprLike) -> Expr:
-    """A value with a name: `x = T.bind(A[0])`."""
     return as_expr(value)
 
 
 def Cast(dtype: object, value: ExprLike) -> Expr:
-    """`value` as `dtype`: floats become integers by truncation, other integers keep their low bits."""
     return cast_to(value, checked_dtype(dtype))
 
 
 def cast(value: ExprLike, dtype: object) -> Expr:
-    """`value` as `dtype`, as `Cast`."""
+    """`Cast` with swapped arguments."""
     return cast_to(value, checked_dtype(dtype))
 
 
@@ -255,17 +251,17 @@ def ceildiv(x: ExprLike, y: ExprLike) -> Expr:
 
 
 def likely(condition: ExprLike) -> Expr:
-    """`condition`; the hint that it mostly holds is not needed here."""
+    """`condition`. The hint has no effect."""
     return as_expr(condition)
 
 
 def type_annotation(dtype: object) -> DType:
-    """An element type, as pointers name theirs."""
+    """The element type of a pointer."""
     return DTYPES[checked_dtype(dtype)]
 
 
 def Div(x: ExprLike, y: ExprLike) -> Expr:
-    """Quotient, of integers rounded towards zero."""
+    """Quotient; integers are rounded towards zero."""
     left, right = as_expr(x), as_expr(y)
     return left / right if is_float(left.dtype) else truncdiv(left, right)
 
@@ -282,9 +278,9 @@ _PRINTED = _COMPARED | {
     "Min": min,
     "EQ": eq,
 }
-"""What TVM prints where an operator would be evaluated by Python, or does not exist in Python."""
+"""Functions that TVM prints for operators that Python would evaluate or does not have."""
 _OF_TE = ("call_intrin", "const", "equal", "logical_and", "logical_not", "logical_or", "not_equal", "select")
-"""The functions of values that scripts write otherwise."""
+"""Functions of values with another spelling in scripts."""
 FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
     name: value
     for name, value in globals().items()
@@ -293,12 +289,12 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
     and name not in _OF_TE
     and not name.startswith("_")
 }
-"""The functions of values, by the name they have in scripts."""
+"""Functions of values by their name in scripts."""
 
 WORDS: dict[str, object] = {
     name: value for name, value in globals().items() if isinstance(value, Construct | Namespace | DType)
 }
-"""The other names of the language."""
+"""Other names of the language."""
 
 _INTRINSICS = re.compile(
     r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
@@ -307,12 +303,12 @@ _INTRINSICS = re.compile(
 
 
 def intrinsic(name: str) -> IntrinsicWord | None:
-    """A function of TVM that is called for its effects, `call_packed`, and has no meaning here."""
+    """A function of TVM that is called for its effects, such as `call_packed`, and is kept as text."""
     if _INTRINSICS.fullmatch(name) is None:
         return None
     return IntrinsicWord(name, f'T.{name}("name", A.data, 4)')
 
 
 def is_namespace(module: ModuleType) -> _builtins.bool:
-    """Whether a module is `T`, or TVM's spelling of it, which has the same words."""
+    """Whether a module is `T`, or TVM's spelling of it with the same words."""
     return getattr(module, "WORDS", None) is WORDS

@@ -1,7 +1,7 @@
-"""Complex numbers inside of a model, as pairs of tensors: graphs have none.
+"""Complex numbers within a model, as pairs of real tensors, because graphs have no complex types.
 
-Operators that are linear in their complex operands, most views among them, apply the converter for real tensors to
-both parts. The inputs and outputs of a model are real.
+Operators that are linear in their complex operands, including most views, apply the converter for real tensors to both
+parts. The inputs and outputs of a model are real.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Complex:
 
     @property
     def dtype(self) -> str:
-        """The element type of both parts."""
         return self.real.dtype
 
 
@@ -51,19 +50,18 @@ _LINEAR: Final = (
     *("as_strided.default", "index_select.default", "gather.default", "index.Tensor", "sum.default"),
     *("sum.dim_IntList", "mean.default", "mean.dim", "cumsum.default", "neg.default"),
 )
-"""Operators of one complex operand that keep 0 and sums; other operands are real."""
+"""Linear operators of one complex operand; other operands are real."""
 _CHOICES: Final = {"cat.default": 0, "stack.default": 0, "where.self": 1}
-"""Operators whose elements are those of several operands -> the number of operands before these. Real ones have an
+"""Operators that select elements of several operands -> the index of the first of these operands. Real ones have an
 imaginary part of 0."""
 
 
 def is_complex(leaves: object) -> bool:
-    """Whether one of the arguments of an operator is complex."""
     return any(isinstance(leaf, Complex | complex) for leaf in pytree.tree_leaves(leaves))
 
 
 def complex_converter(name: str) -> Converter:
-    """The converter of an operator with complex operands or results. Raises `UnsupportedError` if it has none."""
+    """The converter of an operator with complex operands or results. Raises `UnsupportedError` if there is none."""
     if name in _COMPLEX:
         return _COMPLEX[name]
     short = name.removeprefix("aten.")
@@ -114,7 +112,7 @@ def _complex(*names: str) -> Callable[[Converter], Converter]:
 
 
 def _parts(cx: Conversion, x: Operand, dtype: str) -> tuple[Value, Value | None]:
-    """Both parts with one element type; the imaginary part of a real number is None."""
+    """Both parts in one element type; the imaginary part of a real number is None."""
     if isinstance(x, Complex):
         return cast_to(x.real, dtype), cast_to(x.imaginary, dtype)
     if isinstance(x, complex):
@@ -173,7 +171,6 @@ def _view_as_complex(cx: Conversion, x: Value) -> Complex:
 
 
 def _of_pairs(x: Value) -> Complex:
-    """Real and imaginary parts along the last axis."""
     parts = apply("split", x, 2, axis=x.ndim - 1)
     return Complex(*(apply("squeeze", part, axis=[x.ndim - 1]) for part in parts))
 
@@ -236,8 +233,8 @@ def _lengths(x: Value | Complex, dims: Sequence[int]) -> list[int]:
 
 
 def _scaled(pairs: Value, mode: int, count: int, *, inverse: bool) -> Value:
-    """A transform with the normalization of PyTorch: 0 for none, 1 by the root of the number of elements, 2 by the
-    number. Inverse transforms are divided by it already."""
+    """Scale a transform by PyTorch's normalization: 0 none, 1 by the square root of the number of elements, 2 by the
+    number. Inverse transforms are divided by the number already."""
     factor = (1.0, 1 / sqrt(max(count, 1)), 1 / max(count, 1))[mode] * (count if inverse else 1)
     return pairs if factor == 1 else apply("multiply", pairs, const(factor, pairs.dtype))
 

@@ -1,7 +1,7 @@
 """The table of converters: a function for each operator of ATen, by its name with overload, `aten.add.Tensor`.
 
-A converter gets a `Conversion` and the arguments of the operator, defaults filled in: values for tensors, numbers,
-extents for symbolic sizes, element types by name. It returns a value, or a tuple of them.
+A converter takes a `Conversion` and the arguments of the operator, including defaults: values for tensors, numbers,
+extents for symbolic sizes, and names for element types. It returns a value, or a tuple of values.
 
     @register("aten.hardswish.default")
     def hardswish(cx: Conversion, x: Value) -> Value:
@@ -31,14 +31,14 @@ CONVERTERS: Final[dict[str, Converter]] = {}
 
 
 def register(*names: str, override: bool = False) -> Callable[[Converter], Converter]:
-    """A decorator that registers the converter of operators, named as PyTorch prints them: "aten.foo.default".
+    """Register the converter of operators, named as PyTorch prints them: "aten.foo.default".
 
         @weft.torch.register("mylib.scale.default")
         def scale(cx, x, factor):
             return G.multiply(x, factor)
 
-    The converter gets a `Conversion` and the arguments of the operator by position, those that are for keywords alone
-    by name, with their defaults. Raises `CompileError` for a name that has a converter, unless `override` is given.
+    The converter takes a `Conversion` and the arguments of the operator, including defaults: keyword-only arguments by
+    name, the others by position. Raises `CompileError` for a name that has a converter, unless `override` is given.
     """
 
     def keep(converter: Converter) -> Converter:
@@ -59,55 +59,52 @@ class Conversion:
 
     builder: BlockBuilder
     name: str
-    """Of the operator, with overload."""
+    """The name of the operator, with overload."""
     parameters: Sequence[str]
-    """Its names for the arguments, in the order of its schema."""
+    """The names of the operator's arguments, in the order of its schema."""
     results: Sequence[TensorMeta]
-    """What PyTorch says about the results."""
+    """The types of the results in PyTorch."""
     used: frozenset[int]
-    """The results that something uses."""
+    """The indices of results with uses."""
     run_in_torch: Callable[[str], tuple[Value, ...]]
-    """Leaves the operator to PyTorch, for a reason: the program calls it there."""
+    """Emit a call of the operator in PyTorch, for a given reason."""
     numbers: Sequence[Extent] = ()
     """The result if it is a symbolic integer."""
     ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
-    """Least and greatest value of symbolic sizes."""
+    """Lower and upper bounds of symbolic sizes."""
 
     @property
     def shape(self) -> Shape:
-        """That of the first result."""
+        """The shape of the first result."""
         return self.results[0].shape
 
     @property
     def dtype(self) -> str:
-        """That of the first result."""
+        """The element type of the first result."""
         return self.results[0].dtype
 
     def sizes(self, extent: Extent, *, has_range: bool = True) -> DataSizes:
-        """Operators whose next result has an extent that data decide, under the name that PyTorch gives it, and at most
-        the greatest value that it states unless `has_range` is false."""
+        """Creates operators whose next result has a data-dependent extent, with PyTorch's name for it, and with
+        PyTorch's upper bound unless `has_range` is false."""
         name = lone_name(extent)
         taken = name is None or name in self.builder.extent_names()
         most = self.ranges.get(name, (0, None))[1] if name is not None and has_range else None
         return DataSizes(self.builder, None if taken else name, most)
 
     def te(self, function: Callable[..., object], *args: object) -> Any:
-        """Call a function of tensor expressions on values, see `BlockBuilder.emit_te`."""
         return self.builder.emit_te(function, *args)
 
     def number(self, number: Scalar, dtype: str) -> Value:
-        """A tensor of rank 0 that holds a number or a symbolic size."""
         if isinstance(number, Expression):
             return cast_to(size_value(self.builder, number), dtype)
         return const(as_element(number, dtype), dtype)
 
     def operand(self, value: Value | Scalar, dtype: str) -> Value:
-        """A tensor or number as a tensor of that element type."""
         return cast_to(value, dtype) if isinstance(value, Value) else self.number(value, dtype)
 
 
 def as_element(number: float, dtype: str) -> float:
-    """A number as PyTorch converts it to an element: integers wrap to the type, and floats are truncated to integers
+    """Convert a number to an element as PyTorch does: integers wrap, and floats are truncated to integers
     (`weft.support.float_to_integer`) or rounded to the nearest float, which may be infinite."""
     if dtype == "bool":
         return bool(number)
@@ -121,7 +118,6 @@ def as_element(number: float, dtype: str) -> float:
 
 
 def size_value(builder: BlockBuilder, size: Expression) -> Value:
-    """A tensor of rank 0 and int64 that holds a symbolic size."""
     return cast("Value", builder.emit_te(_size, size))
 
 
@@ -130,27 +126,27 @@ def _size(size: Any) -> Any:
 
 
 def cast_to(value: Value, dtype: str) -> Value:
-    """`value` with another element type. PyTorch saturates to the greatest float8_e4m3fn, which has no infinity."""
+    """Cast `value` to another element type. PyTorch saturates to the maximum of float8_e4m3fn, which has no
+    infinity."""
     if dtype == "float8_e4m3fn" and value.dtype in ("float16", "bfloat16", "float32", "float64"):
         value = apply("clip", value, -448.0, 448.0)
     return value if value.dtype == dtype else value.astype(dtype)
 
 
 def apply(name: str, *args: object, **options: object) -> Any:
-    """The operator of graphs with that name."""
     return operator(name)(*args, **options)
 
 
 def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
-    """Indices of an axis, for operators with the mode `fast`: PyTorch refuses those outside. `wrap`: those from -extent
-    to -1 count from the end."""
+    """Indices of an axis, for operators with the mode `fast`: PyTorch rejects indices out of range. With `wrap`,
+    indices from -extent to -1 count from the end."""
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 
 def known(shape: Shape) -> list[KnownExtent]:
-    """A shape without unknown extents. Raises `UnsupportedError` for others."""
+    """Check that a shape has no unknown extents. Raises `UnsupportedError`."""
     from weft.frontends.torch.symbols import UnsupportedError  # needs torch
 
     if None in shape:
-        raise UnsupportedError("a size that is no polynomial of the sizes of the inputs")
+        raise UnsupportedError("a size that is not a polynomial of the sizes of the inputs")
     return cast("list[KnownExtent]", list(shape))

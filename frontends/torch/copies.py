@@ -1,4 +1,4 @@
-"""Converters of the forms of views that copy: functions of tensors without views have one for both."""
+"""Converters of the copying variants of views: functions on tensors are the same for both."""
 
 from __future__ import annotations
 

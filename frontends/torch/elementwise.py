@@ -1,4 +1,4 @@
-"""Converters of operators that work element by element, with PyTorch's promotion of element types."""
+"""Converters of elementwise operators, with PyTorch's promotion of element types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _multiply(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
 def _divide(cx: Conversion, x: Value, y: Value | Scalar, rounding_mode: str | None = None) -> Value:
     if rounding_mode is None:
         return applied(cx, "divide", x, y)
-    if rounding_mode == "trunc" and cx.dtype in NARROW:  # of the quotient in 16 bits, which may be a whole number
+    if rounding_mode == "trunc" and cx.dtype in NARROW:  # the quotient rounded to 16 bits may be an integer
         return apply("trunc", apply("divide", cx.operand(x, cx.dtype), cx.operand(y, cx.dtype)))
     return applied(cx, f"{rounding_mode}_divide", x, y)
 
@@ -153,7 +153,7 @@ for _family, _members in (("chebyshev", "tuvw"), ("hermite", ("h", "he")), ("lag
 
 @register("aten.angle.default")
 def _angle(cx: Conversion, x: Value) -> Value:
-    """Of real numbers: 0 or pi."""
+    """For real numbers: 0 or pi."""
     wide = cast_to(x, cx.dtype)
     found = apply("where", apply("less", wide, const(0.0, cx.dtype)), const(pi, cx.dtype), const(0.0, cx.dtype))
     return apply("where", apply("isnan", wide), wide, found)

@@ -1,4 +1,4 @@
-"""Models as programs of `torch.export`, decomposed as far as weft has no converter."""
+"""Models as programs of `torch.export`, decomposed into operators that weft has converters for."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def exported(
     example_keywords: Mapping[str, Any] | None,
     dynamic_shapes: Any,
 ) -> Any:
-    """The `torch.export.ExportedProgram` of a model: an exported program itself, or a module (also a
-    `torch.fx.GraphModule`) that is exported on example inputs.
+    """The `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
+    `torch.fx.GraphModule`) is exported on example inputs.
 
-    Raises `TypeError` for other values, and for example inputs that are missing or too many; what `torch.export.export`
-    raises for models that it cannot trace.
+    Raises `TypeError` for other values, and for missing or superfluous example inputs; raises the errors of
+    `torch.export.export` for models that it cannot trace.
     """
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None or example_keywords:
@@ -37,20 +37,20 @@ def exported(
         raise TypeError(f"from_torch: a {type(model).__name__} is exported on example inputs: from_torch(model, (x,))")
     given = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # nn.LSTM's flat weights, and what PyTorch says about itself
+        warnings.simplefilter("ignore")  # for nn.LSTM's flat weights, and about PyTorch's internals
         return torch.export.export(model, given, dict(example_keywords or {}), dynamic_shapes=dynamic_shapes)
 
 
 def decomposed(program: Any) -> Any:
-    """The program without effects, of operators that have a converter as far as PyTorch can decompose the others."""
+    """The functionalized program, with operators without a converter decomposed as far as PyTorch can."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         return program.run_decompositions(decompositions())
 
 
 def decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions of operators that have no converter: to core ATen, and other operators to ATen. Those of
-    `torch._refs` for others than core operators end in operators of `prims`."""
+    """PyTorch's decompositions of operators without a converter: to core ATen, and of other operators to ATen. Those of
+    `torch._refs` apply only to core operators, because they end in operators of `prims`."""
     more: dict[Any, Any] = import_module("torch._decomp").decomposition_table
     rules = {
         op: rule
@@ -61,8 +61,8 @@ def decompositions() -> dict[Any, Any]:
 
 
 def core_decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions to core ATen of operators that have no converter, for graphs without composite
-    operators: the rules for those write into tensors."""
+    """PyTorch's decompositions to core ATen of operators without a converter, for graphs without composite operators,
+    whose rules write into tensors."""
     return _of_others(import_module("torch._decomp").core_aten_decompositions())
 
 

@@ -1,8 +1,7 @@
 """The sizes for which PyTorch exported a program, as call preconditions (`weft.support.call_preconditions`).
 
 `torch.export` records guards, the conditions on sizes under which it traced the program, as Python:
-`L['x'].size()[0] % 8 == 0`, with the inputs by the names of the parameters of `forward`. The program is wrong for sizes
-that violate one.
+`L['x'].size()[0] % 8 == 0`, where `x` is a parameter of `forward`. The program is wrong for sizes that violate one.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _RELATIONS: Final[Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]
     ast.GtE: ("{1} <= {0}", operator.ge),
     ast.Gt: ("{3} <= {0}", operator.gt),
 }
-"""The text of a relation of two sides, of which 2 and 3 are one more than 0 and 1, and its truth for numbers."""
+"""The text of a relation of two sides, 0 and 1 (2 and 3 are one more than these), and its truth for numbers."""
 
 _OPPOSITES: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Eq: ast.NotEq,
@@ -55,7 +54,7 @@ _OPPOSITES: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
 
 
 class _Sizes:
-    """A tensor among the inputs, of which guards read the size."""
+    """A tensor input whose sizes guards read."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
@@ -65,7 +64,7 @@ class _Sizes:
 
 
 class _Quotient:
-    """A float that is computed of sizes: an extent divided by a number."""
+    """A float computed from sizes: an extent divided by a number."""
 
     def __init__(self, numerator: KnownExtent, denominator: int = 1) -> None:
         self._numerator, self._denominator = numerator, denominator
@@ -77,11 +76,9 @@ class _Quotient:
     __rmul__ = __mul__
 
     def floor(self) -> KnownExtent:
-        """The quotient, rounded down."""
         return floordiv(self._numerator, self._denominator)
 
     def ceil(self) -> KnownExtent:
-        """The quotient, rounded up."""
         return floordiv(add(self._numerator, self._denominator - 1), self._denominator)
 
 
@@ -95,12 +92,11 @@ def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, 
     """The guards and the ranges of sizes of an exported program.
 
     `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. `equal` has the extents that
-    replace symbols. Raises `CompileError` for a
-    guard that is no comparison of integer arithmetic.
+    replace symbols. Raises `CompileError` for a guard that is not a comparison of integer arithmetic.
     """
     facts: list[str] = []
     for size, bounds in program.range_constraints.items():
-        # Sizes of 0 and 1 are accepted as by PyTorch, which exports for sizes of 2 and more by default.
+        # Sizes 0 and 1 are accepted, as in PyTorch, although it exports for sizes of at least 2 by default.
         if not size.is_Symbol:
             continue
         extent = sum_text(substitute(symbol(str(size)), equal))
@@ -118,7 +114,7 @@ def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, 
 
 
 def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
-    """The inputs by the names of parameters, `L` of guards; `*xs` are `xs`, and the inputs in order `flat_args`."""
+    """The inputs by parameter name, which is `L` of guards; `*xs` is `xs`, and `flat_args` has all inputs in order."""
     values = [_Sizes(cast("Shape", leaf)) if isinstance(leaf, tuple) else leaf for leaf in leaves]
     args, keywords = pytree.tree_unflatten(values, program.call_spec.in_spec)
     names = program.module_call_graph[0].signature.forward_arg_names or ()
@@ -131,7 +127,7 @@ def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
 
 
 def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
-    """The disjunctions of comparisons that all hold if a condition does, without those that are always true."""
+    """The clauses (disjunctions of comparisons) of a condition, except those that are always true."""
     for clause in _clauses(condition, sources):
         if not clause:
             raise ValueError("no size fits")
@@ -139,7 +135,7 @@ def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]:
-    """A condition in conjunctive normal form; it is true without clauses, and false if a clause is empty."""
+    """A condition in conjunctive normal form: without clauses it is true, with an empty clause false."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return _clauses(_negated(condition.operand), sources)
@@ -161,7 +157,7 @@ def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]
 
 
 def _negated(condition: ast.expr) -> ast.expr:
-    """The negation of a condition. Raises `TypeError` unless it is made of comparisons."""
+    """The negation of a condition. Raises `TypeError` unless it consists of comparisons."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return condition.operand

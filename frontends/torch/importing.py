@@ -1,4 +1,4 @@
-"""Programs of `torch.export`, and graphs that `torch.compile` traced, as graph functions."""
+"""Import programs of `torch.export`, and graphs traced by `torch.compile`, as graph functions."""
 
 from __future__ import annotations
 
@@ -63,18 +63,17 @@ FAMILIES: Final = (
     *("spelled", "elementwise", "reductions", "ordering", "tensors", "selection", "neural", "linear_algebra"),
     *("quantized", "copies"),
 )
-"""The modules that register converters; the last one repeats some."""
+"""The modules that register converters; the last one reuses converters of the others."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
 
 
 def converted_operators() -> list[str]:
-    """The names of the operators that have a converter."""
     return sorted(CONVERTERS)
 
 
 Item: TypeAlias = Any
-"""What stands for a node: a value, a tuple of them, an extent, or a plain number."""
+"""The representation of the result of a node: a value, a tuple of values, an extent, or a number."""
 CHECKS: Final = (
     "aten._assert_scalar.default",
     "aten._assert_async.msg",
@@ -83,16 +82,16 @@ CHECKS: Final = (
     "aten.sym_constrain_range_for_size.default",
     "aten._linalg_check_errors.default",
 )
-"""Operators that only check; sizes are checked at calls, and data are not."""
+"""Operators that only check: calls check sizes, and data are not checked."""
 _WRITES: Final = ("BUFFER_MUTATION", "PARAMETER_MUTATION")
 _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "generator")
-"""Keywords that say how PyTorch stores a tensor."""
+"""Keywords about the storage of a tensor."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """Where an argument of the function comes from: `leaf` counts the inputs of the model, flattened; else `state`
-    names a parameter or buffer. An argument that is an integer has a `size`, its value as an extent."""
+    """The source of an argument of the function: `leaf` is the index of a flattened input of the model, otherwise
+    `state` names a parameter or buffer. An integer argument has a `size`, its value as an extent."""
 
     name: str
     node: str
@@ -101,29 +100,27 @@ class Argument:
     state: str | None = None
     size: Extent = None
     order: tuple[int, ...] | None = None
-    """The axes of the tensor in the order of memory, which are those of the function's parameter; None for contiguous
+    """The axes of the tensor in the order of memory, which is that of the function's parameter; None for contiguous
     tensors."""
 
     @property
     def in_memory(self) -> TensorMeta:
-        """The type of the function's parameter."""
         shape = self.meta.shape
         return self.meta if self.order is None else replace(self.meta, shape=tuple(shape[axis] for axis in self.order))
 
     @property
     def is_size(self) -> bool:
-        """Whether it is an integer of the model or of its sizes."""
         return self.size is not None
 
     @property
     def extents(self) -> Shape:
-        """The extents that the argument gives: those of its axes, or its value."""
+        """The extents that the argument determines: those of its axes, or its value."""
         return self.meta.shape if self.size is None else (self.size,)
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A result of the function that is to be written into a buffer or an input of the model."""
+    """A result of the function that the caller writes into a buffer or an input of the model."""
 
     result: int
     leaf: int | None = None
@@ -137,14 +134,13 @@ class Output:
     result: int | None = None
     value: Any = None
     is_size: bool = False
-    """Whether the result is a tensor of rank 0 that holds a number of the model."""
     order: tuple[int, ...] | None = None
-    """The axes of the output in the order of memory, which are those of the result; None for contiguous ones."""
+    """The axes of the output in the order of memory, which is that of the result; None for contiguous tensors."""
 
 
 @dataclass
 class Problem:
-    """An operator that is not supported as it stands."""
+    """An operator that is not supported in this form."""
 
     operator: str
     node: str
@@ -154,19 +150,19 @@ class Problem:
 
 @dataclass
 class TorchCall(Problem):
-    """An operator that PyTorch runs, and what that has cost."""
+    """An operator that PyTorch runs, and its cost so far."""
 
     calls: int = 0
     seconds: float = 0.0
 
 
 _NUMBERS: Final = count()
-"""Make the names of functions that PyTorch runs different."""
+"""Numbers that make the names of functions run in PyTorch unique."""
 
 
 @dataclass
 class ImportedModel:
-    """A graph function, and what its arguments and results are for the model."""
+    """A graph function, and the meaning of its arguments and results for the model."""
 
     arguments: list[Argument] = field(default_factory=list[Argument])
     dtypes: list[str] = field(default_factory=list[str])
@@ -176,17 +172,17 @@ class ImportedModel:
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     """The tensors of arguments that are parameters or buffers."""
     fixed: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Parameters and buffers that are constants of a model which writes something."""
+    """Parameters and buffers that are constants of a model with mutations."""
     in_torch: list[TorchCall] = field(default_factory=list[TorchCall])
     in_spec: Any = None
     out_spec: Any = None
     leaves: int = 0
     constants: dict[int, Any] = field(default_factory=dict[int, Any])
-    """Inputs that are no tensors, by their number: the values that the model was exported with."""
+    """Inputs other than tensors, by index: the values that the model was exported with."""
 
 
 class Importer:
-    """Writes one graph of PyTorch, and those that it calls, into a function of a builder."""
+    """Converts a graph of PyTorch, and the graphs that it calls, into a function of a builder."""
 
     def __init__(
         self,
@@ -198,31 +194,29 @@ class Importer:
         ranges: Mapping[str, tuple[int, int | None]] | None = None,
         keep_orders: bool = False,
     ) -> None:
-        """`placeholders` are the nodes of the inputs, and `ranges` the least and greatest values of symbolic sizes that
-        a model states. With `keep_orders`, parameters of the function have the axes of inputs in their order in
-        memory."""
+        """`placeholders` are the nodes of the inputs, and `ranges` the bounds of symbolic sizes that a model states.
+        With `keep_orders`, parameters of the function have the axes of inputs in the order of memory."""
         self.builder = builder
         self.names = _names(placeholders)
-        """The name of each input."""
         self.equal = {**_elements(self.names), **equal}
-        """The extents that stand for symbols: integers of the inputs, or extents that operators require to be equal."""
+        """Extents that replace symbols: integers of the inputs, or extents that operators require to be equal."""
         self._fallback = fallback
         self._keep_orders = keep_orders
         self.problems: list[Problem] = []
         self.in_torch: list[TorchCall] = []
         self.functions: dict[str, Callable[..., None]] = {}
-        """The functions that run operators in PyTorch, by the names under which the program calls them."""
+        """The functions that run operators in PyTorch, by the names that the program calls."""
         self._constants: dict[tuple[object, ...], Value] = {}
         self._broken: set[Any] = set()
-        """Nodes for whose results nothing can stand."""
+        """Nodes without a representation of their results."""
         self._ranges = dict(ranges or {})
         self._decided: set[str] = set()
-        """The names of sizes that data have decided so far."""
+        """The names of data-dependent sizes that are bound so far."""
         self.sizes: list[Value] = []
-        """Outputs that are sizes which data decide."""
+        """Outputs that are data-dependent sizes."""
 
     def constant(self, tensor: Any, name: str) -> Value | Complex:
-        """A tensor as a constant, one for tensors that are the same memory; its parts if it is complex."""
+        """A tensor as a constant, shared by tensors with the same memory; a pair of constants if it is complex."""
         if tensor.is_complex():
             parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
             return Complex(*parts)
@@ -237,8 +231,8 @@ class Importer:
         return Value(self._constants[key].ssa)
 
     def size_facts(self, argument: Argument) -> list[str]:
-        """The preconditions of an argument that is an integer: it is the value that extents use, and no symbol of
-        PyTorch has negative values unless its range says so."""
+        """The preconditions of an integer argument: it equals the value that extents use, and symbols of PyTorch are
+        not negative unless their range says so."""
         if argument.size is None:
             return []
         element = element_symbol(argument.name, 0)
@@ -249,8 +243,8 @@ class Importer:
         return [f"0 <= {element} # PyTorch exported the model for such sizes"] if least >= 0 else []
 
     def as_result(self, item: Item) -> Item:
-        """An output; a size that data decide as a tensor, since callers cannot compute it. Raises `CompileError` for a
-        complex one."""
+        """An output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises `CompileError` for
+        a complex one."""
         if isinstance(item, Complex):
             raise CompileError("from_torch: an output is complex, and must be real: torch.view_as_real(y)")
         if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
@@ -259,7 +253,7 @@ class Importer:
         return self.sizes[-1]
 
     def convert(self, module: Any, inputs: Mapping[Any, Item]) -> list[Item]:
-        """The outputs of a graph module on items for its placeholders, emitted."""
+        """Emit the outputs of a graph module, given items for its placeholders."""
         env: dict[Any, Item] = dict(inputs)
         for node in module.graph.nodes:
             if node.op == "output":
@@ -270,11 +264,10 @@ class Importer:
             elif node.op == "call_function":
                 env[node] = self._call(env, node)
             elif node not in env and node.users:
-                raise CompileError(f"from_torch: a node '{node.op}' ({node.name}) is no part of an exported program")
+                raise CompileError(f"from_torch: a node '{node.op}' ({node.name}) is not a part of an exported program")
         raise CompileError("from_torch: a graph without output")
 
     def _item(self, env: Mapping[Any, Item], value: Any) -> Item:
-        """What stands for an argument."""
         if isinstance(value, torch.fx.Node):
             return env[value]
         if isinstance(value, list | tuple):
@@ -286,8 +279,7 @@ class Importer:
         return self._number(value) if _is_symbolic(value) else value
 
     def meta(self, tensor: Any, name: str) -> TensorMeta:
-        """The type of an input, a parameter or a constant. Raises `CompileError` for one that graphs have no form
-        for."""
+        """The type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent it."""
         kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
         if kind or tensor.layout is not torch.strided:
             layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
@@ -298,20 +290,20 @@ class Importer:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
     def order(self, value: Any) -> tuple[int, ...] | None:
-        """The axes of a tensor in the order of memory, if parameters have them in this order."""
+        """The axes of a tensor in the order of memory, if parameters keep it."""
         is_kept = self._keep_orders and isinstance(value, torch.Tensor)
         return order_in_memory(value, self.equal) if is_kept else None
 
     def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
-        """The types of results. Raises `UnsupportedError` if a shape depends on data that no operator has made an
-        extent, as those in `decided`."""
+        """The types of results. Raises `UnsupportedError` if a shape depends on data through sizes that are not in
+        `decided`, those that operators have bound."""
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
             _check_is_known(tensor.shape, decided)
         return [result_meta(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
-        """A number that is known, or an extent; None for other symbolic numbers."""
+        """A known number, or an extent; None for other symbolic numbers."""
         if isinstance(value, torch.SymInt):
             return extent_of(value, self.equal)
         return None if _is_symbolic(value) else value
@@ -331,7 +323,7 @@ class Importer:
         return self._tried(node, lambda: self._converted(env, node), value)
 
     def _tried(self, node: Any, convert: Callable[[], Item], value: Any) -> Item:
-        """What `convert` gives. What it cannot do is noted, and values of the right types stand for its results."""
+        """The result of `convert`. Its failures are recorded, and replaced by values of the right types."""
         is_consequence = not self._broken.isdisjoint(node.all_input_nodes)
         try:
             if not is_consequence:
@@ -345,7 +337,7 @@ class Importer:
             return [None] * 16
 
     def _stand_in(self, value: Any) -> Item:
-        """Values as PyTorch describes them, of a function that nobody has."""
+        """Placeholder values of the types that PyTorch states, from an unregistered function."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
         metas = self._metas(value, self._decided)
@@ -355,7 +347,7 @@ class Importer:
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
-        """A symbolic number: an extent if it can be one, else a tensor that holds it."""
+        """A symbolic number: an extent if possible, otherwise a tensor."""
         _check_is_known([value], self._decided)
         number = self._number(value)
         if number is not None:
@@ -386,7 +378,7 @@ class Importer:
         if converter is None:
             raise UnsupportedError("")
         if isinstance(value, list | tuple) and len(metas) != len(cast("Sequence[Any]", value)):
-            raise UnsupportedError("results that are no tensors")
+            raise UnsupportedError("results that are not tensors")
         try:
             kept = {key: item for key, item in keywords.items() if key not in _NO_MEANING}
             found = converter(conversion, *args, **kept)
@@ -411,17 +403,16 @@ class Importer:
         return self.builder.emit(value, None if value.ssa.name_hint and _is_input(value) else name)
 
     def _left(self, conversion: Conversion, reason: str, value: Any) -> Item:
-        """The results of an operator that PyTorch runs."""
         found = conversion.run_in_torch(reason)
         return found if isinstance(value, list | tuple) else found[0]
 
     def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
-        """The arguments of an operator in the order of its schema, with defaults: by position, and by name."""
+        """The arguments of an operator, with defaults: by position in the order of its schema, and by name."""
         schema = getattr(node.target, "_schema", None)
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
         if schema is None:
-            raise UnsupportedError("it is no operator of ATen")
+            raise UnsupportedError("it is not an operator of ATen")
         for argument in schema.arguments[len(given) :]:
             name = argument.name
             if name not in keywords and argument.has_default_value():
@@ -439,12 +430,12 @@ class Importer:
     def _run_in_torch(
         self, node: Any, reason: str, args: Sequence[Item], keywords: Mapping[str, Item], metas: Sequence[TensorMeta]
     ) -> tuple[Value, ...]:
-        """A call of the operator in PyTorch, which fills tensors of the program."""
+        """A call of the operator in PyTorch, which writes tensors of the program."""
         leaves, spec = pytree.tree_flatten((list(args), dict(_originals(node, keywords))), is_leaf=_is_none)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Value)]
         sizes = [leaf for leaf in leaves if isinstance(leaf, Expression)]
         operands = [*tensors, *(size_value(self.builder, size) for size in sizes)]
-        # A number of its own: random operators must not become one.
+        # A distinct number for each call, so that equal calls of random operators are not merged.
         operands.append(self.builder.emit(const(len(self.in_torch), "int64")))
         shapes = [known_text(meta) for meta in metas]
         call = TorchCall(str(node.target), node.name, place_of(node), reason)
@@ -455,7 +446,7 @@ class Importer:
         return tuple(self.builder.emit(value, node.name) for value in found)
 
     def _nested(self, env: dict[Any, Item], node: Any) -> Item:
-        """A higher-order operator: the graphs that it calls are converted as well."""
+        """A higher-order operator, whose callee graphs are converted too."""
         name = node.target.name()
         args = [self._item(env, arg) for arg in node.args]
         graphs = {
@@ -514,7 +505,6 @@ def _is_none(value: object) -> bool:
 
 
 def _is_input(value: Value) -> bool:
-    """Whether a value was there before."""
     return value.ssa.first_use is not None
 
 
@@ -541,12 +531,11 @@ def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
 
 
 def known_text(meta: TensorMeta) -> list[int | str]:
-    """A shape as `call_dps` takes it. Raises `UnsupportedError` for unknown extents."""
+    """A shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
     return [extent if isinstance(extent, int) else show_extent(extent) for extent in known(meta.shape)]
 
 
 def _used(node: Any) -> frozenset[int]:
-    """The results of a node that have users."""
     items = [user for user in node.users if user.target is python_operator.getitem]
     if len(items) < len(node.users):
         return frozenset(range(16))
@@ -554,7 +543,7 @@ def _used(node: Any) -> frozenset[int]:
 
 
 def _check_results(name: str, values: Sequence[Any], metas: Sequence[TensorMeta]) -> None:
-    """Raises `CompileError` where a converter gave other types than PyTorch."""
+    """Raises `CompileError` if a converter returned other types than PyTorch."""
     if len(values) != len(metas):
         raise CompileError(f"the converter of {name} gives {len(values)} results, PyTorch {len(metas)}")
     for value, meta in zip(values, metas, strict=True):
@@ -565,7 +554,7 @@ def _check_results(name: str, values: Sequence[Any], metas: Sequence[TensorMeta]
             _check_results(name, parts, [replace(meta, is_complex=False)] * 2)
             continue
         if not isinstance(value, Value) or meta.is_complex:
-            raise CompileError(f"the converter of {name} gives {value!r}, which is no value of a graph")
+            raise CompileError(f"the converter of {name} gives {value!r}, which is not a value of a graph")
         fits = value.dtype == meta.dtype and value.ndim == len(meta.shape)
         pairs = zip(value.shape, meta.shape, strict=False)
         if not fits or any(isinstance(e, int) and isinstance(f, int) and e != f for e, f in pairs):
@@ -579,7 +568,6 @@ def _attribute(module: Any, path: str) -> Any:
 
 
 def _originals(node: Any, keywords: Mapping[str, Item]) -> dict[str, Item]:
-    """Keywords as PyTorch takes them, with element types and devices."""
     return {key: node.kwargs[key] if _is_plain(node.kwargs.get(key)) else item for key, item in keywords.items()}
 
 
@@ -588,7 +576,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
-    """A function that runs an operator on tensors and sizes, fills its results, and counts its time."""
+    """A function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
     kinds = [
         Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
     ]
@@ -620,7 +608,7 @@ def _problem(node: Any, error: Exception) -> Problem:
 
 
 def place_of(node: Any) -> str:
-    """The line of the model that a node comes from, outside of PyTorch's own files where there is one."""
+    """The line of the model that a node comes from, outside of PyTorch's own files if possible."""
     frames: list[list[str]] = []
     for line in map(str.strip, (node.meta.get("stack_trace") or "").splitlines()):
         if line.startswith("File "):
@@ -636,8 +624,9 @@ def place_of(node: Any) -> str:
 
 
 def array_of(tensor: Any) -> Any:
-    """The elements of a tensor on the CPU as an array of NumPy, over the same memory if it is dense: those that NumPy
-    lacks with the dtypes of the package ml_dtypes, bfloat16 as its bits. Raises `CompileError` without the package."""
+    """The elements of a tensor on the CPU as an array of NumPy, which shares the memory of a dense tensor. bfloat16 are
+    bits, and other element types that NumPy lacks are of the package ml_dtypes. Raises `CompileError` without the
+    package."""
     dense = tensor.detach().resolve_neg().contiguous()
     name = dtype_name(dense.dtype)
     if name == "bfloat16":
@@ -651,7 +640,6 @@ def array_of(tensor: Any) -> Any:
 
 
 def tensor_of(array: Any, dtype: str) -> Any:
-    """A tensor over the memory of an array of that element type."""
     if dtype == "bfloat16" or dtype.startswith("float8"):
         bits = torch.from_numpy(array.view("int16" if dtype == "bfloat16" else "uint8"))
         return bits.view(torch_dtype(dtype))
@@ -659,13 +647,13 @@ def tensor_of(array: Any, dtype: str) -> Any:
 
 
 Sizes: TypeAlias = Mapping[str, KnownExtent]
-"""Extents that stand for symbols."""
+"""Extents that replace symbols."""
 Imported: TypeAlias = tuple[Importer, ImportedModel, Sizes]
 """An import, and the symbols that turned out to be equal to other extents."""
 
 
 class _UnsupportedOperatorsError(CompileError):
-    """Operators of a model are not supported."""
+    """The model has unsupported operators."""
 
 
 def import_model(
@@ -676,13 +664,13 @@ def import_model(
     fallback: bool = False,
     keep_orders: bool = False,
 ) -> tuple[BlockBuilder, ImportedModel]:
-    """Write an exported program as the function `name` of a builder.
+    """Convert an exported program to the function `name` of a builder.
 
     Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
-    the other parameters and buffers that it uses. Its results are the outputs of the model, then what is written into
-    buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as images in the
-    layout channels_last, have the axes in their order in memory, unless the model writes them. Raises `CompileError`
-    that lists all operators that are not supported.
+    the other parameters and buffers that it uses. Its results are the outputs of the model, followed by the new
+    contents of buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as
+    images in the layout channels_last, have the axes in the order of memory, unless the model writes them. Raises a
+    `CompileError` that lists all unsupported operators.
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
@@ -695,8 +683,7 @@ def import_model(
 
 
 def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple[BlockBuilder, ImportedModel]:
-    """The program that `write` makes, and its builder. The error for operators that are not supported says what
-    `fallback=True` would cost."""
+    """Import the program with `write`. The error for unsupported operators includes the cost of `fallback=True`."""
     try:
         importer, model = _unified(partial(write, fallback))
     except _UnsupportedOperatorsError as error:
@@ -712,8 +699,7 @@ def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple
 
 
 def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedModel]:
-    """What `write` makes with extents in place of symbols. It also returns the symbols that turned out to be equal to
-    other extents: if there are more of them, it starts again with these."""
+    """Repeat `write` with the symbols that it finds to be equal to other extents, until there are no more."""
     equal: Sizes = {}
     while True:
         importer, model, found = write(equal)
@@ -725,7 +711,7 @@ def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedMode
 def _import_program(
     exported: Any, program: Any, name: str, params: str, fallback: bool, keep_orders: bool, equal: Sizes
 ) -> Imported:
-    """Write an exported program, decomposed as `program`."""
+    """Convert an exported program, decomposed as `program`."""
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     options: dict[str, Any] = {"fallback": fallback, "ranges": _ranges(program), "keep_orders": keep_orders}
@@ -739,7 +725,7 @@ def _import_program(
         if kind == "USER_INPUT":
             _take_input(importer, node, model, items, variables)
             continue
-        if kind == "TOKEN":  # the order of operators with effects, which are checks
+        if kind == "TOKEN":  # orders operators with effects, which are checks
             items[node] = None
             continue
         if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
@@ -773,7 +759,8 @@ def _import_program(
 
 
 def _decomposed(program: Any) -> Any:
-    """The program in operators that have converters. PyTorch asserts that no written buffer is a view of another."""
+    """The program decomposed into operators with converters. PyTorch asserts that no written buffer is a view of
+    another."""
     try:
         return decomposed(program)
     except AssertionError as error:
@@ -790,7 +777,6 @@ def _take_input(
     items: dict[Any, Item],
     variables: list[tuple[Any, Argument]],
 ) -> None:
-    """An input of the model: a parameter of the function, a size, or a number that stays as it is."""
     value, leaf = node.meta.get("val"), model.leaves
     model.leaves += 1
     name = importer.names[node]
@@ -810,7 +796,7 @@ _INTEGER: Final = TensorMeta((), "int64")
 
 
 def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
-    """The names of inputs as parameters, all different without the numbers at their ends, which IR drops."""
+    """Names of inputs as parameters, unique even without numbers at their ends, which IR drops."""
     found: dict[Any, str] = {}
     for node in placeholders:
         found[node] = _free_name(node.name, found.values())
@@ -825,7 +811,7 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
-    """Extents for the symbols that no axis of an input gives: the integer of the model that has the symbol as its
+    """Extents for the symbols that are not the extent of an axis of an input: the integer input with that symbol as
     value, or a parameter with the name of the symbol."""
     values = {node: node.meta.get("val") for node in names}
     tensors = [value for value in values.values() if isinstance(value, torch.Tensor)]
@@ -845,7 +831,6 @@ def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
 
 
 def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
-    """The least and greatest values of the symbolic sizes of an exported program; None if unbounded."""
     return {
         str(size): (
             int(bounds.lower) if bounds.lower.is_Integer else -(1 << 63),
@@ -859,8 +844,8 @@ def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
 def import_graph(
     module: Any, constants: Mapping[int, Any], *, fallback: bool = False
 ) -> tuple[BlockBuilder, ImportedModel]:
-    """Write a graph of ATen operators, as `torch.compile` gives to backends, as the function `main` of a builder.
-    `constants` are tensors that stand for inputs, by their number. Raises `CompileError` as `import_model` does."""
+    """Convert a graph of ATen operators, as `torch.compile` passes to backends, to the function `main` of a builder.
+    `constants` are tensors that replace inputs, by index. Raises `CompileError` as `import_model` does."""
     return _imported(partial(_import_graph, module, constants), fallback)
 
 
@@ -901,7 +886,7 @@ def _write_function(
     sort_results: Callable[[Sequence[Item]], list[Value]],
     preconditions: Sequence[str] = (),
 ) -> Sizes:
-    """Write a graph as a function of `variables`; `sort_results` chooses its results from those of the graph. Calls
+    """Convert a graph to a function of `variables`; `sort_results` selects its results from those of the graph. Calls
     check the `preconditions` on its extents. Returns the symbols that are equal to other extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
@@ -944,23 +929,20 @@ def _write_function(
 
 
 def back(order: Sequence[int]) -> list[int]:
-    """The inverse of a permutation of axes."""
     return [order.index(axis) for axis in range(len(order))]
 
 
 def _in_shape(value: Value, order: Sequence[int] | None) -> Value:
-    """A parameter with the axes of the tensor that it is for."""
     return value if order is None else apply("transpose", value, back(order))
 
 
 def _output_nodes(module: Any) -> list[Any]:
-    """The outputs of a graph, flat."""
     output = next(node for node in module.graph.nodes if node.op == "output")
     return pytree.tree_leaves(output.args[0], is_leaf=_is_none)
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
-    """The outputs of a model that are tensors, then what is written into buffers and inputs."""
+    """The outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
     results: list[Value] = []
     pairs = list(zip(signature.output_specs, found, strict=True))
     for spec, item in pairs:
@@ -982,7 +964,7 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments for the names in extents that are elements of no other argument: the caller computes them."""
+    """Arguments for names in extents that are elements of no other argument: the caller computes them."""
     names = {name for argument in arguments for extent in argument.extents for name in names_in(extent)}
     elements = {name: element_of_name(name) for name in sorted(names)}
     given = {argument.name for argument in arguments}
@@ -994,7 +976,6 @@ def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def _report(problems: Sequence[Problem]) -> str:
-    """All that is not supported, each operator once with its first place."""
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         groups.setdefault((problem.operator, problem.reason), []).append(problem)

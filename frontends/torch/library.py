@@ -1,4 +1,4 @@
-"""PyTorch itself, imported when a model is, and taken without types: its stubs know too few of them."""
+"""PyTorch itself, imported on first use and untyped, because its stubs are incomplete."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Converters of factorizations of matrices, and of what PyTorch computes by them: solutions, inverses, determinants,
-eigenvalues and singular values."""
+"""Converters of matrix factorizations, and of solutions, inverses, determinants, eigenvalues and singular values, which
+use them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _to(x: Value, shape: Sequence[Extent]) -> Value:
 
 
 def _batches(*values: tuple[Value, int]) -> list[Value]:
-    """Broadcast the axes of tensors that precede the last `rank` axes of each, its second member."""
+    """Broadcast the batch axes of tensors, those before the last `rank` axes; each tensor is paired with its rank."""
     lead = [value.shape[: value.ndim - rank] for value, rank in values]
     length = max(map(len, lead))
     aligned = [(1,) * (length - len(shape)) + tuple(shape) for shape in lead]
@@ -40,7 +40,6 @@ def _extents(x: Value) -> tuple[int, int]:
 
 
 def _identity(like: Value, size: KnownExtent) -> Value:
-    """Matrices of ones on the diagonal for each matrix of a tensor."""
     return _to(apply("eye", size, dtype=like.dtype), (*like.shape[:-2], size, size))
 
 
@@ -49,12 +48,12 @@ def _diagonal(x: Value) -> Value:
 
 
 def _places(pivots: Value) -> Value:
-    """Rows, counted from 1 by PyTorch."""
+    """Convert pivots to PyTorch's, which count from 1."""
     return cast_to(apply("add", pivots, const(1, "int64")), "int32")
 
 
 def _first_zero(diagonal: Value) -> Value:
-    """The number, from 1, of the first pivot that is 0, or 0."""
+    """The number, from 1, of the first pivot that is 0, or 0 if there is none."""
     if diagonal.shape[-1] == 0:
         return apply("full", known(diagonal.shape[:-1]), 0, dtype="int32")
     is_zero = apply("equal", diagonal, const(0.0, diagonal.dtype))
@@ -77,7 +76,7 @@ def _check_pivots(pivot: bool) -> None:
 
 
 def _parts(factors: Value, pivots: Value) -> tuple[Value, Value, Value]:
-    """P, L and U of A = P L U. `pivots` are counted from 0."""
+    """P, L and U of A = P L U. `pivots` count from 0."""
     rows, columns = _extents(factors)
     steps = min(rows, columns)
     lower, upper = apply("tril", factors, k=-1), apply("triu", factors)
@@ -89,7 +88,7 @@ def _parts(factors: Value, pivots: Value) -> tuple[Value, Value, Value]:
 
 
 def _permutation(pivots: Value, rows: int, dtype: str) -> Value:
-    """P of A = P L U: the exchanges of rows, applied to the identity, are its transpose."""
+    """P of A = P L U: the row exchanges, applied to the identity, give its transpose."""
     steps, batch = pivots.shape[-1], pivots.shape[:-1]
     places = cast_to(pivots, "int64")
     if steps != rows:
@@ -115,7 +114,7 @@ def _lu_unpack(
 
 
 def _solved(factors: Value, pivots: Value, rhs: Value, *, transposed: bool) -> Value:
-    """X of A X = rhs, or of A^T X = rhs, by the factors of A."""
+    """Solve A X = rhs, or A^T X = rhs, given the factors of A."""
     if not transposed:
         return apply("lu_solve", factors, pivots, rhs)
     turned = _transposed(factors)
@@ -158,7 +157,6 @@ def _inv_ex(cx: Conversion, x: Value, *, check_errors: bool = False) -> tuple[Va
 
 
 def _sign(pivots: Value, dtype: str) -> Value:
-    """The sign of the exchanges of rows."""
     moved = cast_to(apply("not_equal", pivots, apply("iota", (known(pivots.shape)[-1],))), "int64")
     odd = apply("floor_mod", apply("sum", moved, axis=[moved.ndim - 1]), const(2, "int64"))
     return cast_to(apply("subtract", 1, apply("multiply", odd, 2)), dtype)
@@ -269,19 +267,18 @@ def _svd(
 
 
 def _inverted(values: Value, least: Value) -> Value:
-    """Reciprocals of singular values above a limit, and 0 for the others."""
     is_kept = apply("greater", values, least)
     safe = apply("where", is_kept, values, const(1.0, values.dtype))
     return apply("where", is_kept, apply("reciprocal", safe), const(0.0, values.dtype))
 
 
 def _greatest(values: Value) -> Value:
-    """The first of each line of descending values, of extent 1."""
+    """The first element along the last axis, which is the maximum of descending values, with extent 1."""
     return apply("strided_slice", values, begin=[0], end=[1], axes=[values.ndim - 1])
 
 
 def _precision(x: Value) -> float:
-    """The part of the greatest singular value below which PyTorch takes others for 0."""
+    """The fraction of the largest singular value below which PyTorch treats others as 0."""
     return float(torch.finfo(torch_dtype(x.dtype)).eps) * max(_extents(x))
 
 
@@ -317,14 +314,14 @@ def _pinv(
 _DEGREE: Final = 18
 """The degree of the Taylor polynomial of an exponential."""
 _LARGEST_NORM: Final = {"float32": 3.010066362817634, "float64": 1.090863719290036}
-"""The 1-norm of a matrix up to which this polynomial is exact to the rounding of the type: Bader, Blanes and Casas,
-Computing the Matrix Exponential with an Optimized Taylor Polynomial Approximation, 2019, table 1."""
+"""The maximum 1-norm of a matrix for which this polynomial is exact to rounding: Bader, Blanes and Casas, Computing the
+Matrix Exponential with an Optimized Taylor Polynomial Approximation, 2019, table 1."""
 
 
 @register("aten.linalg_matrix_exp.default")
 def _matrix_exp(cx: Conversion, x: Value) -> Value:
-    """exp(A) = exp(A / 2^s)^(2^s): a Taylor polynomial in powers of A^4 (Paterson and Stockmeyer), squared `s` times.
-    Each matrix has its own `s`."""
+    """exp(A) = exp(A / 2^s)^(2^s): a Taylor polynomial in powers of A^4 (Paterson and Stockmeyer), squared `s` times,
+    with `s` chosen per matrix."""
     if 0 in x.shape:
         return x
     wide = x.dtype if x.dtype in _LARGEST_NORM else "float32"
@@ -339,7 +336,7 @@ def _matrix_exp(cx: Conversion, x: Value) -> Value:
     fourth = apply("matmul", square, square)
 
     def part(first: int) -> Value:
-        """The terms of the polynomial from `first` on, over A to the power of `first`."""
+        """The terms of the polynomial from `first` on, divided by A to the power of `first`."""
         terms = [
             apply("multiply", power, const(1 / factorial(first + k), wide))
             for k, power in enumerate(powers)

@@ -71,7 +71,7 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """The sum over some axes of the product of three tensors, which get further axes of extent 1."""
+    """The sum over some axes of the product of three tensors, after inserting axes of extent 1."""
     wide: list[Value] = []
     for value, axes in ((first, expand1), (second, expand2), (third, expand3)):
         for axis in sorted(axes):
@@ -106,7 +106,7 @@ def _convolution(
 
 
 def _given(rank: int, **numbers: tuple[Sequence[int], int]) -> dict[str, Any]:
-    """Options that are not their defaults, a number for each axis."""
+    """Options that differ from their defaults, with a number for each axis."""
     return {name: _each(given, rank) for name, (given, default) in numbers.items() if set(given) != {default}}
 
 
@@ -122,7 +122,7 @@ def _windows(
 
 
 def _batched(pool: Callable[..., Any]) -> Converter:
-    """A pool of (N, C, ...) that also takes (C, ...)."""
+    """Extend a pool of (N, C, ...) to (C, ...)."""
 
     def convert(cx: Conversion, x: Value, kernel: Sequence[int], *rest: Any) -> Any:
         if x.ndim > len(kernel) + 1:
@@ -218,7 +218,7 @@ def _native_layer_norm(
 
 
 def _statistics(cx: Conversion, x: Value, axes: list[int], eps: float, *, keepdims: bool) -> list[Value | None]:
-    """Mean and reciprocal deviation, the second and third result, where something uses them."""
+    """Mean and reciprocal deviation, the second and third result, if they have uses."""
     if not cx.used & {1, 2}:
         return [None, None]
     wide = cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
@@ -303,7 +303,6 @@ def _normalized(x: Value, weight: Value | None, bias: Value | None, mean: Value,
 
 
 def _batch_statistics(x: Value, eps: float) -> tuple[Value, Value, Value]:
-    """Mean, variance and reciprocal deviation of each channel."""
     axes = [axis for axis in range(x.ndim) if axis != 1]
     mean, variance = apply("mean", x, axis=axes), apply("var", x, axis=axes)
     return mean, variance, apply("rsqrt", apply("add", variance, const(eps, x.dtype)))
@@ -381,7 +380,7 @@ def _attention(
     )
     if mask is None:
         return found
-    # PyTorch gives zeros for a query that sees no key.
+    # PyTorch returns zeros for a query without visible keys.
     seen = mask if mask.dtype == "bool" else apply("greater", mask, const(float("-inf"), mask.dtype))
     return apply("where", apply("any", seen, axis=[-1], keepdims=True), found, const(0.0, found.dtype))
 
@@ -406,7 +405,7 @@ def _flash_attention(
 
 
 def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Converter:
-    """A recurrent network; `gates`: the place in PyTorch's weights of each gate of graphs."""
+    """A recurrent network; `gates` has the index in PyTorch's weights of each gate of graph operators."""
 
     def convert(
         cx: Conversion,
@@ -451,7 +450,6 @@ def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Conv
 
 
 def _reordered(weight: Value, gates: Sequence[int]) -> Value:
-    """Weights with the parts along the first axis, one for each gate, in another order."""
     if list(gates) == list(range(len(gates))):
         return weight
     parts = apply("split", weight, len(gates), axis=0)
@@ -538,7 +536,7 @@ def _embedding_bag(
     padding_idx: int = -1,
 ) -> tuple[Value | None, ...]:
     if cx.used - {0}:
-        raise UnsupportedError("results beside the bags")
+        raise UnsupportedError("results in addition to the bags")
     if padding_idx >= 0:
         raise UnsupportedError(f"padding_idx={padding_idx}")
     place, modes = indices_of(indices, weight, 0), ("sum", "mean", "max")
@@ -559,7 +557,7 @@ def _roi_align(
     sampling_ratio: int,
     aligned: bool,
 ) -> Value:
-    """Regions are rows of the number of an image and two corners."""
+    """A region is a row of the index of an image and two corners."""
     parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)
     images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
     options = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
@@ -584,7 +582,7 @@ def _deform_conv2d(
     offset_groups: int,
     use_mask: bool,
 ) -> Value:
-    """Without `use_mask`, the mask has no meaning."""
+    """The mask is ignored without `use_mask`."""
     strides, padding, dilation = [stride_h, stride_w], [pad_h, pad_w], [dilation_h, dilation_w]
     factors = mask if use_mask else None
     found = apply("deform_conv2d", x, offset, weight, factors, strides, padding, dilation, groups, offset_groups)

@@ -1,4 +1,4 @@
-"""Converters of order statistics, running extremes, and searches in sorted tensors."""
+"""Converters of order statistics, running extrema, and searches in sorted tensors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from weft.texpr.tensor import Tensor, compute
 
 
 def _flat(x: Value, dim: int | None) -> tuple[Value, int]:
-    """A tensor of rank 1 or more, and an axis of it: of the flat tensor if no axis is given."""
+    """A tensor of rank 1 or more and one of its axes; the tensor is flattened if no axis is given."""
     if dim is None or not x.ndim:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
 
 
 def _is_nan(x: Value) -> Value | None:
-    """Which elements are NaN; None of integers."""
+    """A mask of the NaN elements; None for integers."""
     return apply("isnan", x) if "float" in x.dtype else None
 
 
 def _running(name: str) -> Converter:
-    """Running extremes, and the places where they are reached last."""
+    """Running extrema, and the indices at which they occur last."""
 
     def convert(cx: Conversion, x: Value, dim: int) -> tuple[Value, Value]:
         source, axis = _flat(cast_to(x, "uint8") if x.dtype == "bool" else x, dim)
@@ -54,7 +54,7 @@ def _logcumsumexp(cx: Conversion, x: Value, dim: int) -> Value:
 
 
 def _kth(source: Value, k: KnownExtent, axis: int) -> tuple[Value, Value]:
-    """The k-th least element along an axis and its place, of extent 1."""
+    """The k-th smallest element along an axis and its index, with extent 1."""
     values, places = apply("topk", source, k, axis=axis, largest=False)
     begin = {"begin": [k - 1], "end": [k], "axes": [axis]}
     return apply("strided_slice", values, **begin), apply("strided_slice", places, **begin)
@@ -74,7 +74,7 @@ def _kthvalue(cx: Conversion, x: Value, k: int, dim: int = -1, keepdim: bool = F
 
 
 def _median(x: Value, dim: int | None, *, skips_nan: bool) -> tuple[Value, Value]:
-    """The lower median and its place. NaN is the median of what contains it, unless it is skipped."""
+    """The lower median and its index. A NaN is the median of data that contain it, unless it is skipped."""
     source, axis = _flat(x, dim)
     extent = source.shape[axis]
     if not isinstance(extent, int):
@@ -155,7 +155,7 @@ def _bucketize(
 
 @register("aten.fmax.default", "aten.fmin.default")
 def _of_numbers(cx: Conversion, x: Value, y: Value) -> Value:
-    """The greater or lesser of two, of which NaN is neither."""
+    """The maximum or minimum of two elements; a NaN yields the other one."""
     name = "maximum" if cx.name.split(".")[1] == "fmax" else "minimum"
     found = applied(cx, name, x, y)
     if "float" not in cx.dtype:
@@ -167,7 +167,7 @@ def _of_numbers(cx: Conversion, x: Value, y: Value) -> Value:
 
 @register("aten.hypot.default")
 def _hypot(cx: Conversion, x: Value, y: Value) -> Value:
-    """By the greater of two sizes, whose square may be infinite."""
+    """Scale by the larger magnitude, whose square may overflow."""
     one, other = (apply("abs", cast_to(value, cx.dtype)) for value in (x, y))
     most, least = apply("maximum", one, other), apply("minimum", one, other)
     is_end = apply("logical_or", apply("equal", most, 0.0), apply("isinf", most))
@@ -205,5 +205,5 @@ def _view_dtype(cx: Conversion, x: Value, dtype: str) -> Value:
 def _lcm(cx: Conversion, x: Value, y: Value) -> Value:
     one, other = cast_to(x, cx.dtype), cast_to(y, cx.dtype)
     divisor = apply("gcd", one, other)
-    product = apply("multiply", apply("trunc_divide", one, divisor), other)  # of zero and zero, 0 divided by 0 is 0
+    product = apply("multiply", apply("trunc_divide", one, divisor), other)  # lcm(0, 0) is 0, as 0 divided by 0 is 0
     return apply("abs", product) if cx.dtype.startswith("int") else product

@@ -1,8 +1,8 @@
 """Converters of quantized numbers: the operators of PT2E (`quantized_decomposed`), of torchao, and ATen's products with
 packed weights.
 
-An element of the type of integers stands for `(q - zero_point) * scale`. torchao's `quantize_affine` and
-`choose_qparams_affine` have no converter: PyTorch decomposes them.
+An integer element `q` represents `(q - zero_point) * scale`. torchao's `quantize_affine` and `choose_qparams_affine`
+have no converter, because PyTorch decomposes them.
 
 https://github.com/pytorch/pytorch/blob/main/torch/ao/quantization/fx/_decomposed.py
 https://github.com/pytorch/ao/blob/main/torchao/quantization/quant_primitives.py
@@ -25,13 +25,13 @@ from weft.texpr.expr import greatest, least
 
 _LIBRARY: Final = "quantized_decomposed"
 _LEAST_SCALE: Final = 1e-5
-"""`choose_qparams_per_token`: the least magnitude of a row."""
+"""`choose_qparams_per_token`: the lower bound of the magnitude of a row."""
 _INT4_ZERO: Final = 8
-"""The integer that stands for the zero point of a group in weights of 4 bits."""
+"""The integer that represents the zero point of a group in 4-bit weights."""
 
 
 def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
-    """Raises `UnsupportedError` for constant scales that are not finite, or not above 0 if numbers are divided."""
+    """Raises `UnsupportedError` for constant scales that are not finite, or not positive if they are divisors."""
     if isinstance(value, Value) and not isinstance(value.ssa.owner, ConstantOp):
         return
     numbers = array_of_constant(cast("ConstantOp", value.ssa.owner)) if isinstance(value, Value) else value
@@ -41,14 +41,14 @@ def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
 
 
 def _flat(value: Value | float, shape: Sequence[KnownExtent] = ()) -> Value:
-    """Parameters in a shape; numbers as tensors."""
+    """Quantization parameters in a given shape; numbers become tensors."""
     if not isinstance(value, Value):
         return const(value, "int32" if isinstance(value, int) else "float32")
     return value if value.shape == tuple(shape) else apply("reshape", value, shape)
 
 
 def _limited(integers: Value, low: Scalar | Value, high: Scalar | Value) -> Value:
-    """Integers cut off at the limits that an operator states, unless these are the limits of their type."""
+    """Clamp integers to the limits that an operator states, unless these are the limits of their type."""
     bounds = [_number(low), _number(high)]
     if bounds[0] > bounds[1]:
         raise UnsupportedError(f"quant_min = {bounds[0]} is above quant_max = {bounds[1]}")
@@ -59,7 +59,7 @@ def _limited(integers: Value, low: Scalar | Value, high: Scalar | Value) -> Valu
 
 
 def _number(value: Scalar | Value) -> int:
-    """A limit, which may be a constant tensor of one element. Raises `UnsupportedError` for computed ones."""
+    """A limit, possibly a constant tensor of one element. Raises `UnsupportedError` for computed ones."""
     if isinstance(value, Value) and isinstance(value.ssa.owner, ConstantOp):
         return int(array_of_constant(value.ssa.owner).reshape(()))
     if not isinstance(value, int):
@@ -128,7 +128,7 @@ def _dequantize_per_token(cx: Conversion, q: Value, scales: Value, zero_points: 
 
 
 def _groups(x: Value, scales: Value, group: int) -> tuple[int, int, int]:
-    """Rows, groups of a row and elements of a group of a matrix."""
+    """The numbers of rows, groups per row and elements per group of a matrix."""
     rows, depth = x.shape if x.ndim == 2 else (None, None)
     if not isinstance(rows, int) or not isinstance(depth, int):
         raise UnsupportedError(f"groups of a tensor of shape {show_shape(x.shape)}: it must be a matrix of known size")
@@ -173,7 +173,7 @@ def _dequantize_affine(
 def _dequantized(
     cx: Conversion, q: Value, scale: Value | float, zero_point: Value | int | None, blocks: Sequence[KnownExtent]
 ) -> Value:
-    """Integers as floats of the type of the result; `blocks` are the extents of the elements that share parameters."""
+    """Dequantize integers to the type of the result; `blocks` are the extents of the elements that share parameters."""
     shape = known(q.shape)
     if len(blocks) != q.ndim:
         raise UnsupportedError(f"blocks of {len(blocks)} axes, but the integers have shape {show_shape(q.shape)}")
@@ -196,7 +196,7 @@ def _dequantized(
 
 
 def _shaped(scale: Value, zero_point: Value | int, shape: Sequence[KnownExtent]) -> list[Value]:
-    """Scales and zero points in a shape; a zero point that is a number is one for all."""
+    """Scale and zero point in a shape; a zero point that is a number applies to all."""
     return [_flat(p, shape if isinstance(p, Value) else ()) for p in (scale, zero_point)]
 
 
@@ -219,7 +219,6 @@ def _dequantized_blocks(
     blocks: Sequence[KnownExtent],
     dtype: str,
 ) -> Value:
-    """Integers in blocks of several axes as floats."""
     inside = [extent for pair in zip(counts, blocks, strict=True) for extent in pair]
     outside = [extent for count in counts for extent in (count, 1)]
     wide = "float64" if dtype == "float64" else "float32"
@@ -230,11 +229,11 @@ def _dequantized_blocks(
     return cast_to(apply("reshape", found, known(q.shape)), dtype)
 
 
-# Parameters of numbers that a call quantizes
+# Parameters chosen at run time
 
 
 def _extremes(x: Value, axis: int | None) -> tuple[Value, Value]:
-    """The least and the greatest element, and 0."""
+    """The minimum and maximum of the elements and 0."""
     keep = axis is not None
     low, high = (apply(name, x, axis=axis, keepdims=keep) for name in ("min", "max"))
     zero = const(0.0, x.dtype)
@@ -291,7 +290,6 @@ def _choose_qparams_per_token_asymmetric(cx: Conversion, x: Value, dtype: str) -
 
 
 def _as_results(cx: Conversion, scale: Value, zero_point: Value) -> tuple[Value, Value]:
-    """Scale and zero point in the shapes and types that PyTorch states."""
     found: list[Value] = []
     for value, meta in zip((scale, zero_point), cx.results, strict=True):
         shape = known(meta.shape)
@@ -321,8 +319,8 @@ def _fake_quant_per_channel(
 
 
 def _rows(cx: Conversion, weight: Value, scales: Value, zero_points: Value | None, indices: Value, bits: int) -> Value:
-    """The dequantized rows of a table, of which only those are read. Weights of less than 8 bits share bytes, the first
-    one in the high bits, and are stored with half of their range added."""
+    """The dequantized rows of a table at `indices`; other rows are not read. Weights of less than 8 bits share bytes,
+    the first one in the high bits, and are biased by half of their range."""
 
     def taken(table: Value) -> Value:
         return apply("take", table, indices_of(indices, weight, 0), axis=0, mode="fast")
@@ -393,7 +391,7 @@ def _convert_weight_to_int4pack(cx: Conversion, weight: Value, inner_k_tiles: in
 
 @register("aten._weight_int4pack_mm_for_cpu.default")
 def _weight_int4pack_mm(cx: Conversion, x: Value, packed: Value, group: int, scales_and_zeros: Value) -> Value:
-    """`scales_and_zeros` (k / group, n, 2): a weight is `(q - 8) * scale + zero`."""
+    """`scales_and_zeros` is (k / group, n, 2); a weight is `(q - 8) * scale + zero`."""
     columns, bytes_ = packed.shape if packed.ndim == 2 else (None, None)
     depth = x.shape[-1]
     if not isinstance(columns, int) or not isinstance(bytes_, int) or packed.dtype != "uint8" or bytes_ * 2 != depth:
@@ -412,7 +410,7 @@ def _weight_int4pack_mm(cx: Conversion, x: Value, packed: Value, group: int, sca
 
     options = {} if cx.dtype == "float32" else {"dtype": cx.dtype}
     product = apply("dense", x, apply("dequantize", weight, part(0), axis=1, group_size=group, **options))
-    # The zeros are floats that no integer stands for: their products with the sums of the groups are added.
+    # The zeros are floats that no integer represents: add their products with the sums of the groups.
     ones = apply("reshape", x, [*known(x.shape)[:-1], groups, group])
     sums = apply("sum", ones, axis=-1)
     return apply("add", product, apply("dense", sums, part(1)))
@@ -428,8 +426,8 @@ def _array(value: Value, what: str) -> Any:
 def _unpacked(packed: Any, columns: int, depth: int) -> Any:
     """Packed weights (n, k / 2) as integers -8 to 7 (n, k).
 
-    The layout depends on the vectors of the CPU. It is a permutation of the weights, which is read off by packing the
-    hexadecimal digits of their places.
+    The layout depends on the vector length of the CPU. It is a permutation of the weights, which is determined by
+    packing the hexadecimal digits of their positions.
     """
     import numpy as np
 

@@ -13,7 +13,7 @@ from weft.frontends.torch.symbols import UnsupportedError
 
 
 def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
-    """The tensor and an axis; rank 0 becomes rank 1, and no axis the one of the flat tensor."""
+    """The tensor and an axis; rank 0 becomes rank 1, and the tensor is flattened if no axis is given."""
     if dim is None or x.ndim == 0:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
@@ -125,7 +125,7 @@ def _segment_reduce(
     unsafe: bool = False,
     initial: Scalar | None = None,
 ) -> Value:
-    """Reductions of parts of an axis, each as a reduction of the whole axis with the other elements masked."""
+    """Reductions of segments of an axis, each as a reduction of the whole axis with the other elements masked."""
     along, extent = axis % x.ndim, x.shape[axis]
     if indices is None and lengths is not None:
         ends = apply("cumsum", cast_to(lengths, "int64"), axis=along)

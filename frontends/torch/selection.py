@@ -1,4 +1,4 @@
-"""Operators whose results have a size that data decide: PyTorch's unbacked symbols become extents that the program
+"""Operators whose results have data-dependent sizes: PyTorch's unbacked symbols become extents that the program
 binds."""
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ def _nonzero_by_axis(cx: Conversion, x: Value) -> tuple[Value, ...]:
 
 
 def coordinates(mask: Value, places: Value) -> tuple[Value, ...]:
-    """The rows of the coordinates of elements."""
     extent = known((places.shape[1],))
     parts = apply("split", places, mask.ndim, axis=0) if mask.ndim > 1 else (places,)
     return tuple(apply("reshape", part, extent) for part in parts)
@@ -32,10 +31,10 @@ def coordinates(mask: Value, places: Value) -> tuple[Value, ...]:
 
 @register("aten.masked_select.default")
 def _masked_select(cx: Conversion, x: Value, mask: Value) -> Value:
-    data = apply("where", mask, x, x)  # of the shape that both broadcast to
+    data = apply("where", mask, x, x)  # in the shape that both broadcast to
     shape = known(data.shape) or [1]
     data, flag = apply("reshape", data, shape), apply("broadcast_to", mask, shape)
-    # PyTorch states the number of elements of `x` as the greatest size, also if `x` is repeated.
+    # PyTorch's bound is the number of elements of `x`, even if `x` is broadcast.
     return cx.sizes(cx.shape[0], has_range=known(x.shape) == shape).masked(data, flag)
 
 
@@ -47,7 +46,7 @@ def masked_index(cx: Conversion, x: Value, mask: Value, axis: int) -> Value:
 
 
 def places_of_mask(cx: Conversion, mask: Value, count: Extent) -> tuple[Value, ...]:
-    """The coordinates of the true elements of a mask, of which there are `count`."""
+    """The coordinates of the `count` true elements of a mask."""
     if mask.ndim == 0:
         raise UnsupportedError("a mask of rank 0 as index")
     sizes = cx.sizes(count)
@@ -106,7 +105,7 @@ def _unique_consecutive(
 def _kept(
     cx: Conversion, inverse: Value, counts: Value, return_inverse: bool, return_counts: bool
 ) -> tuple[Value, Value]:
-    """`inverse` and `counts`; the ones that are not requested have no elements."""
+    """`inverse` and `counts`; a result that is not requested has no elements."""
     empty = apply("full", (0,), 0, dtype="int64")
     wants = return_inverse or len(cx.results[1].shape) != 1 or cx.results[1].shape[0] != 0
     return inverse if wants else empty, counts if return_counts else empty
@@ -128,7 +127,7 @@ def _bincount(cx: Conversion, x: Value, weights: Value | None = None, minlength:
 
 @register("aten._local_scalar_dense.default")
 def _item(cx: Conversion, x: Value) -> Value | KnownExtent:
-    """An integer that PyTorch knows not to be negative is an extent; other numbers are tensors of rank 0."""
+    """An integer that PyTorch knows to be non-negative is an extent; other numbers are tensors of rank 0."""
     scalar = x if not x.ndim else apply("reshape", x, ())
     (extent,) = cx.numbers or (None,)
     if extent is None or cx.ranges.get(str(extent), (0, None))[0] < 0:

@@ -1,8 +1,8 @@
 """Tensors that share memory. A compiled model computes new values of the tensors that it writes in separate memory and
-copies them at the end, so a tensor that it writes must share no byte with another one that it takes.
+copies them at the end, so a tensor that it writes must share no byte with another argument.
 
-Tensors without elements share no byte. Views that interleave, such as `x[::2]` and `x[1::2]`, are distinguished
-exactly; views for which NumPy needs more than 10,000 steps count as sharing memory.
+Tensors without elements share no byte. Interleaved views, such as `x[::2]` and `x[1::2]`, are distinguished exactly;
+views for which NumPy needs more than 10,000 steps are assumed to share memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.support.call_arguments import overlaps_itself, share_memory
 from weft.support.errors import CompileError
 
 Span: TypeAlias = tuple[int, int, int]
-"""The addresses of the first byte of a tensor and of the byte after its last one, and its position in a list."""
+"""The addresses of the first byte of a tensor and of the byte after its last one, and its index in a list."""
 
 
 def span_of(tensor: Any, position: int) -> Span:
@@ -29,14 +29,14 @@ def span_of(tensor: Any, position: int) -> Span:
 
 
 def array_view(tensor: Any) -> Any:
-    """An array of the same elements in memory; bits in place of element types that NumPy lacks."""
+    """An array that shares the memory of the tensor, of bits for element types that NumPy lacks."""
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     plain = tensor.detach()
     return (plain.view(bits[tensor.itemsize]) if tensor.itemsize in bits else plain).numpy()
 
 
 def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[int, int]]:
-    """Pairs of positions of tensors that share a byte: one that is `written`, and another one."""
+    """Pairs of indices of tensors that share a byte, at least one of which is `written`."""
     spans = sorted(span_of(tensor, at) for at, tensor in enumerate(tensors) if tensor.numel())
     end = written_end = 0
     for start, stop, at in spans:
@@ -57,7 +57,7 @@ def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[i
 
 
 class WrittenTensors:
-    """The tensors that a model writes, and the check of a call that they share no memory with others."""
+    """The tensors that a model writes, with a check of calls that they share no memory with others."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class WrittenTensors:
         fixed: Mapping[str, Any],
         written: Collection[int | str | None],
     ) -> None:
-        """Of a model with the tensors `inputs` (their positions and names), parameters and buffers `state`, and those
-        that are constants of it, `fixed`; `written` are positions of inputs and names of state."""
+        """The model has the tensors `inputs` (indices and names), parameters and buffers `state`, and those that are
+        its constants, `fixed`; `written` has indices of inputs and names of state."""
         self._leaves, self._state = list(inputs), list(state.values())
         self._names = [*(f"input '{name}'" for name in inputs.values()), *(f"'{name}' of the model" for name in state)]
         self._is_written = [place in written for place in (*inputs, *state)]
@@ -77,7 +77,7 @@ class WrittenTensors:
         self._ends = list(accumulate((end for _, end, _ in spans), max, initial=0))
 
     def check(self, leaves: Sequence[Any]) -> None:
-        """Raises `ValueError` for tensors of a call that share memory and may not."""
+        """Raises `ValueError` for tensors of a call that share memory and must not."""
         tensors = [*(leaves[leaf] for leaf in self._leaves), *self._state]
         pair = next(iter(overlapping(tensors, self._is_written)), None)
         if pair is not None:
@@ -104,11 +104,11 @@ class WrittenTensors:
 
 
 class TracedOverlaps:
-    """The inputs of a graph of `torch.compile` that overlap, one of them written. PyTorch traces a graph for them, and
-    may run it on others later: its guards do not see them.
+    """The inputs of a graph of `torch.compile` that overlap, at least one of them written. PyTorch traces a graph for
+    one set of overlaps and may later run it on others, which its guards do not check.
 
-    `names` are the inputs. `written` says which ones the graph writes; None if PyTorch has merged some that overlap
-    into one, so that the graph is right for inputs that overlap as those of the first call do.
+    `names` are the inputs. `written` states which ones the graph writes; None if PyTorch has merged overlapping inputs
+    into one, so that the graph is right only for inputs that overlap as those of the first call.
     """
 
     def __init__(self, names: Sequence[str], written: Sequence[bool] | None) -> None:
@@ -117,7 +117,7 @@ class TracedOverlaps:
         self._traced: set[tuple[int, int, int]] | None = set() if written is not None else None
 
     def check(self, inputs: Sequence[Any]) -> None:
-        """Raises `ValueError` for inputs that overlap in another way than those that were traced."""
+        """Raises `ValueError` for inputs whose overlaps differ from the traced ones."""
         places = [at for at, value in enumerate(inputs) if _is_dense(value)]
         tensors = [inputs[at] for at in places]
         pairs = overlapping(tensors, [self._written[at] for at in places])
@@ -141,7 +141,7 @@ def _is_dense(value: Any) -> bool:
 
 
 def check_state(names: Sequence[str], tensors: Iterable[Any], written: Sequence[bool]) -> None:
-    """Raises `CompileError` for parameters and buffers of a model that share memory when it writes one of them."""
+    """Raises `CompileError` for parameters and buffers of a model that share memory if it writes one of them."""
     for one, other in overlapping(list(tensors), written):
         raise CompileError(
             f"from_torch: '{names[one]}' and '{names[other]}' of the model share memory, and the model writes "

@@ -1,5 +1,5 @@
-"""Converters of operators that are other names of functions of `te.ops` (`weft.texpr.spellings`): the operands are
-converted to the element type that PyTorch computes in, and the attributes read."""
+"""Converters of operators that are other names of functions of `te.ops` (`weft.texpr.spellings`). They read the
+attributes and convert the operands to the element type that PyTorch computes in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.texpr.spellings import Spelling, spellings
 NARROW: Final = ("float16", "bfloat16")
 """Element types that PyTorch converts to float32 if the other operand is a number."""
 _ROUNDED: Final = ("copysign", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod")
-"""Operators before which PyTorch rounds numbers to the elements, of 16 bits too."""
+"""Operators for which PyTorch rounds numbers to the element type, also to 16 bits."""
 _ORDERED: Final = ("greater", "greater_equal", "less", "less_equal")
 _COMPARISONS: Final = ("equal", "not_equal", *_ORDERED)
 _UNCHANGED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -24,13 +24,13 @@ _UNCHANGED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("abs", "relu"), ("uint", "bool")),
     **dict.fromkeys(("negative", "sign", "square"), ("bool",)),
 }
-"""Kinds of elements that an operator leaves as they are."""
+"""Kinds of elements that an operator leaves unchanged."""
 
 
 @lru_cache(maxsize=4096)
 def _promoted(x: tuple[str, bool] | type, y: tuple[str, bool] | type) -> str:
-    """The element type that PyTorch computes two operands in: element types and whether the rank is 0, or classes of
-    numbers."""
+    """The element type in which PyTorch computes two operands, given as (element type, whether the rank is 0) or as
+    classes of numbers."""
     one, other = (
         torch.empty(() if kind[1] else (1,), dtype=torch_dtype(kind[0]), device="meta")
         if isinstance(kind, tuple)
@@ -47,8 +47,8 @@ def _kind(value: Value | Scalar) -> tuple[str, bool] | type:
 
 
 def applied(cx: Conversion, name: str, *values: Value | Scalar | None, **options: object) -> Any:
-    """An operator of graphs on operands of the element type that PyTorch computes in: that of the result for most, and
-    float32 for narrow floats if an operand is a number."""
+    """Apply a graph operator to operands in PyTorch's computation type: for most, the type of the result, and float32
+    for narrow floats with a number as operand."""
     dtype = cx.dtype
     if name in _COMPARISONS:
         dtype = _promoted(*(_kind(value) for value in values if value is not None))
@@ -64,7 +64,7 @@ def applied(cx: Conversion, name: str, *values: Value | Scalar | None, **options
 
 
 def axes_of(x: Value, dim: Sequence[int] | int | None) -> list[int] | None:
-    """The axes that ATen means: all for none given, and none of a tensor of rank 0."""
+    """The axes in ATen's sense: None, for all, if none are given or the rank is 0."""
     if dim is None:
         return None
     given = [dim] if isinstance(dim, int) else list(dim)

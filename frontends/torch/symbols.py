@@ -48,22 +48,22 @@ DTYPES: Final[Mapping[Any, str]] = {
         "float8_e5m2fnuz",
     )
 }
-"""Element types that both have."""
+"""Element types of both."""
 _PARTS: Final[Mapping[Any, str]] = {torch.complex64: "float32", torch.complex128: "float64"}
 """Complex element types -> those of their parts."""
 
 
 class UnsupportedError(Exception):
-    """A part of a model that has no form in graphs; the message says why."""
+    """A part of a model that graphs cannot represent; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """What PyTorch says about a tensor of a program."""
+    """The type of a tensor of a program, as PyTorch states it."""
 
     shape: Shape
     dtype: str
-    """The element type of the parts if the tensor is complex."""
+    """The element type, that of the parts if the tensor is complex."""
     is_complex: bool = False
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class TensorMeta:
 
 
 def dtype_name(dtype: object) -> str:
-    """The element type of graphs. Raises `UnsupportedError` for one that they have not, such as complex numbers."""
+    """The element type of graphs. Raises `UnsupportedError` for one that graphs lack, such as complex numbers."""
     name = DTYPES.get(dtype)
     if name is None:
         raise UnsupportedError(f"elements of type {str(dtype).removeprefix('torch.')}")
@@ -79,20 +79,19 @@ def dtype_name(dtype: object) -> str:
 
 
 def torch_dtype(name: str) -> Any:
-    """The element type of PyTorch with that name of graphs."""
     return getattr(torch, name)
 
 
 def meta_of(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
-    """Shape and element type of a (fake) tensor, with extents in place of the symbols in `equal`. Raises
+    """The shape and element type of a (fake) tensor, with symbols replaced by the extents in `equal`. Raises
     `UnsupportedError` for an element type that graphs lack."""
     return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), dtype_name(value.dtype))
 
 
 def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, ...] | None:
-    """The axes of a dense (fake) tensor in the order of memory, the one with the greatest stride first; None if this is
-    their order in the shape, and for a tensor that is not dense. Symbolic strides are those of a contiguous tensor, of
-    channels_last, or of a transposed matrix, or the tensor is not taken for a dense one."""
+    """The axes of a dense (fake) tensor in the order of memory, the one with the largest stride first; None if this is
+    the order of the shape, and for a tensor that is not dense. Symbolic strides are recognised only for a contiguous
+    tensor, channels_last, and a transposed matrix."""
     shape, strides = ([extent_of(number, equal) for number in numbers] for numbers in (value.shape, value.stride()))
     axes = tuple(range(len(shape)))
     if 0 in shape or None in shape:
@@ -123,8 +122,8 @@ def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
 
 
 def extent_of(size: Any, equal: Mapping[str, KnownExtent]) -> Extent:
-    """A size, a number or symbolic, as an extent, with extents in place of the symbols in `equal`; None for an
-    expression that extents cannot be."""
+    """A size as an extent, with symbols replaced by the extents in `equal`; None for an expression that extents cannot
+    represent."""
     return substitute(_extent(size.node.expr), equal) if isinstance(size, torch.SymInt) else int(size)
 
 
@@ -158,8 +157,8 @@ def _extent(expr: Any) -> Extent:
 
 
 def ratio(number: float) -> tuple[int, int]:
-    """Numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one with which products of sizes
-    may be rounded."""
+    """Numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one whose products with sizes may
+    be rounded."""
     found = Fraction(number)
     if found.denominator > _LARGEST_DENOMINATOR:
         raise UnsupportedError(f"a size that is computed with {number}")
@@ -171,7 +170,7 @@ _ROUNDED: Final = ("TruncToInt", "FloorToInt", "CeilToInt")
 
 
 def _quotient(expr: Any) -> tuple[Extent, int]:
-    """Numerator and denominator of a float that is computed of sizes."""
+    """Numerator and denominator of a float computed from sizes."""
     kind = type(expr).__name__
     if expr.is_Float:
         return ratio(float(expr))
@@ -216,7 +215,6 @@ _UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def symbols_of(number: Any) -> list[str]:
-    """The names of the sizes that a symbolic number is made of."""
     return sorted(map(str, number.node.expr.free_symbols))
 
 

@@ -103,7 +103,7 @@ def _repeat(cx: Conversion, x: Value, repeats: Sequence[KnownExtent]) -> Value:
 
 @register("aten.cat.default")
 def _cat(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
-    # A vector without elements goes with all shapes.
+    # A vector without elements can be concatenated with any shape.
     kept = [x for x in tensors if x.shape != (0,) or len(cx.shape) == 1] or list(tensors[:1])
     given = [cast_to(x, cx.dtype) for x in kept]
     return given[0] if len(given) == 1 else apply("concatenate", given, axis=dim % given[0].ndim)
@@ -115,7 +115,7 @@ def _stack(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
 
 
 def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
-    """The place that the start of a slice means: negative ones count from the end, and not beyond the first element."""
+    """Normalise the start of a slice: negative ones count from the end and are clamped to 0."""
     place = place_of(index, extent)
     if isinstance(place, int) and isinstance(extent, int):
         return min(max(place, 0), extent)
@@ -123,7 +123,7 @@ def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
 
 
 def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
-    """The place that an index of an axis means, negative ones counted from the end."""
+    """Normalise an index of an axis: negative ones count from the end."""
     if index is None:
         return 0
     if is_not_negative(index):
@@ -136,7 +136,7 @@ def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
 
 
 def _check_extents(places: Sequence[object]) -> None:
-    """Raises `UnsupportedError` for numbers that data decide and that may be negative, which are tensors."""
+    """Raises `UnsupportedError` for data-dependent numbers that may be negative, which are tensors."""
     if any(isinstance(place, Value) for place in places):
         raise UnsupportedError("a place that data decide and that may be negative: torch._check(n >= 0) states it")
 
@@ -161,7 +161,7 @@ def _slice(
 
 
 def _part(cx: Conversion, x: Value, axis: int, first: KnownExtent, step: int, count: KnownExtent) -> Value:
-    """`count` slices along an axis, which calls have."""
+    """`count` slices along an axis, which has them at each call."""
 
     def part(source: Any, first: Any, count: Any) -> Any:
         def element(*at: Any) -> Any:
@@ -285,7 +285,7 @@ def _padded(mode: str) -> Converter:
                 raise UnsupportedError("a border whose value is computed")
             filled = {"constant_values": as_element(value, x.dtype)} if mode == "constant" else {}
             found = apply("pad", x, borders, mode=mode, **filled)
-        # Cut after the border is there, which has elements of the whole tensor.
+        # Crop after padding, because the border has elements of the whole tensor.
         cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
         if not cut:
             return found
@@ -356,7 +356,6 @@ def _arange(
 
 @register("aten.tril_indices.default", "aten.triu_indices.default")
 def _triangle_indices(cx: Conversion, rows: KnownExtent, columns: KnownExtent, offset: int = 0, **_: object) -> Value:
-    """Coordinates of the elements of a triangle."""
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise UnsupportedError("a symbolic number of rows")
     is_lower = cx.name.split(".")[1].startswith("tril")
@@ -390,7 +389,7 @@ def _gather(cx: Conversion, x: Value, dim: int, index: Value, sparse_grad: bool 
 
 
 def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
-    """As much of a tensor along some axes as another one has."""
+    """The leading part of a tensor along some axes, with the extents of another one."""
     longer = [axis for axis in axes if x.shape[axis] != other.shape[axis]]
     if not longer:
         return x
@@ -430,8 +429,8 @@ def _is_mask(index: Value) -> bool:
 
 
 def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], count: Extent) -> list[Value | None]:
-    """Indices of the axes of `x` as int64: a mask becomes the coordinates of its true elements. Their number is
-    `count` if it is given; otherwise data decide it."""
+    """Indices of the axes of `x` as int64: a mask becomes the coordinates of its true elements. Their number is `count`
+    if given; otherwise it depends on data."""
     found: list[Value | None] = []
     for index in indices:
         if index is None:
@@ -445,20 +444,20 @@ def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], 
 
 
 def _count_of_mask(cx: Conversion) -> Extent:
-    """The name of the size of the result that data decide; None if it is bound already or there is none."""
+    """The name of the data-dependent size of the result; None if it is bound already or there is none."""
     taken = cx.builder.extent_names()
     names = [extent for extent in cx.shape if (name := lone_name(extent)) is not None and name not in taken]
     return names[0] if names else None
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
-    """The axis of the result where those of the indices stand: at the indexed axes if these are neighbours, else in
-    front."""
+    """The first axis of the result that comes from indices: the first indexed axis if the indexed axes are adjacent,
+    otherwise 0."""
     return axes[0] if list(axes) == list(range(axes[0], axes[0] + len(axes))) else 0
 
 
 def _read_broadcast(tensor: Any, at: Sequence[Any]) -> Any:
-    """The element of a tensor that broadcasts to the shape of the indices, as int64."""
+    """The element, as int64, of a tensor that broadcasts to the shape of the indices."""
     own = at[len(at) - tensor.ndim :]
     return tensor(*(0 if isinstance(e, int) and e == 1 else i for e, i in zip(tensor.shape, own, strict=True)))
 
@@ -494,7 +493,6 @@ def _index_put(
 
 
 def _put_along(x: Value, axis: int, places: Value, values: Value, accumulate: bool) -> Value:
-    """Slices along an axis replaced, or added to."""
     shape = known((*x.shape[:axis], places.shape[0], *x.shape[axis + 1 :]))
     along = [places.shape[0] if d == axis else 1 for d in range(x.ndim)]
     spread = apply("broadcast_to", apply("reshape", places, along), shape)
@@ -513,7 +511,7 @@ def _masked_put(x: Value, mask: Value, values: Value, accumulate: bool) -> Value
 
 
 def _put_one(cx: Conversion, x: Value, axis: int, place: Value, values: Value) -> Value:
-    """A slice at one place replaced: elementwise, so that it fuses."""
+    """Replace the slice at one index: elementwise, so that it fuses."""
     rank = place.ndim
     shape = [*x.shape[:axis], *[1] * rank, *x.shape[axis + 1 :]]
     wide = apply("broadcast_to", values, known(tuple(shape)))
@@ -647,7 +645,6 @@ def _scatter_reduce(
 
 
 def _identity(kind: str, dtype: str) -> Scalar:
-    """What a reduction leaves unchanged."""
     if kind in ("add", "mul"):
         return 0 if kind == "add" else 1
     if "float" in dtype:
@@ -685,7 +682,7 @@ def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Val
 )
 @register("aten.uniform.default")
 def _random(cx: Conversion, *_: object, **__: object) -> Value:
-    """By PyTorch's generator, so that `torch.manual_seed` decides."""
+    """By PyTorch's generator, so that `torch.manual_seed` applies."""
     return cx.run_in_torch("random numbers are PyTorch's")[0]
 
 

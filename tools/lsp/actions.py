@@ -1,4 +1,4 @@
-"""Changes that an editor offers: a schedule primitive on a loop, the run of a RUN line, new CHECK lines."""
+"""Code actions: a schedule primitive on a loop, the run of a RUN line, new CHECK lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ APPLY, RUN, UPDATE = "weft.applyPass", "weft.runLine", "weft.updateChecks"
 
 
 def code_actions(document: Document, within: Range) -> Iterator[CodeAction]:
-    """The changes that are offered at a range."""
     line = within.start.line
     for run in run_lines(document.text.content):
         if run.line <= line <= run.line + run.command.count("\\") and run.words is not None:
@@ -59,7 +58,7 @@ def _loop_or_block(document: Document, line: int) -> ForOp | BlockOp | None:
 
 
 def _primitives(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
-    """Titles, and the passes that do it."""
+    """Titles of schedule primitives that apply to `op`, and the passes for them."""
     if isinstance(op, BlockOp):
         name = f'block="{op.label}"{_func(op)}'
         yield f'Inline block "{op.label}" into its readers', f"tir-compute-inline{{{name}}}"
@@ -96,8 +95,8 @@ class Rewritten:
 
 
 def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
-    """Run passes on a copy of the program at a line, and give the function there its new text; comments inside of it
-    are lost. Raises `ScheduleError` and `CompileError` where a pass refuses."""
+    """Run passes on a copy of the program at a line, and print the function at the line, without the comments inside.
+    Raises `ScheduleError` and `CompileError` if a pass fails."""
     if document.index is None or document.change is not None:
         raise CompileError("the file does not parse as it is now")
     place = document.text.starts[line]

@@ -1,4 +1,4 @@
-"""The answers to an editor about a file of IR, from the last parse that succeeded."""
+"""Answers to an editor about a file of IR, based on the last successful parse."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from xdsl.context import Context
 
 _SHOWN = 400
-"""Characters of an operation that a hover shows."""
+"""Maximum number of characters of an operation in a hover."""
 _KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.block": SymbolKind.Method}
 
 
 @dataclass
 class Document:
-    """A file that is open: its text now, and the index of the last parse that succeeded."""
+    """An open file: its current text, and the index of the last successful parse."""
 
     uri: str
     text: Text
@@ -65,11 +65,11 @@ class Document:
             self.change = Change(self.index.text.content, self.text.content)
 
     def to_index(self, offset: int) -> int | None:
-        """The place in the text of the index; None in what changed since."""
+        """The offset in the text of the index; None in a changed part."""
         return offset if self.change is None else self.change.to_old(offset)
 
     def range(self, start: int, end: int) -> Range | None:
-        """The range of places of the index in the text now; None if it changed."""
+        """The range in the current text of offsets in the index; None if it changed."""
         if self.change is None:
             return self.text.range(start, end)
         first, last = self.change.to_new(start), self.change.to_new(end)
@@ -77,13 +77,11 @@ class Document:
 
     @cached_property
     def lines_of_comments(self) -> list[int]:
-        """The lines that are comments alone."""
         return [n for n in range(len(self.text.starts)) if self.text.line(n).lstrip().startswith("//")]
 
     # Hover
 
     def hover(self, position: Position) -> Hover | None:
-        """About the name at a position."""
         offset = self.text.offset(position)
         token = self.text.token_at(offset)
         if token is None:
@@ -127,7 +125,7 @@ class Document:
         return None if chunk is None else next((op for symbol, op in chunk.symbols() if symbol == name), None)
 
     def definition(self, position: Position) -> list[Location]:
-        """Where the value, block or symbol at a position is defined."""
+        """The definition of the value, block or symbol at a position."""
         offset = self.text.offset(position)
         mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
         if chunk is None:
@@ -141,7 +139,7 @@ class Document:
         return []
 
     def _name_of_symbol(self, chunk: Chunk, op: Operation, name: str) -> tuple[int, int]:
-        """The place of the name in the operation that defines a symbol, in the text of the index."""
+        """The range, in the text of the index, of the name in the operation that defines a symbol."""
         start, end = chunk.places[op]
         content = "" if self.index is None else self.index.text.content
         at = content.find(name, start, end)
@@ -160,7 +158,6 @@ class Document:
         return [Location(self.uri, self.text.range(t.start, t.end)) for t in inside]
 
     def highlights(self, position: Position) -> list[DocumentHighlight]:
-        """The mentions of the value, block or symbol at a position, to be marked."""
         return [DocumentHighlight(found.range) for found in self.references(position)]
 
     def _locations(self, spans: Iterable[tuple[int, int]]) -> list[Location]:
@@ -170,7 +167,6 @@ class Document:
     # Outline, folding, hints
 
     def outline(self) -> list[DocumentSymbol]:
-        """Functions, schedules, loops, blocks and whatever else has a symbol, as a tree."""
         return [] if self.index is None else [s for c in self.index.chunks for s in self._symbols(c, c.module)]
 
     def _symbols(self, chunk: Chunk, parent: Operation) -> Iterator[DocumentSymbol]:
@@ -204,7 +200,7 @@ class Document:
         return found
 
     def hints(self, within: Range) -> list[InlayHint]:
-        """The type of each result whose line does not name it."""
+        """The types of results that their lines do not contain."""
         if self.index is None:
             return []
         hints: list[InlayHint] = []
@@ -224,10 +220,10 @@ class Document:
     # Formatting
 
     def formatted(self) -> list[TextEdit]:
-        """Two blanks of indentation for each open brace, no blanks at ends of lines, one end of line at the end.
-        Nothing else changes, so that comments stay."""
+        """Indent by two spaces for each open brace, strip trailing spaces, and end the text in one newline. Nothing
+        else changes, so that comments are kept."""
         opened: list[int] = []
-        """The lines of the brackets that are open: those of one line indent once."""
+        """The lines of the open brackets: several on one line indent once."""
         own: dict[int, int] = {}
         after: dict[int, int] = {}
         for token in self.text.tokens:
@@ -255,8 +251,8 @@ class Document:
     # Completion
 
     def completions(self, position: Position, ctx: Context) -> list[CompletionItem]:
-        """The words for a position: names of values, symbols and blocks, operations, types, attributes; in RUN lines
-        passes, their options and targets."""
+        """Completions at a position: names of values, symbols and blocks, operations, types and attributes; in RUN
+        lines passes, their options and targets."""
         line = self.text.line(position.line)
         offset = self.text.offset(position)
         before = line[: offset - self.text.starts[position.line]]
@@ -273,7 +269,8 @@ class Document:
         return [] if word is None else _operation_items(ctx, word[1])
 
     def _names(self, sign: str, position: Position) -> list[CompletionItem]:
-        """The names with a sign before a position, in the same program; values of the same function only."""
+        """The names with a sign that are defined before a position in the same program; for values, in the same
+        function."""
         limit = self.text.offset(position)
         content = self.text.content
         start = max(content.rfind("\n// -----", 0, limit), 0)
@@ -312,7 +309,6 @@ class Document:
 
 
 def about_value(value: SSAValue) -> str:
-    """A value: its type, and what defines it."""
     name = f"%{value.name_hint}" if value.name_hint else "%"
     lines = [f"```mlir\n{name} : {value.type}\n```"]
     op = defining_operation(value)
@@ -325,7 +321,6 @@ def about_value(value: SSAValue) -> str:
 
 
 def about_block(mention: Mention) -> str | None:
-    """A block: its arguments and operations."""
     block = mention.target
     if not isinstance(block, Block):
         return None
@@ -334,7 +329,7 @@ def about_block(mention: Mention) -> str | None:
 
 
 def about_operation(op: Operation) -> str:
-    """An operation: its text, domain and accesses, effects, and documentation."""
+    """Describe an operation: its text, domain and accesses, effects, and documentation."""
     parts = [f"```mlir\n{_first_line(op)}\n```", *_domain_of(op), _effects_text(op)]
     documented = about_operation_class(op.name, type(op))
     return "\n\n".join([*parts, *([documented] if documented else [])])
@@ -345,7 +340,7 @@ def _first_line(op: Operation) -> str:
 
 
 def _domain_of(op: Operation) -> list[str]:
-    """Of a loop its iterations; of a block its domain and the buffers that it accesses."""
+    """The iterations of a loop; the domain of a block and the buffers that it accesses."""
     if isinstance(op, ForOp):
         extent = op.extent if isinstance(op.extent, int) else f"%{op.extent.name_hint or '?'}"
         return [f"iterations: 0 .. {extent}"]
@@ -391,7 +386,7 @@ def about_operation_class(name: str, kind: type[Operation] | None = None) -> str
 
 
 def about_attribute(name: str) -> str | None:
-    """The documentation of a type or attribute, `!sched.loop` or `#graph.dims`."""
+    """The documentation of a type or attribute, such as `!sched.loop` or `#graph.dims`."""
     ctx = _context()
     kind = ctx.get_optional_type(name[1:]) if name.startswith("!") else ctx.get_optional_attr(name[1:])
     doc = None if kind is None else inspect.getdoc(kind)
@@ -441,7 +436,6 @@ def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
 
 @cache
 def pass_factories() -> dict[str, Any]:
-    """The passes of all packages, by name."""
     return {
         **installed_universe().all_passes,
         **{name: (lambda place=place: load(place)) for name, place in REPLACED_PASSES.items()},
@@ -502,7 +496,7 @@ def _in_run_line(before: str) -> list[CompletionItem]:
 
 @cache
 def _operations_of(dialect: str) -> list[tuple[str, str]]:
-    """The operations of a dialect, each with the first line of its documentation."""
+    """The operations of a dialect, with the first line of their documentation."""
     found = _context().get_optional_dialect(dialect)
     if found is None:
         return []

@@ -1,4 +1,4 @@
-"""The index of a file of IR: definitions and uses with their places, from one parse."""
+"""The index of a file of IR: definitions and uses with their locations, from one parse."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Mention:
-    """A name of a value or block in the text, from `start` to `end`."""
+    """A mention of a value or block in the text, from `start` to `end`."""
 
     start: int
     end: int
@@ -43,14 +43,14 @@ class Mention:
 
 @dataclass
 class Chunk:
-    """A program of a file, parsed."""
+    """A parsed program of a file."""
 
     module: ModuleOp
     start: int
-    """Where its text begins in the file."""
+    """The offset of its text in the file."""
     mentions: list[Mention] = field(default_factory=list[Mention])
     operations: list[tuple[int, int, Operation]] = field(default_factory=list[tuple[int, int, Operation]])
-    """Start of the name, end, and operation, in the order of the starts; places are those of the file."""
+    """(start of the name, end, operation), sorted by start; offsets in the file."""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -58,7 +58,6 @@ class Chunk:
 
     @cached_property
     def places(self) -> dict[Operation, tuple[int, int]]:
-        """The place of each operation."""
         return {op: (start, end) for start, end, op in self.operations}
 
     @cached_property
@@ -66,22 +65,19 @@ class Chunk:
         return [mention.start for mention in self.mentions]
 
     def mention_at(self, offset: int) -> Mention | None:
-        """The name of a value or block at a place."""
         at = bisect_right(self._mention_starts, offset) - 1
         if at >= 0 and self.mentions[at].start <= offset <= self.mentions[at].end:
             return self.mentions[at]
         return None
 
     def mentions_of(self, target: SSAValue | Block) -> list[Mention]:
-        """All names of a value or block."""
         return [m for m in self.mentions if m.target is target or target in m.others]
 
     def definition_of(self, target: SSAValue | Block) -> Mention | None:
-        """Where a value or block is defined."""
         return next((m for m in self.mentions_of(target) if m.is_definition), None)
 
     def operation_at(self, offset: int) -> Operation | None:
-        """The innermost operation around a place."""
+        """The innermost operation that contains an offset."""
         at = bisect_right(self._starts, offset) - 1
         while at >= 0:
             start, end, op = self.operations[at]
@@ -91,13 +87,11 @@ class Chunk:
         return None
 
     def operation_on_line(self, text: Text, line: int) -> Operation | None:
-        """The first operation whose name is on a line."""
         begin = text.starts[line]
         end = begin + len(text.line(line))
         return next((op for start, _, op in self.operations if begin <= start <= end), None)
 
     def symbols(self) -> Iterator[tuple[str, Operation]]:
-        """The symbols that operations define."""
         for _, _, op in self.operations:
             trait = op.get_trait(SymbolOpInterface)
             name = None if trait is None else trait.get_sym_attr_name(op)
@@ -113,7 +107,6 @@ class FileIndex:
     chunks: list[Chunk]
 
     def chunk_at(self, offset: int) -> Chunk | None:
-        """The program around a place."""
         found = None
         for chunk in self.chunks:
             if chunk.start <= offset:
@@ -123,16 +116,16 @@ class FileIndex:
 
 @dataclass
 class Analysis:
-    """The outcome of one parse. `index` is None if no chunk parses; chunks that do not are absent in it."""
+    """The result of one parse. `index` is None if no chunk parses, and lacks chunks that do not parse."""
 
     diagnostics: list[Diagnostic]
     index: FileIndex | None
     complete: bool
-    """Whether every chunk was parsed."""
+    """Whether all chunks were parsed."""
 
 
 class IndexingParser(LocatedParser):
-    """A parser that notes where names and operations are."""
+    """A parser that records the locations of names and operations."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0, *, base: int = 0) -> None:
         self.base = base
@@ -180,7 +173,6 @@ class IndexingParser(LocatedParser):
         return operation
 
     def chunk(self, module: ModuleOp) -> Chunk:
-        """The program with the places that were noted, in order."""
         for start, end, value in self._used:
             target = self._replaced.get(value, value)
             self.mentions.append(Mention(self.base + start, self.base + end, target, False))
@@ -190,9 +182,9 @@ class IndexingParser(LocatedParser):
 
 
 def analyse(ctx: Context, content: str, name: str) -> Analysis:
-    """Parse and verify a text, chunk by chunk where separators `// -----` divide it.
+    """Parse and verify a text, in chunks if separators `// -----` divide it.
 
-    Diagnostics that comments expect (`expected-error`) are no findings; those that are missing are.
+    Diagnostics that comments expect (`expected-error`) are not reported; missing ones are.
     """
     text = Text(content)
     diagnostics: list[Diagnostic] = []
@@ -221,7 +213,7 @@ def analyse(ctx: Context, content: str, name: str) -> Analysis:
 
 
 def _runs_passes(content: str) -> bool:
-    """Whether RUN lines run passes, whose diagnostics are not known from a parse."""
+    """Whether RUN lines run passes, whose diagnostics parsing does not determine."""
     return re.search(r"^// RUN:.*\s(-p|--passes|--pass-pipeline)[ =]", content, re.MULTILINE) is not None
 
 
@@ -234,7 +226,7 @@ def _chunks(content: str) -> Iterator[tuple[int, str]]:
 
 
 def defining_operation(value: SSAValue) -> Operation | None:
-    """The operation whose result or whose region's argument a value is."""
+    """The operation that defines a value as its result or as an argument of its region."""
     if isinstance(value, OpResult):
         return value.op
     return value.block.parent_op() if isinstance(value, BlockArgument) else None

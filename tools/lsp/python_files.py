@@ -1,4 +1,4 @@
-"""Errors of Python files with weft.script: the file runs in a child process, as an import would run it."""
+"""Errors of Python files with weft.script. The file runs in a child process, as an import would run it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ _LIMITS: Final = Limits(60.0, 0)
 
 
 def uses_script(content: str) -> bool:
-    """Whether a file may hold functions of weft.script."""
     return re.search(r"\bweft\b", content) is not None and re.search(r"\bscript\b", content) is not None
 
 
 def diagnostics_of_python(path: str, content: str, *, saved: bool) -> list[Diagnostic]:
-    """The errors of a file: of its syntax, and if it is saved, of the functions of weft.script in it."""
+    """The errors of a file: of its syntax, and if it is saved, of its functions of weft.script."""
     try:
         ast.parse(content, path)
     except SyntaxError as error:

@@ -1,4 +1,4 @@
-"""`RUN:` and `CHECK:` lines of a test: their words, mistakes in them, and new CHECK lines from the output of a run."""
+"""`RUN:` and `CHECK:` lines of a test: their words, their mistakes, and new CHECK lines from the output of a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunLine:
 
     @property
     def words(self) -> list[str] | None:
-        """The words of its first command if that is weft-opt; None otherwise."""
+        """The words of its first command if that is weft-opt, otherwise None."""
         first = re.split(r"\s(?:\||2?>|&&|;|<)", self.command)[0]
         try:
             words = shlex.split(first)
@@ -43,14 +43,14 @@ class RunLine:
 
     @property
     def prefixes(self) -> list[str]:
-        """The prefixes of the CHECK lines that it is compared with; empty without filecheck."""
+        """The prefixes of the CHECK lines that its output is compared with; empty without filecheck."""
         if "filecheck" not in self.command.lower():
             return []
         return [p for found in _PREFIX.findall(self.command) for p in found.split(",")] or ["CHECK"]
 
 
 def run_lines(content: str) -> list[RunLine]:
-    """The RUN lines of a file; a backslash at the end joins the next one."""
+    """The RUN lines of a file; a trailing backslash joins the next one."""
     found: list[RunLine] = []
     pending = ""
     begun = 0
@@ -68,14 +68,14 @@ def run_lines(content: str) -> list[RunLine]:
 
 @dataclass(frozen=True)
 class PrefixMistake:
-    """A prefix that no RUN line checks, or one without lines."""
+    """A prefix of lines that no RUN line checks, or of a RUN line without lines."""
 
     line: int
     message: str
 
 
 def prefix_mistakes(content: str) -> Iterator[PrefixMistake]:
-    """The CHECK lines whose prefix no RUN line names, and the prefixes of RUN lines that no line has."""
+    """The CHECK lines whose prefix occurs in no RUN line, and the prefixes of RUN lines without CHECK lines."""
     runs = run_lines(content)
     checked = {prefix: run.line for run in runs for prefix in run.prefixes}
     if not checked:
@@ -98,7 +98,7 @@ def _whole(content: str, prefix: str) -> str:
 
 
 def output_of(run: RunLine, content: str, file: Path) -> str:
-    """The output of weft-opt for the text of a file that may not be saved. Raises `CompileError` where it fails."""
+    """The output of weft-opt for the text of a file, which need not be saved. Raises `CompileError` if it fails."""
     words = run.words
     if words is None:
         raise CompileError("this RUN line runs no weft-opt")
@@ -121,7 +121,6 @@ def output_of(run: RunLine, content: str, file: Path) -> str:
 
 
 def difference(before: str, after: str) -> str:
-    """The unified difference of two programs."""
     return "".join(unified_diff(before.splitlines(True), after.splitlines(True), "before", "after", n=3))
 
 
@@ -129,7 +128,7 @@ _VALUE = re.compile(r"%[\w$.-]+")
 
 
 def check_lines(output: str, prefix: str) -> dict[str, list[str]]:
-    """The CHECK lines of each top-level operation with a symbol, by the symbol; values are named by patterns."""
+    """The CHECK lines of each top-level operation with a symbol, by the symbol; patterns replace names of values."""
     found: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     lines: list[str] = []
@@ -165,8 +164,8 @@ def _escaped(line: str) -> str:
 
 
 def with_checks(content: str, lines: dict[str, list[str]], prefix: str, starts: Sequence[tuple[str, int]]) -> str:
-    """A file with the CHECK lines of `prefix` replaced: those of a symbol before the line (from 0) at which it is
-    defined, by `starts`; others at the end."""
+    """A file with the CHECK lines of `prefix` replaced: those of a symbol before the line (from 0) of its definition,
+    according to `starts`; the others at the end."""
     own = re.compile(rf"^\s*//\s*{re.escape(prefix)}(?:-(?:NEXT|SAME|NOT|LABEL|DAG|COUNT-\d+|EMPTY))?:")
     places = {line: symbol for symbol, line in starts if symbol in lines}
     written: list[str] = []

@@ -1,4 +1,4 @@
-"""The language server: documents that are open, their analysis in the background, and the requests of an editor."""
+"""The language server: open documents, their analysis in the background, and the requests of an editor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from weft.tools.lsp.texts import Text
 from weft.tools.printing import ScopedMLIRTarget
 
 _PAUSE: Final = 0.2
-"""Seconds without a change after which a text is analysed."""
+"""Seconds without a change before a text is analysed."""
 _FIRST: Final = 10.0
 """Seconds that a request waits for the first analysis of a file."""
 _SEVERITIES: Final = {
@@ -42,7 +42,7 @@ _SEVERITIES: Final = {
 
 
 class WeftServer(LanguageServer):
-    """The state of the server: what is known of each open file."""
+    """The state of the server: the results for each open file."""
 
     def __init__(self) -> None:
         super().__init__("weft-lsp", version("weft"), text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
@@ -53,11 +53,10 @@ class WeftServer(LanguageServer):
         self._pool = ThreadPoolExecutor(1)
 
     def text(self, uri: str) -> str:
-        """The text of a file as the editor has it."""
         return self.workspace.get_text_document(uri).source.replace("\r\n", "\n")
 
     def schedule(self, uri: str, *, saved: bool = False, pause: float = _PAUSE) -> None:
-        """Analyse a file when it has not changed for a while."""
+        """Analyse a file after a pause without changes."""
         before = self._pending.pop(uri, None)
         if before is not None:
             before.cancel()
@@ -92,7 +91,6 @@ class WeftServer(LanguageServer):
         return found
 
     def forget(self, uri: str) -> None:
-        """A file was closed."""
         pending = self._pending.pop(uri, None)
         if pending is not None:
             pending.cancel()
@@ -101,7 +99,7 @@ class WeftServer(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     async def document(self, uri: str) -> Document:
-        """A file with its last good parse; waits for the first one."""
+        """A file with its last successful parse; waits for the first one."""
         event = self.analysed.get(uri)
         if event is not None and uri not in self.indices:
             with suppress(TimeoutError):
@@ -136,7 +134,6 @@ def _range_of(text: Text, place: SourceLocation) -> lsp.Range:
 
 
 def make_server() -> WeftServer:
-    """The server with its features."""
     server = WeftServer()
     feature = server.feature
 
@@ -202,7 +199,7 @@ def make_server() -> WeftServer:
 
     @server.command(APPLY)
     async def _(ls: WeftServer, uri: str, line: int, passes: str) -> None:
-        """Apply a primitive; what is refused becomes a diagnostic."""
+        """Apply a primitive; a refusal becomes a diagnostic."""
         document = await ls.document(uri)
         path = to_fs_path(uri) or uri
         try:
@@ -257,7 +254,7 @@ def make_server() -> WeftServer:
 
 
 async def _run(ls: WeftServer, uri: str, line: int) -> tuple[str, str] | None:
-    """The text of a file and what its RUN line makes of it; a failure is shown."""
+    """The text of a file and the output of its RUN line; a failure is shown."""
     content = ls.text(uri)
     run = next((run for run in run_lines(content) if run.line == line), None)
     if run is None:

@@ -1,4 +1,4 @@
-"""Texts as editors count them: lines and UTF-16 units; and places in an older text."""
+"""Text positions as editors count them, in lines and UTF-16 units; and offsets in an older text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A word of a text: a name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a
+    """A token of a text: a name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a
     bracket."""
 
     kind: str
@@ -33,18 +33,16 @@ class Text:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins."""
         return [0, *(m.end() for m in re.finditer("\n", self.content))]
 
     def line(self, number: int) -> str:
-        """The line with a number from 0, without its end; empty if there is none."""
+        """The line with a number from 0, without its newline; empty if there is none."""
         if not 0 <= number < len(self.starts):
             return ""
         end = self.starts[number + 1] - 1 if number + 1 < len(self.starts) else len(self.content)
         return self.content[self.starts[number] : end]
 
     def offset(self, position: Position) -> int:
-        """The place of a position."""
         if position.line >= len(self.starts):
             return len(self.content)
         line = self.line(position.line)
@@ -54,18 +52,15 @@ class Text:
         return self.starts[position.line] + len(before)
 
     def position(self, offset: int) -> Position:
-        """The position of a place."""
         line = bisect_right(self.starts, offset) - 1
         before = self.content[self.starts[line] : offset]
         return Position(line, len(before) if before.isascii() else len(before.encode("utf-16-le")) // 2)
 
     def range(self, start: int, end: int) -> Range:
-        """The range between two places."""
         return Range(self.position(start), self.position(end))
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """The words of the text, in order."""
         return [Token(m.lastgroup or "", m.start(), m.end(), m[0]) for m in _TOKEN.finditer(self.content)]
 
     @cached_property
@@ -73,7 +68,7 @@ class Text:
         return [token.start for token in self.tokens]
 
     def token_at(self, offset: int) -> Token | None:
-        """The word at a place, or that ends there."""
+        """The token that contains an offset, or ends there."""
         for at in (bisect_right(self._token_starts, offset) - 1, bisect_right(self._token_starts, offset - 1) - 1):
             if at >= 0 and self.tokens[at].start <= offset <= self.tokens[at].end:
                 return self.tokens[at]
@@ -82,7 +77,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Change:
-    """The places of a text in another one that differs from it in one stretch."""
+    """A mapping of offsets between two texts that differ in one range."""
 
     old: str
     new: str
@@ -94,16 +89,15 @@ class Change:
         return prefix, min(_common(self.old[::-1], self.new[::-1]), shorter)
 
     def to_old(self, offset: int) -> int | None:
-        """The place in the old text, None within the stretch that changed."""
+        """The offset in the old text, None within the changed range."""
         return _moved(offset, len(self.new), len(self.old), *self._ends)
 
     def to_new(self, offset: int) -> int | None:
-        """The place in the new text."""
+        """The offset in the new text, None within the changed range."""
         return _moved(offset, len(self.old), len(self.new), *self._ends)
 
 
 def _common(first: str, second: str) -> int:
-    """The number of characters that two texts begin with alike."""
     if first == second:
         return len(first)
     # Halves are compared as a whole: texts have hundreds of thousands of characters.

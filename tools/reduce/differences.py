@@ -1,4 +1,4 @@
-"""Differences between what back ends compute."""
+"""Differences between the results of back ends."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ INTERPRETER = "interpreter"
 
 
 def difference_between(module: ModuleOp, backends: Sequence[str]) -> str | None:
-    """The first difference between the outputs of the function that no other calls, on the same random arguments, in
-    words; None if all agree. `backends` are targets, at least one, and "interpreter". Raises `CompileError`."""
+    """A description of the first difference between the outputs of the entry function on the same random arguments;
+    None if all agree. `backends` are targets, at least one, and "interpreter". Raises `CompileError`."""
     name = entry_function(module, None).sym_name.data
     compiled = {
         kind: build_module(module, Target.parse(kind), BuildOptions())[name] for kind in backends if kind != INTERPRETER

@@ -1,7 +1,7 @@
-"""Edits that make a module smaller: each function lists the places where its edit applies.
+"""Edits that make a module smaller. Each function lists the places to which its edit applies.
 
-An edit changes the module in place and may leave IR that does not verify; whoever applies it checks the result. The
-places of a copy of a module are listed in the same order, so that a number names a place in all copies.
+An edit changes the module in place and may leave IR that does not verify; the caller checks the result. The places of a
+copy of a module are listed in the same order, so that an index identifies a place in all copies.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from weft.dialects.traversal import ancestors, operations_in
 
 Edit: TypeAlias = Callable[[], None]
-"""Changes the module that it was listed for. An edit whose place is gone does nothing."""
+"""Changes the module that it was listed for; no-op if its place was erased."""
 Listing: TypeAlias = Callable[[ModuleOp], list[Edit]]
 
 
 def erase_operations(module: ModuleOp) -> list[Edit]:
-    """Erase an operation with all that depends on its results or its symbol: functions, regions, steps of schedules."""
+    """Erase an operation and everything that depends on its results or its symbol: functions, regions, steps of
+    schedules."""
     return [partial(_erase, op, module) for op in _inside(module) if not _is_terminator(op)]
 
 
 def erase_bodies(module: ModuleOp) -> list[Edit]:
-    """Make a declaration of a function; drop the parameters and results of a declaration."""
+    """Replace a function by its declaration; drop the parameters and results of a declaration."""
 
     def declare(function: FuncOp) -> None:
         if function.parent is not None:
@@ -66,7 +67,7 @@ def replace_by_operands(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_earlier_values(module: ModuleOp) -> list[Edit]:
-    """Replace each result of an operation by the first value of its type that is visible there."""
+    """Replace each result of an operation by the first visible value of its type."""
 
     def replace(op: Operation) -> None:
         visible = list(_visible(op)) if op.parent is not None else []
@@ -76,7 +77,6 @@ def replace_by_earlier_values(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_constants(module: ModuleOp) -> list[Edit]:
-    """Replace the scalar result of an operation by a constant."""
 
     def replace(op: Operation) -> None:
         constant = _constant(op.results[0].type)
@@ -90,7 +90,6 @@ def replace_by_constants(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_parameters(module: ModuleOp) -> list[Edit]:
-    """Replace the results of an operation by new parameters of its function."""
 
     def replace(op: Operation) -> None:
         function = next((around for around in ancestors(op) if isinstance(around, FuncOp)), None)
@@ -104,8 +103,8 @@ def replace_by_parameters(module: ModuleOp) -> list[Edit]:
 
 
 def unwrap_regions(module: ModuleOp) -> list[Edit]:
-    """Replace an operation by the body of its region, as it runs once: arguments are 0 or the operands of their type,
-    results are the values that the body yields."""
+    """Inline the region of an operation once: arguments become 0 or operands of their type, results the yielded
+    values."""
     return [
         partial(_unwrap, op)
         for op in _inside(module)
@@ -135,10 +134,9 @@ def return_earlier(module: ModuleOp) -> list[Edit]:
 
 
 def drop_parameters(module: ModuleOp) -> list[Edit]:
-    """Remove an unused parameter of a function, with the arguments of its calls."""
 
     def drop(function: FuncOp, position: int, calls: Sequence[Operation]) -> None:
-        # Later parameters are dropped first, so that positions stay.
+        # Later parameters are dropped first, so that indices stay valid.
         argument = function.body.block.args[position]
         if function.parent is None or argument.first_use is not None:
             return
@@ -161,7 +159,6 @@ def drop_parameters(module: ModuleOp) -> list[Edit]:
 
 
 def drop_results(module: ModuleOp) -> list[Edit]:
-    """Remove a result of a function without calls."""
 
     def drop(function: FuncOp, position: int) -> None:
         end = function.body.block.last_op
@@ -180,7 +177,6 @@ def drop_results(module: ModuleOp) -> list[Edit]:
 
 
 def drop_attributes(module: ModuleOp) -> list[Edit]:
-    """Remove a discardable attribute, or an optional property."""
 
     def drop(table: dict[str, Attribute], name: str) -> None:
         table.pop(name, None)
@@ -194,7 +190,7 @@ def drop_attributes(module: ModuleOp) -> list[Edit]:
 
 
 def simplify_constants(module: ModuleOp) -> list[Edit]:
-    """Let all elements of a constant be its first one; then let them be 0; let other floats be 1."""
+    """Replace all elements of a constant by its first one, then by 0, then floats by 1."""
 
     def replace(table: dict[str, Attribute], name: str, simpler: Callable[[Attribute], Attribute]) -> None:
         table[name] = _rewritten(table[name], simpler)
@@ -221,21 +217,21 @@ EDITS: Final[Mapping[str, Listing]] = {
     "constants": simplify_constants,
     "attributes": drop_attributes,
 }
-"""Edits by the names of their subjects, those that remove most first."""
+"""Edits by the names of their subjects, ordered by the amount of code that they remove."""
 
 
-# Numbers, in the text: extents occur in types, loops, bounds, steps of schedules and constants alike.
+# Numbers in the text: extents occur in types, loops, bounds, steps of schedules and constants alike.
 
 _NUMBER = re.compile(r"(?:(?<![\w.%@#^!$\"+-])|(?<=\dx)|(?<=\?x)|(?<=<)|(?<=, ))(?<!%)[1-9]\d*(?=x[\d?a-z!]|(?![\w.]))")
 
 
 def numbers_in(text: str) -> list[int]:
-    """The integers above 1 of a program, the largest first."""
+    """The integers above 1 in a program, in descending order."""
     return sorted({number for m in _NUMBER.finditer(text) if (number := int(m[0])) > 1}, reverse=True)
 
 
 def smaller_numbers(text: str) -> Iterator[str]:
-    """The program with a number, alone or with its multiples, replaced by a smaller one in all places."""
+    """Programs in which a number, alone or with its multiples, is replaced by a smaller one everywhere."""
     for number in numbers_in(text):
         for smaller in dict.fromkeys((1, 2, 4, number // 2, number - 1)):
             if smaller < number:
@@ -251,7 +247,7 @@ _FLOAT = re.compile(r"-?\d\.\d+e[+-]\d+")
 
 
 def total_of_numbers(text: str) -> int:
-    """The sum of the bits of the integers of a program, and the number of its floats other than 0 and 1."""
+    """The sum of the bit lengths of the integers of a program, plus the number of floats other than 0 and 1."""
     floats = sum(float(found) not in (0.0, 1.0) for found in _FLOAT.findall(text))
     return sum(int(m[0]).bit_length() for m in _NUMBER.finditer(text)) + floats
 
@@ -276,7 +272,7 @@ def _is_terminator(op: Operation) -> bool:
 
 
 def _erase(op: Operation, module: ModuleOp) -> None:
-    """Erase `op` and what depends on it, unless a terminator does."""
+    """Erase `op` and its dependents, unless a terminator is one of them."""
     if op.parent is None:
         return
     doomed = dict.fromkeys([op])
@@ -297,7 +293,6 @@ def _erase(op: Operation, module: ModuleOp) -> None:
 
 
 def _references(module: ModuleOp, op: Operation) -> list[Operation]:
-    """The operations that name the symbol of `op`."""
     trait = op.get_trait(SymbolOpInterface)
     symbol = None if trait is None else trait.get_sym_attr_name(op)
     if symbol is None:
@@ -312,7 +307,7 @@ def _references(module: ModuleOp, op: Operation) -> list[Operation]:
 
 
 def _replace(op: Operation, values: Sequence[SSAValue | None]) -> None:
-    """Replace the results of `op` by values, one each, and erase it; a result without use needs none."""
+    """Replace each result of `op` by a value and erase `op`; an unused result needs no value."""
     if op.parent is None:
         return
     for result, value in zip(op.results, values, strict=True):
@@ -326,7 +321,7 @@ def _replace(op: Operation, values: Sequence[SSAValue | None]) -> None:
 
 
 def _visible(op: Operation) -> Iterator[SSAValue]:
-    """The values before `op` in its block and those around it, up to the function, outermost first."""
+    """The values visible at `op`, up to its function, outermost first."""
     chain = [op]
     for around in ancestors(op):
         if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
@@ -378,13 +373,13 @@ def _unwrap(op: Operation) -> None:
 
 
 def _yields(op: Operation) -> bool:
-    """Whether a terminator gives the results of the operation around it."""
+    """Whether the operands of a terminator are the results of the enclosing operation."""
     parent = op.parent_op()
     return parent is not None and len(parent.results) == len(op.operands) > 0 and not isinstance(parent, FuncOp)
 
 
 def _follow_type(terminator: Operation, position: int) -> None:
-    """Propagate the type of an operand of a terminator to the results of the operation around it."""
+    """Propagate the type of an operand of a terminator to the results of the enclosing operation."""
     parent, type_ = terminator.parent_op(), terminator.operands[position].type
     if isinstance(parent, FuncOp):
         _update_type(parent)
@@ -398,7 +393,6 @@ def _follow_type(terminator: Operation, position: int) -> None:
 
 
 def _update_type(function: FuncOp) -> None:
-    """Let the type of a function be that of its body."""
     end = function.body.block.last_op
     outputs = [*function.function_type.outputs.data] if end is None else [v.type for v in end.operands]
     function.function_type = FunctionType.from_lists([*function.body.block.arg_types], outputs)
@@ -420,7 +414,7 @@ def _parts(attribute: Attribute) -> Iterable[Attribute]:
 
 
 def _holds(attribute: Attribute, kind: type[Attribute]) -> bool:
-    """Whether an attribute is of a kind, or is an array or dictionary of such."""
+    """Whether an attribute is of a kind, or an array or dictionary with such an attribute."""
     return isinstance(attribute, kind) or (
         isinstance(attribute, ArrayAttr | DictionaryAttr) and any(_holds(part, kind) for part in _parts(attribute))
     )
@@ -456,7 +450,7 @@ def _one(attribute: Attribute) -> Attribute:
 
 
 def size_of(module: ModuleOp) -> int:
-    """The operations of a module, each counted twice, and the parameters and results of functions."""
+    """Twice the number of operations of a module, plus the numbers of parameters and results of functions."""
     size = 0
     for op in _inside(module):
         size += 2

@@ -1,4 +1,5 @@
-"""Conditions of interesting programs, evaluated in child processes: a crash or an endless loop is an answer."""
+"""Tests whether a program is interesting, run in child processes because crashes and endless loops are possible
+outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _CHANGED: Final = r"pass '[^']*' changed the meaning of the program"
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether a program verifies and is interesting; `seen` is what happened, in words."""
+    """Whether a program verifies and is interesting; `seen` describes the outcome."""
 
     verifies: bool
     interesting: bool
@@ -33,7 +34,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Run:
-    """What `weft-opt` does with a program."""
+    """A run of `weft-opt` on a program."""
 
     passes: str = ""
     target: str = "mlir"
@@ -41,7 +42,6 @@ class Run:
     validate: bool = False
 
     def words(self) -> list[str]:
-        """Its arguments."""
         words = [*(["-p", self.passes] if self.passes else []), "-t", self.target]
         words += ["--allow-unregistered-dialect"] if self.allow_unregistered else []
         return [*words, *(["--validate"] if self.validate else []), "-"]
@@ -49,11 +49,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Question:
-    """`kind` is one of:
+    """A test of programs. `kind` is one of:
 
-    - `test`: the command `text`, given the file of the program, ends with `status` (None: any other than 0).
-    - `crash`: `weft-opt` fails by a bug, the one that `crash` names if it is not empty.
-    - `message`: it fails with a message in which the regular expression `text` is found.
+    - `test`: the command `text` on the file of the program exits with `status` (None: any status other than 0).
+    - `crash`: `weft-opt` fails by a bug, the one that `crash` names unless it is empty.
+    - `message`: it fails with a message that the regular expression `text` matches.
     - `validate`: a pass changes a result in the interpreter.
     - `differs`: two of `backends` compute different results after the passes.
     """
@@ -67,7 +67,7 @@ class Question:
     seconds: float = 30.0
 
     def ask(self, program: str) -> Answer:
-        """The answer for the text of a program. A program that takes too long is not interesting."""
+        """Test the text of a program. A program that exceeds the time limit is not interesting."""
         limits = Limits(self.seconds, 0)
         found = limited_call(limits, _answer, self, program)
         if isinstance(found, Failure):
@@ -77,7 +77,8 @@ class Question:
         return found
 
     def _after_failure(self, failure: Failure, program: str) -> Answer:
-        """The process ended; the program counts if it verifies, and not because of its verification."""
+        """The answer if the process ended: the program is interesting if it verifies, unless its verification ended the
+        process."""
         seen = str(failure)
         verified = limited_call(Limits(self.seconds, 0), _answer, Question("test", self.run), program)
         if isinstance(verified, Failure) or not verified.verifies:
@@ -109,7 +110,7 @@ class Question:
 
 
 def _ending(reason: str) -> str:
-    """How a process ended, without what differs from run to run."""
+    """The reason why a process ended, without details that vary between runs."""
     return reason.partition(":")[0]
 
 
@@ -117,7 +118,6 @@ def _ending(reason: str) -> str:
 
 
 def _answer(question: Question, program: str) -> Answer:
-    """Parse and verify, then do what the question is about."""
     try:
         tool = WeftOptMain(args=question.run.words())
         module = tool.parse_chunk(BytesIO(program.encode()), "mlir")
@@ -134,13 +134,12 @@ def _answer(question: Question, program: str) -> Answer:
             difference = difference_between(module, question.backends)
             return Answer(True, difference is not None, difference or "the results are the same")
         tool.result(module)
-    except Exception as error:  # noqa: BLE001 - what is looked for
+    except Exception as error:  # noqa: BLE001 - it may be the fault that is sought
         return _after(question, error)
     return Answer(True, False, "nothing failed")
 
 
 def _after(question: Question, error: Exception) -> Answer:
-    """The answer for a run that ended with an error."""
     text = message_of(error)
     if question.kind == "message":
         return Answer(True, re.search(question.text, text) is not None, text)
@@ -152,7 +151,8 @@ def _after(question: Question, error: Exception) -> Answer:
 
 
 def _crash_name(error: Exception) -> str | None:
-    """The class of the exception of a bug, and the function that raised it; None for an error about the program."""
+    """Identify a bug by the class of the exception and the function that raised it; None for an error about the
+    program."""
     cause: BaseException | None = error.__cause__ if isinstance(error, ForeignPassError) else error
     if cause is None or (isinstance(cause, Exception) and is_users(cause)):
         return None

@@ -1,4 +1,5 @@
-"""The search for a smaller program: edits are applied to many places at once, then to fewer, as long as any helps."""
+"""The search for a smaller program: edits are applied to many places at once, then to fewer, while any of them
+succeeds."""
 
 from __future__ import annotations
 
@@ -37,26 +38,23 @@ class Candidate:
     passes: tuple[ModulePass, ...]
     operations: int
     size: int
-    """Operations, each counted twice, with the parameters and results of functions."""
+    """Twice the number of operations, plus the numbers of parameters and results of functions."""
 
     @property
     def pipeline(self) -> str:
-        """The passes as text, empty if there are none."""
         return pipeline_text(self.passes) if self.passes else ""
 
     @property
     def key(self) -> str:
-        """A hash of the program and its passes."""
         return sha256(f"{self.pipeline}\n{self.text}".encode()).hexdigest()[:24]
 
     @property
     def size_in_words(self) -> str:
-        """The operations and passes."""
         passes = f", {_count(self.passes)} passes" if self.passes else ""
         return f"{self.operations} operations{passes}"
 
     def is_smaller_than(self, other: Candidate) -> bool:
-        """Fewer passes or operations, else smaller numbers, else a shorter text."""
+        """Compare by passes and operations, then by numbers, then by the length of the text."""
 
         def measure(c: Candidate) -> tuple[int, int, int]:
             return c.size + 2 * _count(c.passes), total_of_numbers(c.text), len(c.text) + len(c.pipeline)
@@ -66,14 +64,14 @@ class Candidate:
 
 @dataclass
 class Journal:
-    """Answers that were given, in a file, so that an interrupted reduction repeats none."""
+    """A file of answers, so that an interrupted reduction repeats no test."""
 
     path: Path
     answers: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def begin(self, settings: str, *, resume: bool) -> None:
-        """Read the answers if `resume`, else start a new file. Raises `CompileError` for a journal of other settings
-        than `settings`."""
+        """Read the answers if `resume`, otherwise start a new file. Raises `CompileError` for a journal with settings
+        other than `settings`."""
         if resume and self.path.exists():
             head, *lines = self.path.read_text().splitlines() or [""]
             if head != settings:
@@ -85,14 +83,13 @@ class Journal:
             self.path.write_text(f"{settings}\n")
 
     def add(self, key: str, answer: bool) -> None:
-        """Record an answer."""
         self.answers[key] = answer
         with self.path.open("a") as file:
             file.write(f"{key} {int(answer)}\n")
 
 
 class Reduction:
-    """Looks for the smallest candidate that `question` finds interesting, and gives each smaller one to `found`."""
+    """Searches for the smallest candidate that `question` finds interesting, and passes each smaller one to `found`."""
 
     def __init__(
         self,
@@ -103,22 +100,20 @@ class Reduction:
         jobs: int,
         told: Callable[[str], None],
     ) -> None:
-        """`jobs` is the number of processes; `told` receives what is tried now."""
+        """`jobs` is the number of processes; `told` receives the name of the current edit."""
         self._context, self.question, self._journal = context, question, journal
         self._found, self._told, self._jobs = found, told, jobs
         self._rejected: set[str] = set()
-        """Candidates that are not smaller, or do not print."""
+        """Candidates that are not smaller, or cannot be printed."""
         self.asked = 0
-        """The number of programs that were tried."""
+        """The number of programs that were tested."""
 
     def candidate(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> Candidate:
-        """A module as a candidate."""
         stream = StringIO()
         ScopedMLIRTarget().emit(self._context, module, stream)
         return Candidate(stream.getvalue(), passes, len(operations_in(module)) - 1, size_of(module))
 
     def run(self, start: Candidate) -> Candidate:
-        """Reduce until no edit helps any more."""
         best, before = start, None
         with ThreadPoolExecutor(self._jobs) as pool:
             self._pool = pool
@@ -238,7 +233,7 @@ def _count(passes: Sequence[ModulePass]) -> int:
 
 
 def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModulePass, ...]]:
-    """Pipelines without a run of passes, the longest runs first; then with fewer options."""
+    """Pipelines without a run of passes, longest runs first; then with fewer options."""
     length = len(passes)
     while length:
         for start in range(0, len(passes), length):
@@ -250,7 +245,7 @@ def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModuleP
 
 
 def _simpler(module_pass: ModulePass) -> Iterator[ModulePass]:
-    """A pass with an option less, or with fewer passes inside."""
+    """A pass with one option less, or with fewer nested passes."""
     if isinstance(module_pass, NestedPasses):
         for inner in _smaller_pipelines(module_pass.passes):
             if inner:
@@ -262,5 +257,5 @@ def _simpler(module_pass: ModulePass) -> Iterator[ModulePass]:
         if getattr(module_pass, name) != default:
             try:
                 yield replace(module_pass, **{name: default})
-            except ValueError:  # options that depend on each other
+            except ValueError:  # interdependent options
                 continue

@@ -1,4 +1,4 @@
-"""The buffers of functions: where they lie, and the bytes that loops move between them and the core."""
+"""The buffers of functions: their memory, and the bytes that loops move between them and the core."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
-    """The buffers of a tir function: its parameters in their order, then others in the order of their first access."""
+    """The buffers of a tir function: its parameters in order, then the others in the order of their first access."""
     found: dict[SSAValue, list[Access]] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(function):
@@ -61,18 +61,18 @@ def _row(buffer: SSAValue, found: Sequence[Access], caches: tuple[int, ...] | No
 
 
 def buffer_bytes(buffer: SSAValue) -> int | None:
-    """The size of a buffer; None where an extent is not known."""
+    """The size of a buffer in bytes; None if an extent is unknown."""
     if not isinstance(buffer.type, MemRefType) or any(extent < 0 for extent in buffer.type.get_shape()):
         return None
     return prod(buffer.type.get_shape()) * bytes_of(buffer.type.element_type)
 
 
 def _moved(buffer: SSAValue, found: Sequence[Access]) -> int | None:
-    """The bytes of all executions of accesses."""
+    """The bytes of all executions of the accesses."""
     total = 0
     for access in found:
         loops = access.loops
-        if access.init_of is not None:  # an init runs once for each element
+        if access.init_of is not None:  # an init runs once per element
             reduced = sources_of(access.init_of, IterKind.REDUCE)
             loops = tuple(loop for loop in loops if loop.induction_variable not in reduced)
         extents = [loop.extent for loop in loops]
@@ -100,7 +100,6 @@ def _place(buffer: SSAValue) -> str:
 
 
 def memory_rows(module: ModuleOp) -> tuple[MemoryRow, ...]:
-    """The buffers that the functions of a low module allocate, and its constants."""
     rows: list[MemoryRow] = []
     for op in module.ops:
         if isinstance(op, memref.GlobalOp):
@@ -123,7 +122,6 @@ def _allocated(function: FuncOp) -> Iterator[BufferRow]:
 
 
 def _loops_around(op: Operation) -> list[Operation]:
-    """The loops around an op of a low function, outermost first."""
     found: list[Operation] = []
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, FuncOp):

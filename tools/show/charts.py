@@ -1,6 +1,6 @@
-"""Charts as SVG whose colours are those of the page: rooflines, convergence of searches, weights of tasks.
+"""Charts as SVG with the colours of the page: rooflines, convergence of searches, weights of tasks.
 
-Each has a title and a description for screen readers; the page has the same numbers as a table.
+Each has a title and a description for screen readers; the page also has its numbers as a table.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 16, 48
 
 
 def roofline_chart(roofline: Roofline, name: str) -> str:
-    """Speed over arithmetic intensity, both as logarithms: the limits of the machine as lines, kernels as numbered
-    points, filled where they were measured. Empty without peaks, or without a kernel that computes."""
+    """Speed over arithmetic intensity, on logarithmic axes: the limits of the machine as lines, kernels as numbered
+    points, filled if they were measured. Empty without peaks, or without a kernel that computes."""
     peaks = roofline.peaks
     points = [
         (number, row.names[0], x, speed(row), limit)
@@ -57,13 +57,13 @@ def roofline_chart(roofline: Roofline, name: str) -> str:
 
 
 def convergence_chart(task: TaskReport) -> str:
-    """The times of the trials of a search in their order, the fastest so far, and that of the default schedule."""
+    """The times of the trials of a search in order, the minimum so far, and the time of the default schedule."""
     measured = [(at, trial.seconds) for at, trial in enumerate(task.trials, 1) if trial.seconds is not None]
     if not measured:
         return ""
     times = [seconds for _, seconds in measured]
     count = max(len(task.trials), 2)
-    # Trials far from the best would take the room of those that matter.
+    # Slow trials would compress the range of the fast ones.
     low, high = min(times) * 0.9, min(max(times) * 1.05, min(times) * 20)
     across, up = _linear(1, count, _LEFT, _WIDTH - _RIGHT), _scale(low, high, _HEIGHT - _BOTTOM, _TOP)
     parts = [_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, "trial", "label middle")]
@@ -101,7 +101,7 @@ def convergence_chart(task: TaskReport) -> str:
 
 
 def weight_chart(report: SearchReport) -> str:
-    """The share of each task in the time that all take together."""
+    """The fraction of the total time that each task takes."""
     weights = [(task.name, task.weight) for task in report.tasks if task.weight]
     total = sum(weight for _, weight in weights)
     if not total:
@@ -147,19 +147,17 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two: 1, 2 and 5 times powers of ten."""
+    """Round numbers in an interval: 1, 2 and 5 times powers of ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low > 4 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
 
 
 def _decades(low: float, high: float) -> tuple[float, float]:
-    """The powers of ten around an interval."""
     return 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high))
 
 
 def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """From a number to a place, by its logarithm."""
     linear = _linear(math.log(low), math.log(high), start, end)
     return lambda value: linear(math.log(value))
 

@@ -1,8 +1,8 @@
-"""Reports as one HTML page: no network, no other file.
+"""Reports as one self-contained HTML page.
 
-Tables and charts are HTML; graphs, schedules and the IR are JSON in the page, which `page.js` renders when they are
-looked at. Texts come from anywhere: those in HTML are escaped, in JSON every `<` is `\\u003c`, so that no text ends the
-element that holds it, and the script makes nodes of text alone. A policy in the page forbids all but its own script.
+Tables and charts are HTML; graphs, schedules and the IR are JSON in the page, which `page.js` renders on demand. All
+texts are untrusted: HTML is escaped, and in JSON every `<` is `\\u003c`, so that no text can end its element; the
+script creates only text nodes. The content security policy of the page allows only its own script.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from weft.tools.show.tables import (
 
 @dataclass(frozen=True)
 class _Section:
-    """A part of the page, which its navigation names."""
+    """A section of the page, with an entry in the navigation."""
 
     name: str
     title: str
@@ -49,7 +49,6 @@ class _Section:
 
 
 def html_page(report: Report) -> str:
-    """The page of a report."""
     if isinstance(report, ProgramReport):
         sections, facts, data = list(_program(report)), report.target, _program_data(report)
     else:
@@ -94,7 +93,7 @@ def _text(text: str) -> str:
 
 
 def _json(data: object) -> str:
-    """JSON in ASCII that stands in a script element: no text in it can end that."""
+    """JSON in ASCII for a script element, which no text in it can end."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -147,7 +146,6 @@ def _kernels(roofline: Roofline, name: str) -> _Section:
 
 
 def _table(table: Table, *, numbered: bool = False) -> str:
-    """A table; `numbered` numbers its rows."""
     header = '<th scope="col">#</th>' if numbered else ""
     header += "".join(
         f'<th scope="col"{_number(at >= table.names)}>{_text(name)}</th>' for at, name in enumerate(table.header)
@@ -177,13 +175,12 @@ def _number(is_number: bool) -> str:
 
 @dataclass
 class _Interned:
-    """Values that are stored once each, and named by their places."""
+    """Values that are stored once and referred to by index."""
 
     values: list[Any] = field(default_factory=list[Any])
     _places: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
     def place(self, value: Hashable) -> int:
-        """The place of a value."""
         if value not in self._places:
             self._places[value] = len(self.values)
             self.values.append(value)
@@ -248,7 +245,7 @@ def _schedule(steps: ScheduleSteps, nodes: _Interned, rows: _Interned) -> dict[s
 
 
 def _tree(trees: Sequence[Tree], nodes: _Interned) -> list[int]:
-    """Trees as depths and places of nodes in turn, parents before children."""
+    """Trees as alternating depths and indices of nodes, parents before children."""
     flat: list[int] = []
     for tree in trees:
         for depth, node in tree.nodes():

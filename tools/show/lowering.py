@@ -1,4 +1,4 @@
-"""A program on its way through the compiler: the IR after each pass, graphs, schedules, buffers, kernels."""
+"""The lowering of a program: the IR after each pass, graphs, schedules, buffers, kernels."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from weft.support.trees import Tree
 
 MOST_NODES: Final = 600
-"""Operators of a graph that is drawn; larger ones are shown as trees."""
+"""Maximum number of operators of a graph picture; larger graphs are shown as trees."""
 _SHOWN_ELEMENTS: Final = 16
-"""Constants of more elements are left out of texts."""
+"""Maximum number of elements of a constant in texts; larger ones are elided."""
 _LANGUAGES: Final = {"c": "c", "cuda": "cuda", "opencl": "opencl", "metal": "metal"}
-"""Kind of target -> the name of what prints its code."""
+"""Kind of target -> the name of the printer of its code."""
 
 
 def program_report(
@@ -60,11 +60,11 @@ def program_report(
     extent: int | None = None,
     with_peaks: bool = False,
 ) -> ProgramReport:
-    """Lower a copy of a program for a target, and record what each stage leaves.
+    """Lower a copy of a program for a target, and record the result of each stage.
 
-    An error of the program ends the lowering: the report holds the stages until then, and the error in `failure`. With
-    `with_peaks` the limits of this machine are measured, in about a second. `extent` is that of open dimensions of
-    arguments, for what kernels compute and move.
+    An error of the program ends the lowering: the report has the stages up to then, and the error in `failure`. With
+    `with_peaks`, the limits of this machine are measured, in about a second. `extent` is that of dynamic dimensions of
+    arguments, for the arithmetic and bytes of kernels.
     """
     collector = _Collector(copy_of(program), target, options, extent, with_peaks)
     try:
@@ -103,7 +103,6 @@ class _Collector:
         self._lower_to_code()
 
     def record(self, name: str, summary: str, seconds: float) -> None:
-        """Record the module as a stage."""
         printer = ScopedMLIRTarget(elide_above=_SHOWN_ELEMENTS)
         parts = tuple((_symbol(op), printer.text(op)) for op in self.module.ops)
         self.stages.append(LoweringStage(name, summary, seconds * 1e3, parts))
@@ -131,7 +130,7 @@ class _Collector:
         return Pipeline(self.module, self.target, self.options)
 
     def _schedule(self) -> None:
-        """Apply the schedules of the program, then default ones, each step by step on a copy too."""
+        """Apply the schedules of the program, then default ones; also step by step on a copy."""
         in_steps = copy_of(self.module)
         given = [(trace, "in the file") for trace in schedules_of(in_steps) if self.options.scheduled]
         for trace, _ in given:
@@ -141,7 +140,7 @@ class _Collector:
         traces = schedule(self._pipeline()).traces
         seconds = perf_counter() - start
         self._step_through(in_steps, [(trace, trace.sym_name.data.partition("_")[0]) for trace in traces])
-        self.record("schedule", "Schedules are applied; what depends on constants alone is computed", seconds)
+        self.record("schedule", "Schedules are applied; constant expressions are folded", seconds)
         self.trees = tuple(loop_trees(self.module))
 
     def _step_through(self, module: ModuleOp, traces: Sequence[tuple[sched.FuncOp, str]]) -> None:
@@ -164,7 +163,6 @@ class _Collector:
         self._emit()
 
     def _emit(self) -> None:
-        """Record the code of the target."""
         start = perf_counter()
         if self.target.kind == "llvm":
             take_constants(self.module)
@@ -196,7 +194,6 @@ class _Collector:
 
 
 def pictures(module: ModuleOp) -> tuple[GraphPicture, ...]:
-    """The graph functions of a module."""
     return tuple(_pictures(module))
 
 

@@ -1,4 +1,4 @@
-"""What `weft show` is given: a program in an .mlir, .onnx or Python file, or a database of tuning."""
+"""The inputs of `weft show`: a program in an .mlir, .onnx or Python file, or a tuning database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 
 
 def is_database(name: str) -> bool:
-    """Whether a file is a database, by its content or, where it cannot be read, by its name. Raises `OSError`."""
+    """Whether a file is a database, by its content or, if it cannot be read, by its name. Raises `OSError`."""
     path = Path(name)
     if path.suffix == ".db":
         return True
@@ -29,8 +29,8 @@ def is_database(name: str) -> bool:
 
 
 def read_program(name: str, shapes: Mapping[str, str] | None = None) -> ModuleOp:
-    """The module of a file, specialised to stated `shapes` of inputs; `FILE.py:NAME` is a module or a schedule of a
-    Python file, or a function without parameters that returns one. Schedules become a module with their steps in it.
+    """The module of a file, specialised to stated `shapes` of inputs. `FILE.py:NAME` is a module or a schedule of a
+    Python file, or a function without parameters that returns one. A schedule becomes a module that contains its steps.
 
     Raises `CompileError` and `OSError`.
     """
@@ -46,7 +46,7 @@ def _python_program(file: str, attribute: str | None) -> ModuleOp:
     namespace = vars(load_python_file(file))
     if attribute is None:
         found = {name: value for name, value in namespace.items() if isinstance(value, ModuleOp | Recorder)}
-        kept = {id(value): name for name, value in reversed(found.items())}  # one value, one name
+        kept = {id(value): name for name, value in reversed(found.items())}  # one name per value
         if len(kept) != 1:
             listed = ", ".join(name for name in found if name in kept.values())
             what = f"several programs ({listed})" if kept else "no module and no schedule among its names"
@@ -71,7 +71,7 @@ def _python_program(file: str, attribute: str | None) -> ModuleOp:
 
 
 def with_schedule(schedule: Recorder) -> ModuleOp:
-    """The module that a schedule was made of, with its steps as a `sched.func`."""
+    """The original module of a schedule, with its steps as a `sched.func`."""
     module = copy_of(schedule.original)
     trace = schedule.trace.clone()
     trace.sym_name = StringAttr("schedule")

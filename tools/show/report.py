@@ -1,4 +1,4 @@
-"""The data of a report, without a form: `html.py` and `terminal.py` render it."""
+"""The data of a report, independent of its rendering by `html.py` and `terminal.py`."""
 
 from __future__ import annotations
 
@@ -18,55 +18,55 @@ class LoweringStage:
     summary: str
     milliseconds: float
     parts: tuple[tuple[str, str], ...]
-    """Symbol and text of each function and of each other operation of the module. Large constants are left out."""
+    """Symbol and text of each function and of each other operation of the module. Large constants are elided."""
 
 
 @dataclass(frozen=True)
 class BufferRow:
-    """A buffer of a function, and the bytes that its loops move. None: not known."""
+    """A buffer of a function, and the bytes that its loops move; None if unknown."""
 
     name: str
     type: str
     place: str
-    """The memory that it lies in, and for low functions the loops around its allocation."""
+    """Its memory, and for low functions the loops around its allocation."""
     size: int | None
     """In bytes."""
     loaded: int | None = None
     """Bytes of all loads."""
     stored: int | None = None
     from_caches: tuple[int, int, int] | None = None
-    """Bytes from beyond the first, the second and the third cache, by the cache model of the tuner; None on GPUs."""
+    """Bytes from beyond L1, L2 and L3, by the cache model of the tuner; None on GPUs."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """A scheduled function after a step, or as it was written."""
+    """A scheduled function after a step, or as written."""
 
     name: str
     calls: tuple[str, ...]
-    """The step, and the queries before it, as calls of `weft.Schedule`."""
+    """The step, and the preceding queries, as calls of `weft.Schedule`."""
     trees: tuple[Tree, ...]
     buffers: tuple[BufferRow, ...]
 
 
 @dataclass(frozen=True)
 class ScheduleSteps:
-    """A schedule, step by step. The first position is the function as it was written."""
+    """A schedule, step by step. The first position is the function as written."""
 
     title: str
-    """Its functions."""
+    """The names of its functions."""
     origin: str
     """`in the file`, `default`, `tuned`, or the name of the space of a search."""
     positions: tuple[Position, ...]
     python: str
     ir: str
     failure: str = ""
-    """Why a step was refused; positions end before it."""
+    """The reason why a step was refused; positions end before it."""
 
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A graph function: as a picture, where it is small enough for one, and as a tree."""
+    """A graph function as a tree, and as a picture if it is small enough."""
 
     name: str
     svg: str
@@ -88,26 +88,26 @@ class Roofline:
     rows: tuple[KernelRow, ...]
     peaks: MachinePeaks | None
     note: str
-    """How bytes and peaks were obtained, or why there are no peaks."""
+    """The source of bytes and peaks, or the reason why there are no peaks."""
 
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """A program on its way through the compiler."""
+    """The lowering of a program."""
 
     name: str
     target: str
     versions: str
     stages: tuple[LoweringStage, ...]
     trees: tuple[Tree, ...]
-    """The functions when they were scheduled, or where there are none that were, as they were given."""
+    """The functions at scheduling; if none were scheduled, as given."""
     schedules: tuple[ScheduleSteps, ...]
     before_fusion: tuple[GraphPicture, ...]
     after_fusion: tuple[GraphPicture, ...]
     memory: tuple[MemoryRow, ...]
     roofline: Roofline
     failure: str = ""
-    """The error that ended the lowering; empty where it reached its end."""
+    """The error that ended the lowering; empty if it completed."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TrialPoint:
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What is recorded of a workload for a target on a kind of machine."""
+    """The records of a workload for a target on a kind of machine."""
 
     name: str
     key: str
@@ -129,32 +129,31 @@ class TaskReport:
     machine: str
     flops: int
     calls: int | None
-    """How often the program that was given calls it; None without a program."""
+    """The number of calls in the given program; None without a program."""
     trials: tuple[TrialPoint, ...]
-    """In the order they were recorded."""
+    """In the order of recording."""
     best: ScheduleSteps | None
-    """The steps of the fastest schedule; None where nothing was measured."""
+    """The steps of the fastest schedule; None if nothing was measured."""
     problem: str = ""
-    """Why the steps of the fastest schedule are missing or end early."""
+    """The reason why the steps of the fastest schedule are missing or incomplete."""
 
     @property
     def seconds(self) -> float | None:
-        """The time of the fastest schedule."""
         return min((trial.seconds for trial in self.trials if trial.seconds is not None), default=None)
 
     @property
     def default_seconds(self) -> float | None:
-        """The time of the default schedule, where it was measured."""
+        """The time of the default schedule, if it was measured."""
         times = (t.seconds for t in self.trials if t.origin == "default" and t.seconds is not None)
         return next(times, None)
 
     @property
     def weight(self) -> float | None:
-        """Seconds that a run of the program spends in it with the fastest schedule; of one call without a program."""
+        """Seconds that a run of the program spends in it with the fastest schedule; without a program, the time of one
+        call."""
         return None if self.seconds is None else self.seconds * (1 if self.calls is None else self.calls)
 
     def failures(self) -> dict[str, int]:
-        """The reasons of failed trials, and how many failed for each."""
         reasons = [trial.failure for trial in self.trials if trial.failure]
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 

@@ -35,8 +35,8 @@ NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were ker
 def roofline_of(
     module: ModuleOp, target: Target, options: BuildOptions, extent: int | None, *, with_peaks: bool
 ) -> Roofline:
-    """The kernels of a module of unscheduled tir functions, without times. `extent` is that of dimensions of arguments
-    which are open."""
+    """The kernels of a module of unscheduled tir functions, without times. `extent` is that of dynamic dimensions of
+    arguments."""
     source, entries = report_of(Pipeline(module, target, options)), functions_of(module)
     rows: list[KernelRow] = []
     if source is not None:
@@ -48,7 +48,6 @@ def roofline_of(
 
 
 def _shapes(function: FuncOp, extent: int) -> dict[str, Sequence[int]]:
-    """The shapes of the arguments of a function by name."""
     return {
         argument.name_hint: [extent if known < 0 else known for known in argument.type.get_shape()]
         for argument in function.body.block.args
@@ -57,7 +56,7 @@ def _shapes(function: FuncOp, extent: int) -> dict[str, Sequence[int]]:
 
 
 def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> Roofline:
-    """Kernels with the limits of this machine, where the target is this machine and they are to be measured."""
+    """Kernels with the measured limits of this machine, if it is the target and `measure` is set."""
     if target.kind != "llvm" or target.obstacle:
         return Roofline(tuple(rows), None, f"{BYTES_NOTE} The limits of the target are not known.")
     if not measure:
@@ -74,9 +73,8 @@ def measured(
     options: BuildOptions,
     name: str | None,
 ) -> Roofline:
-    """The kernels with times: the program is built and run on random arguments, of sizes near to 1 if nothing states
-    them. Raises `CompileError`, also where the target is not this CPU.
-    """
+    """Add times to the kernels: the program is built and run on random arguments, whose unspecified sizes are close to
+    1. Raises `CompileError`, also if the target is not this CPU."""
     if target.kind != "llvm" or target.obstacle:
         raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
     function = entry_function(program, name)

@@ -1,4 +1,4 @@
-"""The tables of a report, as rows of cells that every form of the report shows."""
+"""The tables of a report, as rows of cells shared by all renderings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tools.show.report import BufferRow, LoweringStage, MemoryRow, Roofline
 
 @dataclass(frozen=True)
 class Table:
-    """A header, and rows of as many cells. The first `names` columns hold text, the others numbers."""
+    """A header and rows of the same length. The first `names` columns are text, the others numbers."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -23,24 +23,21 @@ BUFFER_COLUMNS = ("buffer", "type", "place", "size", "loaded", "stored", "from L
 
 
 def buffer_cells(row: BufferRow) -> tuple[str, ...]:
-    """A buffer as the cells of `BUFFER_COLUMNS`."""
     caches = ("-", "-", "-") if row.from_caches is None else tuple(map(bytes_text, row.from_caches))
     return (row.name, row.type, row.place, _size(row.size), _size(row.loaded), _size(row.stored), *caches)
 
 
 def buffer_table(rows: Iterable[BufferRow]) -> Table:
-    """Buffers with the bytes that loops move."""
     return Table(BUFFER_COLUMNS, tuple(map(buffer_cells, rows)), 3)
 
 
 def memory_table(rows: Iterable[MemoryRow]) -> Table:
-    """What the lowered program allocates."""
     cells = ((f"@{r.function}" if r.function else "-", *buffer_cells(r.buffer)[:4]) for r in rows)
     return Table(("function", "buffer", "type", "place", "size"), tuple(cells), 4)
 
 
 def stage_table(stages: Sequence[LoweringStage]) -> Table:
-    """The passes: how many functions each changed, and its time."""
+    """The passes, with the number of functions that each changed, and its time."""
     rows: list[tuple[str, ...]] = []
     before: dict[str, str] = {}
     for stage in stages:
@@ -52,7 +49,7 @@ def stage_table(stages: Sequence[LoweringStage]) -> Table:
 
 
 def kernel_table(roofline: Roofline) -> Table:
-    """Kernels with their arithmetic and bytes, and the share of the limit that they reach."""
+    """Kernels with their arithmetic and bytes, and the fraction of the limit that they reach."""
     is_timed = any(row.seconds is not None for row in roofline.rows)
     header = ("kernel", "holds", "calls", "MFLOP", "moved", "FLOP/byte", "limit")
     rows: list[tuple[str, ...]] = []
@@ -75,12 +72,12 @@ def kernel_table(roofline: Roofline) -> Table:
 
 
 def _formula(text: str, unit: str, number: str) -> str:
-    """A formula of symbols with its unit, the number without one."""
+    """A symbolic formula with its unit, or the number."""
     return f"{text} {unit}" if text else number
 
 
 def task_table(report: SearchReport) -> Table:
-    """The tasks of a database, with their weights: the share of the time that they take together."""
+    """The tasks of a database with their weights, that is, their fractions of the total time."""
     total = sum(task.weight or 0.0 for task in report.tasks)
     rows: list[tuple[str, ...]] = []
     for task in report.tasks:
@@ -97,7 +94,7 @@ def task_table(report: SearchReport) -> Table:
 
 
 def intensity(row: KernelRow) -> float | None:
-    """Operations for each byte that a kernel moves."""
+    """Operations per byte that a kernel moves."""
     return row.flops / row.moved_bytes if row.flops and row.moved_bytes else None
 
 
@@ -107,7 +104,7 @@ def speed(row: KernelRow) -> float | None:
 
 
 def attainable(roofline: Roofline, row: KernelRow) -> float | None:
-    """GFLOP/s that the machine allows the kernel at most."""
+    """The maximum GFLOP/s of the kernel on the machine."""
     if roofline.peaks is None or not row.flops or not row.moved_bytes:
         return None
     calls = max(row.calls, 1)

@@ -1,5 +1,5 @@
-"""Reports in a terminal: trees and tables, by `rich` where it is installed and the output is a terminal, else as plain
-text."""
+"""Reports on a terminal: trees and tables, by `rich` if it is installed and the output is a terminal, otherwise as
+plain text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Part: TypeAlias = "str | Tree | Table"
 
 
 def print_report(report: Report, file: TextIO, *, steps: bool = False) -> None:
-    """Print a report; with `steps` the loops after each step of its schedules."""
+    """Print a report; with `steps`, also the loops after each step of its schedules."""
     parts = _program(report, steps) if isinstance(report, ProgramReport) else _search(report, steps)
     console = _console(file)
     for part in parts:
@@ -115,7 +115,7 @@ def _plain(part: Part) -> str:
 
 
 def table_text(table: Table) -> str:
-    """A table in columns: text to the left, numbers to the right."""
+    """A table in columns: text is aligned left, numbers right."""
     lines = [tuple(map(one_line, line)) for line in (table.header, *table.rows)]
     return aligned_columns(lines, range(table.names))
 

@@ -8,7 +8,7 @@ from weft.runtime.c_compiler import llvm_of_source
 
 
 class CSource(str):
-    """A source in C or C++, which programs import as such where there is no clang."""
+    """A source in C or C++, which programs import as such if clang is not available."""
 
     __slots__ = ()
 
@@ -16,9 +16,9 @@ class CSource(str):
 def create_llvm(
     inputs: str | Sequence[str], output: str | None = None, options: Sequence[str] = (), cc: str = "clang"
 ) -> str:
-    """The LLVM IR of a C or C++ source, which clang makes; it is also written to the file `output`.
+    """Compile a C or C++ source to LLVM IR with clang; also write it to the file `output`.
 
-    Where there is no clang, the source itself: as `pragma_import_llvm`, the C compiler of the system compiles it.
+    Without clang, return the source itself: as `pragma_import_llvm`, the C compiler of the system compiles it.
     """
     source = inputs if isinstance(inputs, str) else "\n".join(inputs)
     compiler = shutil.which(cc)

@@ -1,4 +1,4 @@
-"""`tvm.contrib.utils`: folders that end with the program."""
+"""`tvm.contrib.utils`: temporary folders."""
 
 import tempfile
 from pathlib import Path
@@ -8,7 +8,6 @@ class TempDirectory(tempfile.TemporaryDirectory[str]):
     """A folder that is removed with the object."""
 
     def relpath(self, name: str) -> str:
-        """The path of a file in the folder."""
         return str(Path(self.name) / name)
 
 

@@ -35,10 +35,10 @@ def build(
     name: str = "main",
     binds: Any = None,
 ) -> Module:
-    """Compile a schedule of stages with its arguments, a module, a function, or modules by target (which is one).
+    """Compile a schedule of stages with its arguments, a module, a function, or a mapping of one target to modules.
 
-    Modules run as they are written: what nobody scheduled gets no default schedule, other than by `weft.build`.
-    `target_host` has no effect: the host is this machine, or the one that the target names.
+    In contrast to `weft.build`, unscheduled functions get no default schedule. `target_host` has no effect: the host is
+    this machine, or the one that the target names.
     """
     if isinstance(inputs, Mapping):
         modules = cast("Mapping[Any, ModuleOp]", inputs)
@@ -65,10 +65,11 @@ def compile(mod: Any, target: Any = None, **options: Any) -> Any:
 def lower(
     inputs: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Any = None, simple_mode: bool = False
 ) -> IRModule:
-    """The loops of a schedule of stages, or of a module: reductions start before their loop, blocks and axes are gone.
+    """Lower a schedule of stages, or a module, to loops: reductions are initialised before their loop, and blocks and
+    axes are removed.
 
-    Passes of `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` run before blocks are lowered (phase 0) or
-    behind it. `simple_mode` has no effect: scripts are simple.
+    Passes of `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` run before (phase 0) or after the lowering
+    of blocks. `simple_mode` has no effect.
     """
     if isinstance(inputs, StageSchedule):
         inputs = inputs.schedule(_distinct(args), name, binds=binds, name_loops=True).mod
@@ -80,10 +81,9 @@ def lower(
         lowering.apply(Context(), module)
     for function in functions(module):
         function.attributes.pop(TIR_FUNCTION, None)
-    CommonSubexpressionElimination().apply(Context(), module)  # scripts show an index where it is used
+    CommonSubexpressionElimination().apply(Context(), module)  # scripts show an index at its uses
     return context.run_lower_passes(module, (1, 2, 3))
 
 
 def _distinct(args: Sequence[Any] | None) -> list[Any]:
-    """The arguments, each once."""
     return list({id(arg): arg for arg in args or ()}.values())

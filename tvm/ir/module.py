@@ -1,4 +1,4 @@
-"""`tvm.IRModule`: a module of xDSL that is a dictionary of functions, and shows itself as script."""
+"""`tvm.IRModule`: an xDSL module that is a mapping of functions by name and prints as script."""
 
 from __future__ import annotations
 
@@ -35,16 +35,15 @@ class IRModule(Scripted):
         return cls.of(expr)
 
     def get_global_var(self, name: str) -> GlobalVar:
-        """The name of a function. Raises `CompileError` when there is none."""
+        """The name of a function. Raises `CompileError` if there is none."""
         return GlobalVar.of(lookup(self, name))
 
     @property
     def functions(self) -> dict[GlobalVar, PrimFunc | Function]:
-        """The functions by name."""
         return {var: self[var] for var in map(self.get_global_var, function_names(self))}
 
     def __getitem__(self, name: str | GlobalVar) -> PrimFunc | Function:
-        """A copy of a function; one of a graph sees the module's other functions."""
+        """A copy of a function; a graph function refers to the other functions of the module."""
         function = lookup(self, symbol_of(name))
         over_tensors = any(isinstance(type_, TensorType) for type_ in function.function_type.inputs)
         is_graph = holds_graph_ops(function) or (
@@ -66,12 +65,10 @@ class IRModule(Scripted):
         return symbol_of(name) in function_names(self)
 
     def with_attr(self, key: str, value: Any) -> IRModule:
-        """A copy with an attribute."""
         copy = self.clone()
         copy.attributes[key] = attribute_of(value)
         return copy
 
 
 def symbol_of(name: str | GlobalVar) -> str:
-    """The name of a function, given as text or variable."""
     return name.name_hint if isinstance(name, GlobalVar) else name

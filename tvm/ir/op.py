@@ -22,23 +22,23 @@ class CallEffectKind(Enum):
 
 @dataclass(frozen=True)
 class Op:
-    """An operator by name: `relax.add`, `tir.exp`. It exists when it is called."""
+    """An operator by name: `relax.add`, `tir.exp`. A call checks whether it exists."""
 
     name: str
 
     @staticmethod
     def get(op_name: str) -> Op:
-        """The operator of that name."""
         return Op(op_name)
 
 
 def short(name: str) -> str:
-    """`mylog` for `tir.mylog`: the name of an intrinsic in weft, where they are functions of the language."""
+    """The name of an intrinsic in weft: `mylog` for `tir.mylog`."""
     return name.removeprefix("tir.")
 
 
 def register_op_attr(op_name: str, attr_key: str, value: object = None, level: int = 10) -> object:
-    """Declare the intrinsic `op_name` by its `TCallEffectKind`. `level` has no effect, as there is one declaration.
+    """Declare the intrinsic `op_name` by its `TCallEffectKind`. `level` has no effect, because there is one
+    declaration.
 
     Raises `CompileError` for other attributes.
     """
@@ -50,7 +50,7 @@ def register_op_attr(op_name: str, attr_key: str, value: object = None, level: i
 
 @dataclass(frozen=True)
 class _CallInRule:
-    """What a lowering rule gets: the call with its dtype and its arguments."""
+    """The argument of a lowering rule: the call with its dtype and arguments."""
 
     op: Op
     dtype: str
@@ -59,7 +59,7 @@ class _CallInRule:
 
 @dataclass(frozen=True)
 class ExternCall:
-    """A call of a function of the target's language in a lowering rule."""
+    """The result of a lowering rule: a call of a function in the target's language."""
 
     dtype: str
     name: str
@@ -67,8 +67,8 @@ class ExternCall:
 
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], object], level: int = 10) -> object:
-    """Register a rule that gives the call of another function of the same arguments
-    (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, which passes it on."""
+    """Register a lowering rule that returns a call of another function with the same arguments
+    (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, to leave it to the next rule."""
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
 
@@ -85,8 +85,8 @@ def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], ob
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any) -> object:
-    """A call of a function from outside without effects: in lowering rules of the target's language, else in tensor
-    expressions, where C has it."""
+    """Call an external function without effects: in lowering rules a function of the target's language, in tensor
+    expressions a function of C."""
     if all(isinstance(arg, int) for arg in args):
         return ExternCall(dtype, func_name, args)
     if func_name not in intrinsics():

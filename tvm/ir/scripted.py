@@ -16,16 +16,15 @@ from weft.tvm.script.printer import print_module
 
 
 class Shown:
-    """Base of objects that print as script, as those of TVM do. Styles and options of TVM's printer change nothing."""
+    """Base of objects that print as script, as TVM's do. Styles and options of TVM's printer have no effect."""
 
     script: Callable[..., Script]
 
     def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:
-        """Show the script, in colours where the output has them."""
+        """Show the script, in colours if the output supports them."""
         show_text(self.script(), color=color, file=file)
 
     def astext(self, show_meta_data: bool = True) -> str:
-        """The script."""
         return str(self.script())
 
     __str__ = astext
@@ -35,18 +34,18 @@ class Shown:
 
 
 class Scripted(Shown, Module):
-    """A module that shows itself as TVM does."""
+    """A module that prints as TVM's does."""
 
     is_class = False
-    """Whether the script has a class around the functions."""
+    """Whether the script wraps the functions in a class."""
 
     def script(self, **options: object) -> Script:
-        """The functions as script, which `tvm.script.from_source` reads."""
+        """The functions as script, which `tvm.script.from_source` parses."""
         return Script(print_module(self, in_class=self.is_class))
 
 
 def function_in(function: object) -> FuncOp:
-    """The function that is given as such, as a module of one, or as a function of a graph."""
+    """The function of an argument, which may be a function, a module of one, or a graph function."""
     found = getattr(function, "func_op", function)
     if isinstance(found, ModuleOp) and len(names := function_names(found)) == 1:
         found = lookup(found, names[0])
@@ -56,7 +55,7 @@ def function_in(function: object) -> FuncOp:
 
 
 def with_attributes(module: ModuleOp, given: Any, value: Any) -> None:
-    """Set attributes of the function of `module`: a key and its value, or a dictionary. `global_symbol` names it."""
+    """Set attributes of the function of `module`, by key and value or by mapping. `global_symbol` renames it."""
     attributes = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {given: value}
     for key, setting in attributes.items():
         function = function_in(module)

@@ -15,8 +15,8 @@ _LOWERING = "tir.add_lower_pass"
 
 
 class PassContext(AbstractContextManager["PassContext"]):
-    """Options of the passes in the `with` block. `opt_level` and `required_pass` have no effect: weft has one level,
-    and passes run as they are called. Of `config` there is `tir.add_lower_pass`. Raises `CompileError` for others."""
+    """Options of the passes in the `with` block. `opt_level` and `required_pass` have no effect. The only supported key
+    of `config` is `tir.add_lower_pass`. Raises `CompileError` for others."""
 
     _open: ClassVar[list[PassContext]] = []
 
@@ -52,7 +52,7 @@ class PassContext(AbstractContextManager["PassContext"]):
 
 
 class Pass:
-    """A pass: called on a module it gives another one."""
+    """A pass: a callable from a module to another one."""
 
     def __init__(self, run: Callable[[IRModule, PassContext], Any], name: str = "pass", opt_level: int = 0) -> None:
         self._run, self.name, self.opt_level = run, name, opt_level
@@ -62,15 +62,15 @@ class Pass:
 
 
 def Sequential(passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int = 0, name: str = "sequential") -> Pass:
-    """Passes one after the other."""
+    """A sequence of passes."""
     return Pass(lambda mod, _: reduce(lambda found, step: step(found), passes, mod), name, opt_level)
 
 
 def module_pass(
     pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
 ) -> Any:
-    """A decorator that makes a pass of a function `(mod, ctx)`, or of a class with `transform_module(self, mod, ctx)`.
-    What it requires, and `traceable`, have no effect: passes run as they are called."""
+    """A decorator that makes a pass from a function `(mod, ctx)`, or from a class with
+    `transform_module(self, mod, ctx)`. `required` and `traceable` have no effect."""
 
     def decorate(decorated: Any) -> Any:
         label = name or decorated.__name__

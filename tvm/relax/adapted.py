@@ -1,4 +1,4 @@
-"""Operators of `relax.op` whose parameters or results differ from those of `weft.graph`: each with TVM's signature."""
+"""Operators of `relax.op` whose parameters or results differ from those of `weft.graph`, with TVM's signatures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from weft.tvm.relax.names import operator_of
 
 
 def apply(name: str, *args: Any, **options: Any) -> Any:
-    """A call of an operator; of several results, a tuple of calls."""
+    """Call an operator; several results are a tuple of calls."""
     found = operator_of(name)(*args, **options)
     return Call.at(found.ssa) if isinstance(found, Value) else tuple(Call.at(one.ssa) for one in found)
 
 
 ADAPTED: dict[str, Callable[..., Any]] = {}
-"""Names of `relax.op`, without `nn.` and `image.`, -> their functions."""
+"""Names of `relax.op`, without `nn.` and `image.` -> their functions."""
 
 
 def number(value: Any) -> Any:
-    """A Python number that a constant of rank 0 holds; other values as they are."""
+    """The number in a constant of rank 0; other values are unchanged."""
     return value.data.item() if isinstance(value, Constant) and not value.shape else value
 
 
@@ -101,7 +101,7 @@ def batch_norm(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, axis: int = 1,
     epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = False,
 ) -> Any:  # fmt: skip
-    """The normalized tensor, and the statistics, which training moves. `training` is False unless it is stated."""
+    """The normalized tensor, and the statistics, which training updates. `training` is False by default."""
     axes = [at for at in range(data.ndim) if at != axis % data.ndim]
     if not training:
         used = (moving_mean, moving_var)
@@ -151,7 +151,7 @@ def attention(
     query: Value, key: Value, value: Value, bias: Value | None = None, scale: Any = None,
     causal_mask: str | None = None, window_size: int | None = None,
 ) -> Any:  # fmt: skip
-    """Attention of (batch, sequence, heads, width), where `weft.graph` has heads before the sequence."""
+    """Attention of (batch, sequence, heads, width); `weft.graph` has heads before the sequence."""
     _neutral("causal_mask", causal_mask, None, "TopLeft")
     _neutral("window_size", window_size, None)
     q, k, v = (apply("permute_dims", part, [0, 2, 1, 3]) for part in (query, key, value))
@@ -160,7 +160,7 @@ def attention(
 
 
 def dropout(data: Value, rate: float = 0.5) -> Any:
-    """The tensor, and a mask of ones: models run, they do not train."""
+    """The tensor, and a mask of ones, because models do not train."""
     return data, apply("full", _shape(data.shape), 1, data.dtype)
 
 
@@ -183,7 +183,7 @@ def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
 def nll_loss(
     predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> Any:
-    """The loss of log probabilities of classes in axis 1, or 0 if there is one axis."""
+    """The loss of log probabilities; classes are on axis 1, or on the only axis."""
     axis = min(predictions.ndim - 1, 1)
     counts = apply("not_equal", targets, ignore_index)
     kept = apply("where", counts, targets, 0)
@@ -236,7 +236,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 
 def collapse_sum_to(data: Value, shape: Any) -> Any:
-    """Sums over the axes along which `shape` was broadcast."""
+    """Sum over the axes along which `shape` was broadcast."""
     wanted = _shape(shape)
     lead = data.ndim - len(wanted)
     reduced = apply("sum", data, list(range(lead))) if lead else data
@@ -245,7 +245,7 @@ def collapse_sum_to(data: Value, shape: Any) -> Any:
 
 
 def concat(tensors: Any, axis: int | None = 0) -> Any:
-    """Tensors one after the other along an axis; flattened without one."""
+    """Concatenate tensors along an axis; flatten them if it is None."""
     parts = list(items(tensors))
     return apply("concat", parts if axis is not None else [apply("flatten", part) for part in parts], axis or 0)
 
@@ -286,7 +286,7 @@ _REDUCTIONS = {"update": "none"}
 
 
 def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: Any, axis: int = 0) -> Any:
-    """The tensor with a slice along an axis replaced."""
+    """Replace a slice along an axis."""
     extent = input_tensor.shape[axis]
     if not isinstance(extent, int):
         raise CompileError("slice_scatter: the axis has a constant extent in weft")
@@ -314,7 +314,7 @@ def bucketize(input_tensor: Value, boundaries: Value, out_int32: bool = False, r
 
 
 def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """The lower median along an axis; over several axes, or all without one, values alone."""
+    """The lower median along an axis, with its indices; only the values over several axes or all."""
     axes = [at % x.ndim for at in cast("tuple[int, ...]", items(axis))] if axis is not None else list(range(x.ndim))
     order = [at for at in range(x.ndim) if at not in axes] + axes
     kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
@@ -360,7 +360,7 @@ def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
 
 
 def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = None) -> Any:
-    """The tensor whose element at `index_map(*indices)` is that of `x` at `indices`; others are `pad_value`."""
+    """Move the element of `x` at `indices` to `index_map(*indices)`; other elements are `pad_value`."""
     extents = cast("tuple[int, ...]", x.shape)
     if not all(isinstance(extent, int) for extent in x.shape):
         raise CompileError("layout_transform: weft transforms tensors of constant extents here")
@@ -378,7 +378,7 @@ def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = N
     return moved if not (source < 0).any() else apply("where", const(source >= 0, "bool"), moved, number(pad_value))
 
 
-# Short functions, by the number of their parameters, which gives the parameters of lambdas types.
+# Short functions, by the number of their parameters, which determines the types of the lambdas.
 _OF_ONE: dict[str, Callable[[Any], Any]] = {
     "gelu_tanh": lambda data: apply("nn.gelu", data, "tanh"),
     "relu6": lambda data: apply("clip", data, 0, 6),

@@ -28,7 +28,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
     def __init__(self, mod: ModuleOp | None = None) -> None:
         self._own = IRModule() if mod is None else IRModule.of(mod)
         self._late = False
-        """Whether the parameters come with the result."""
+        """Whether `emit_func_output` provides the parameters."""
         super().__init__(self._own)
 
     @contextmanager
@@ -39,7 +39,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         attrs: Mapping[str, object] | None = None,
         private: bool = False,
     ) -> Generator[None]:
-        """The body of a function; without `params`, `emit_func_output` gets them."""
+        """Open the body of a function; without `params`, `emit_func_output` takes them."""
         self._late = params is None
         with super().function(name, params or (), attrs):
             yield
@@ -47,7 +47,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
             function_in(self._own.body.block.last_op).sym_visibility = StringAttr("private")
 
     def _check_is_visible(self, value: SSAValue) -> None:
-        if not (self._late and is_free(value)):  # a parameter to come
+        if not (self._late and is_free(value)):  # a later parameter
             super()._check_is_visible(value)
 
     def _check_param(self, name: str, param: object) -> None:
@@ -55,7 +55,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
             super()._check_param(name, param)
 
     def emit(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call, and those in it, to variables."""
+        """Bind a call, and the calls nested in it, to variables."""
         for op in detached_ops(value.ssa):
             for result in op.results if not isinstance(op, ConstantOp) else ():
                 result.name_hint = "lv"
@@ -81,17 +81,17 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return made if isinstance(found, tuple) else made[0]
 
     call_te = emit_te
-    """As `emit_te`: the call is bound where it is made."""
+    """An alias of `emit_te`, which binds the call."""
 
     def emit_output(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call to a variable that leaves the dataflow region."""
+        """Bind a call to an output variable of the dataflow region."""
         super().emit_output(var := Var.at(value.ssa))
         if name or var.ssa.name_hint == "lv":
             var.ssa.name_hint = name or "gv"
         return var
 
     def emit_func_output(self, value: Value | Sequence[Value], params: Sequence[Value] | None = None) -> None:
-        """End the function with its results, and its parameters unless it began with them."""
+        """End the function with its results, and with its parameters unless `function` had them."""
         if params is not None and not self._late:
             raise CompileError("emit_func_output: the function has its parameters already")
         _, body = self._open("emit_func_output")
@@ -106,7 +106,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         super().emit_func_output(value)
 
     def add_function(self, function: FuncOp) -> str:
-        """Add a function; a name that is taken gets a number, as in TVM: `add`, `add1`."""
+        """Add a function; a name in use gets a number, as in TVM: `add`, `add1`."""
         wanted, taken = function.sym_name.data, self._taken()
         numbers = (str(number or "") for number in count())
         function.sym_name = StringAttr(next(name for n in numbers if (name := f"{wanted}{n}") not in taken))
@@ -119,7 +119,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return GlobalVar(self.add_function(function), function.function_type.outputs.data)
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
-        """Replace a function of the module, or add one."""
+        """Replace or add a function of the module."""
         self._own[gv] = updated_func
 
     def get(self) -> IRModule:

@@ -1,4 +1,4 @@
-"""`relax.dpl`: patterns over graphs, which are those of `weft.graph.pattern`, and rewrites of their matches."""
+"""`relax.dpl`: patterns over graphs, implemented by `weft.graph.pattern`, and rewrites of their matches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = count()
 
 
 class DFPattern:
-    """A pattern. One that is used several times in another matches one value."""
+    """A pattern. If it occurs several times in another one, all occurrences match the same value."""
 
     def __init__(self, pattern: Pattern, parts: Sequence[DFPattern] = ()) -> None:
         self.key = f"p{next(_numbers)}"
@@ -56,15 +56,15 @@ class DFPattern:
         return self._binary("divide", other)
 
     def has_dtype(self, dtype: str) -> DFPattern:
-        """The pattern, of values of a dtype."""
+        """The pattern, restricted to values of a dtype."""
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).dtype == dtype), (self,))
 
     def has_shape(self, shape: Sequence[Any]) -> DFPattern:
-        """The pattern, of values of a shape."""
+        """The pattern, restricted to values of a shape."""
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).shape == tuple(shape)), (self,))
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
-        """The pattern, of operators with attributes, as weft names them."""
+        """The pattern, restricted to operators with these attributes, by weft's names."""
 
         def holds(ssa: Any) -> bool:
             known = graph_patterns.arguments_of(ssa.owner)
@@ -97,21 +97,20 @@ def wildcard() -> DFPattern:
 
 
 def is_var(name: str = "") -> DFPattern:
-    """A pattern of parameters and of bound values; one with a name, of those that are called so."""
+    """A pattern of parameters and bound values, optionally of a given name."""
     found = graph_patterns.var()
     return DFPattern(found.where(lambda ssa: ssa.name_hint == name) if name else found)
 
 
 def is_const() -> DFPattern:
-    """A pattern of constants."""
     return DFPattern(graph_patterns.const())
 
 
 def rewrite_call(
     pattern: DFPattern, rewriter: Callable[[Expr, Mapping[DFPattern, Expr]], Expr], func: Function
 ) -> Function:
-    """A copy of a function in which each value that a pattern matches is what `rewriter(value, matchings)` gives; the
-    value itself leaves it as it is."""
+    """A copy of a function in which `rewriter(value, matchings)` replaces each value that the pattern matches;
+    returning the value keeps it."""
     parts = pattern.all_parts()
     owner = func.func_op.parent_op()
     if isinstance(owner, ModuleOp):

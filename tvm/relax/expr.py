@@ -24,18 +24,18 @@ from weft.tvm.script.graph_printer import GraphPrinter
 
 E = TypeVar("E", bound="Expr")
 FREE = "free variable"
-"""The function around a variable that is no parameter yet: calls may use it before it is one."""
+"""The name of the function that owns a variable before it is a parameter; calls may use the variable already."""
 
 
 def is_free(value: SSAValue) -> bool:
-    """Whether a value is a variable that is no parameter yet."""
+    """Whether a value is a variable that is not yet a parameter."""
     parent = value.owner.parent_op() if isinstance(value.owner, Block) else None
     return isinstance(parent, FuncOp) and parent.sym_name.data == FREE
 
 
 @dataclass(frozen=True)
 class UnknownInfo:
-    """The type of a tensor of unknown extents or rank, or of a value that is no tensor: bindings may have it,
+    """The type of a tensor of unknown extents or rank, or of a value other than a tensor. Bindings may have it;
     parameters need the rank (`ndim`)."""
 
     what: str
@@ -65,11 +65,11 @@ class TensorStructInfo:
 
 
 class Expr(Value):
-    """A tensor of a graph. Two are equal that are the same value."""
+    """A tensor of a graph. Equality is identity of the SSA value."""
 
     @classmethod
     def at(cls: type[E], ssa: SSAValue) -> E:
-        """The expression that a value is."""
+        """The expression of a value."""
         made = cls.__new__(cls)
         made.ssa = ssa
         return made
@@ -79,7 +79,7 @@ class Expr(Value):
         return TensorStructInfo(self.shape, self.dtype)
 
     ty = struct_info
-    """`struct_info`, as newer versions of TVM call it."""
+    """An alias of `struct_info`, from newer versions of TVM."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and other.ssa is self.ssa
@@ -92,7 +92,7 @@ class Expr(Value):
 
 
 class Var(Expr):
-    """A variable: a parameter, or what a call was bound to."""
+    """A variable: a parameter, or a variable that a call was bound to."""
 
     def __init__(self, name_hint: str, struct_info: TensorStructInfo) -> None:
         super().__init__(graph_builder.var(name_hint, struct_info.shape, struct_info.dtype).ssa)
@@ -109,8 +109,6 @@ class DataflowVar(Var):
 
 
 class Constant(Expr):
-    """The elements of an array."""
-
     @property
     def data(self) -> NDArray:
         """The array."""
@@ -122,7 +120,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class GlobalVar:
-    """The name of a function of a module, with the types of its results where these are known."""
+    """The name of a function of a module, with the types of its results if they are known."""
 
     name_hint: str
     result_types: Sequence[Attribute] = field(default=(), compare=False)
@@ -135,7 +133,7 @@ class GlobalVar:
         return cls(function.sym_name.data, type_.outputs.data, type_.inputs.data)
 
     def __call__(self, *args: Any) -> Any:
-        """The call of the function in a graph; of several results, a tuple."""
+        """Call the function in a graph; several results are a tuple."""
         if not self.result_types:
             return Call(self, args)
         names: dict[str, Any] = {}
@@ -179,7 +177,7 @@ class Call(Expr):
 
     @property
     def op(self) -> Op | GlobalVar:
-        """The operator, or the function of a graph that is called."""
+        """The operator, or the graph function, that is called."""
         owner = self._owner
         if isinstance(owner, CallTirOp):
             return GlobalVar(owner.callee.string_value())
@@ -195,7 +193,7 @@ class Call(Expr):
 
 
 def expr_of(ssa: SSAValue) -> Expr:
-    """A value as variable or constant, or as call where it stands in no function yet."""
+    """A value as variable or constant, or as call if it is detached."""
     owner = ssa.owner
     if isinstance(owner, Block):
         return Var.at(ssa)

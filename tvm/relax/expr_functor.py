@@ -1,4 +1,4 @@
-"""Rewriting functions of graphs, binding by binding."""
+"""Rewrite graph functions, binding by binding."""
 
 from contextlib import nullcontext
 from typing import Any, TypeVar, cast
@@ -18,15 +18,15 @@ C = TypeVar("C", bound=type)
 
 
 def mutator(cls: C) -> C:
-    """A class of `PyExprMutator`: as it is."""
+    """A no-op decorator of classes of `PyExprMutator`."""
     return cls
 
 
 class PyExprMutator:
-    """Builds a function again: `visit_call_` gives what each call becomes.
+    """Rebuilds a function; `visit_call_` returns the replacement of each call.
 
-    `builder_` holds the new functions. `visit_expr_post_order` gives a call with its arguments of the new function,
-    `lookup_binding` the call behind a variable of it.
+    `builder_` has the new functions. `visit_expr_post_order` returns a call with its arguments in the new function, and
+    `lookup_binding` the call that a variable of it is bound to.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:
@@ -35,7 +35,7 @@ class PyExprMutator:
         """Values of the old function -> expressions of the new one."""
 
     def visit_expr(self, expr: Any) -> Any:
-        """What an expression becomes."""
+        """The replacement of an expression."""
         if isinstance(expr, Function):
             return self.visit_function_(expr)
         if isinstance(expr, Call):
@@ -52,7 +52,7 @@ class PyExprMutator:
         return self._new.setdefault(constant.ssa, Constant.at(cast("ConstantOp", constant.ssa.owner).clone().result))
 
     def visit_expr_post_order(self, expr: Any) -> Any:
-        """An expression whose arguments were visited."""
+        """An expression with visited arguments."""
         if not isinstance(expr, Call):
             return self.visit_expr(expr)
         owner = cast("Any", expr.ssa.owner)
@@ -60,11 +60,11 @@ class PyExprMutator:
         return Call.at(owner.clone(mapping).results[expr.ssa.index])  # pyright: ignore[reportAttributeAccessIssue]
 
     def lookup_binding(self, var: Expr) -> Expr | None:
-        """The call that a variable of the new function stands for; None for parameters."""
+        """The call that a variable of the new function is bound to; None for parameters."""
         return Call.at(var.ssa) if isinstance(var.ssa.owner, Operation) else None
 
     def visit_function_(self, function: Function) -> Function:
-        """The function that is built again."""
+        """Rebuild a function."""
         old, builder = function.func_op, self.builder_
         name = free_name(old.sym_name.data, function_names(builder.get()))
         params = [Var(p.name_hint, p.struct_info) for p in function.params]

@@ -1,4 +1,4 @@
-"""Functions of graphs, and their parts: blocks of bindings."""
+"""Graph functions, and their parts: blocks of bindings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.tvm.script.graph_printer import graph_lines
 
 
 class VarBinding:
-    """A variable, and the call that it stands for."""
+    """A variable, and the call that it is bound to."""
 
     def __init__(self, ssa: SSAValue) -> None:
         self.var, self.value = expr_of(ssa), Call.at(ssa)
@@ -30,7 +30,7 @@ class VarBinding:
 
 
 class BindingBlock:
-    """Bindings in order: one for each result of an operation that is no constant."""
+    """Bindings in order: one for each result of an operation other than a constant."""
 
     def __init__(self, ops: Sequence[Operation]) -> None:
         calls = (op for op in ops if not isinstance(op, ConstantOp | OutputOp | ReturnOp))
@@ -41,13 +41,13 @@ class BindingBlock:
 
 
 class DataflowBlock(BindingBlock):
-    """Bindings without effects; some of the variables leave the block."""
+    """Bindings without effects; some of the variables are outputs of the block."""
 
     def __init__(self, op: DataflowOp) -> None:
         super().__init__(list(op.body.block.ops))
         self.outputs = [expr_of(value) for value in op.output.values]
         self.results = list(op.results)
-        """The values that the function behind the block sees, in the order of `outputs`."""
+        """The values outside the block, in the order of `outputs`."""
 
     def __repr__(self) -> str:
         bindings = [f"    {binding!r}" for binding in self.bindings]
@@ -66,12 +66,11 @@ class SeqExpr:
 
     @property
     def body(self) -> Expr | tuple[Expr, ...]:
-        """The result of the function."""
         return self.results[0] if len(self.results) == 1 else tuple(self.results)
 
 
 class Function(Shown):
-    """A function of a graph, in its module or alone."""
+    """A graph function, detached or in its module."""
 
     def __init__(self, func_op: FuncOp) -> None:
         self.func_op = func_op
@@ -96,5 +95,5 @@ class Function(Shown):
         return Function(copy)
 
     def script(self, **options: object) -> Script:
-        """The function as script. Options of TVM's printer change nothing."""
+        """The function as script. Options of TVM's printer have no effect."""
         return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")

@@ -1,4 +1,4 @@
-"""`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, which are those of `weft.graph`."""
+"""`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, implemented by `weft.graph`."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _REASONS = {
     ),
     **dict.fromkeys(("index_put", "index_tensor"), "scatter_nd and gather_nd"),
 }
-"""Operators of TVM that are not taken -> the reason."""
+"""Unsupported operators of TVM -> the reason."""
 
 
 def applied(name: str) -> Callable[..., Any]:
@@ -38,7 +38,7 @@ def applied(name: str) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         if adapted is not None and (function is adapted or _takes(adapted, args, options)):
             return adapted(*args, **options)
-        return apply(name, *args, **options)  # with weft's parameters, as scripts print it
+        return apply(name, *args, **options)  # with weft's parameters, as scripts print them
 
     call.__name__, call.__doc__ = name, getattr(function, "__doc__", None)
     return call if function is not None else operator_of(name)
@@ -53,7 +53,7 @@ def _takes(function: Callable[..., Any], args: Sequence[Any], options: Mapping[s
 
 
 class _Group:
-    """Operators below a name: `relax.op.nn`."""
+    """Operators in a namespace: `relax.op.nn`."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -70,7 +70,7 @@ class _OwnOperators:
 
 
 nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()
-"""Operators of networks and of images, and those of weft that mean something else in TVM."""
+"""Operators of networks and of images, and weft's operators whose names mean something else in TVM."""
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""`relax.transform`: passes on graphs, which are weft's."""
+"""`relax.transform`: passes on graphs, implemented by weft's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 
 
 def mark_groups(module: ModuleOp) -> None:
-    """Make functions with the attribute `Primitive`, which become one kernel, groups of weft, in place."""
+    """Mark functions with the attribute `Primitive`, each of which becomes one kernel, as fused groups, in place."""
     for function in module.body.block.ops:
         if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None:
             inline_dataflow(function)
@@ -44,33 +44,32 @@ def mark_groups(module: ModuleOp) -> None:
 
 
 def BindParams(func_name: str, params: Mapping[str, Any]) -> Pass:
-    """Parameters of a function become constants."""
+    """Replace parameters of a function by constants."""
     return Pass(lambda mod, _: bind_params(mod, func_name, params), "BindParams")
 
 
 def LegalizeOps() -> Pass:
-    """Operators become calls of functions of block loops."""
+    """Lower operators to calls of functions of block loops."""
     return _passes("LegalizeOps", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:
-    """Move operators that one kernel computes into functions of their own. `fuse_opt_level` has no effect: there is
-    one."""
+    """Outline operators that one kernel computes. `fuse_opt_level` has no effect."""
     return _passes("FuseOps", GraphFusePass("llvm"))
 
 
 def FuseTIR() -> Pass:
-    """Functions with the attribute `Primitive`, and those of `FuseOps`, become one function of block loops each."""
+    """Lower each function with the attribute `Primitive`, and those of `FuseOps`, to a function of block loops."""
     return _passes("FuseTIR", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
 def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
-    """Erase bindings without uses. `entry_functions` has no effect: functions stay."""
+    """Erase unused bindings. `entry_functions` has no effect: all functions are kept."""
     return _passes("DeadCodeElimination", GraphInferTypesPass(), GraphSimplifyPass())
 
 
 def CanonicalizeBindings() -> Pass:
-    """Equal operators once, and identities of operators."""
+    """Merge equal operators, and remove identity operators."""
     return _passes("CanonicalizeBindings", GraphInferTypesPass(), GraphSimplifyPass())
 
 
@@ -78,13 +77,13 @@ EliminateCommonSubexpr = RemoveRedundantReshape = CanonicalizeBindings
 
 
 def FoldConstant() -> Pass:
-    """Compute operators on constants."""
+    """Fold operators on constants."""
     return _passes("FoldConstant", GraphInferTypesPass(), GraphFoldConstantsPass())
 
 
 def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
-    """Store constant factors of products as float16, add in float32. Raises `CompileError` for names of inputs, and for
-    another `out_dtype`: parameters and results keep their types."""
+    """Store constant factors of products as float16, and accumulate in float32. Raises `CompileError` for names of
+    inputs, and for another `out_dtype`: parameters and results keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
     return _passes(
@@ -93,13 +92,13 @@ def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:
-    """Store images in blocks of channels if weft estimates a gain: desired layouts have no effect."""
+    """Store images as NCHWc if weft estimates a gain. `desired_layouts` has no effect."""
     del desired_layouts, layout_cb
     return _passes("ConvertLayout", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphBlockLayoutsPass("llvm"))
 
 
 def InlinePrivateFunctions() -> Pass:
-    """Calls of functions of graphs become what the functions compute."""
+    """Inline calls of graph functions."""
 
     def run(mod: IRModule, _: object) -> IRModule:
         mark_groups(copy := mod.clone())
@@ -110,7 +109,7 @@ def InlinePrivateFunctions() -> Pass:
 
 
 def _nothing(name: str, why: str) -> Callable[..., Pass]:
-    """A pass of TVM that has nothing to do."""
+    """A pass of TVM that is a no-op in weft."""
 
     def make(*_: object, **__: object) -> Pass:
         return Pass(lambda mod, _: mod.clone(), name)

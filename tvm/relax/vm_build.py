@@ -1,4 +1,4 @@
-"""`relax.build` and the virtual machine, which is a library of `weft.build`."""
+"""`relax.build` and the virtual machine, which wraps a library of `weft.build`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +28,7 @@ def build(
     mod: IRModule, target: Any = "llvm", params: None = None, relax_pipeline: object = "default",
     tir_pipeline: object = "default", exec_mode: str = "compiled",
 ) -> Executable:  # fmt: skip
-    """Compile a model. Functions of block loops run as they are written. Pipelines and `exec_mode` have no effect: weft
-    has one of each."""
+    """Compile a model. Functions of block loops are not scheduled. Pipelines and `exec_mode` have no effect."""
     if params:
         raise CompileError("relax.build: bind parameters before: relax.transform.BindParams(name, params)(mod)")
     mark_groups(module := plain(mod))
@@ -39,7 +38,7 @@ def build(
 
 class VirtualMachine:
     """Runs the functions of a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`. `device` has no effect:
-    functions run where their target is."""
+    functions run on the target that they were built for."""
 
     def __init__(self, rt_mod: Executable | Module, device: Device | list[Device] | None = None) -> None:
         self.module = rt_mod.mod if isinstance(rt_mod, Executable) else rt_mod
@@ -57,7 +56,7 @@ class VirtualMachine:
 
 
 def get_pipeline(name: str = "zero", **options: object) -> Callable[[IRModule], IRModule]:
-    """The passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` for other names than "zero" and
+    """The passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` for names other than "zero" and
     "default"."""
     if name not in ("zero", "default", "default_build") or options:
         raise CompileError(f"get_pipeline: weft has 'zero' and 'default', got {name!r} {options or ''}".rstrip())

@@ -10,7 +10,7 @@ from weft.tvm.runtime.ndarray import Device
 
 
 class DeviceModule:
-    """The kernels of a compiled module, as source."""
+    """The source of the kernels of a compiled module."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -25,9 +25,9 @@ class Module:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        """What `weft.build` gave."""
+        """The library of `weft.build`."""
         self.imported_modules = [DeviceModule(library)] if library.target.kind in GPU_KINDS else []
-        """The kernels, where the target has some."""
+        """The kernels, if the target has any."""
 
     @property
     def entry_name(self) -> str:
@@ -43,13 +43,13 @@ class Module:
         return self[self.entry_name](*args)
 
     def get_source(self, fmt: str = "") -> str:
-        """The program as text: "ll" and "asm" of LLVM, else what the host runs."""
+        """The program as text: "ll" and "asm" are LLVM's; by default, the code of the host."""
         return self.library.get_source("host" if self.imported_modules and not fmt else {"s": "asm"}.get(fmt, fmt))
 
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0
     ) -> TimeEvaluator:
-        """Measures a function: `.mean` of its result is in seconds. It runs where its target is; `dev` chooses none."""
+        """A function that measures; `.mean` of its result is in seconds. `dev` has no effect."""
         del dev
         return self.library.time_evaluator(func_name, number, repeat, min_repeat_ms)
 

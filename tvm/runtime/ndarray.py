@@ -1,4 +1,4 @@
-"""Arrays and devices. An array is one of NumPy, in the memory of the host: calls of functions for GPUs copy."""
+"""Arrays and devices. An array is a NumPy array in host memory: calls of functions for GPUs copy it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,13 +9,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Device:
-    """A device by kind and number. Functions run where their target is; a device chooses none."""
+    """A device by kind and number. It has no effect: functions run on the target that they were built for."""
 
     device_type: str = "cpu"
     device_id: int = 0
 
     def sync(self) -> None:
-        """Nothing: a call returns when it is done."""
+        """No-op: calls are synchronous."""
 
     def __str__(self) -> str:
         return f"{self.device_type}({self.device_id})"
@@ -34,23 +34,22 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
     """An array of NumPy with TVM's methods."""
 
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """A copy as an array of NumPy."""
         return np.array(self, copy=True, subok=False)
 
     asnumpy = numpy
 
     def __dlpack__(self, **options: Any) -> Any:
-        """The array for other libraries. PyTorch refuses read-only ones, as operands of registered functions are: it
+        """Export the array by DLPack. PyTorch rejects read-only arrays, such as operands of registered functions: it
         gets a copy."""
         return np.ndarray.__dlpack__(self if self.flags.writeable else self.copy(), **options)
 
 
 def array(arr: Any, device: Device | None = None) -> NDArray:
-    """A copy of an array or of numbers, which are float32 unless they say otherwise. `device` has no effect."""
+    """A copy of an array or of numbers, which are float32 by default. `device` has no effect."""
     given = arr if hasattr(arr, "dtype") or hasattr(arr, "__dlpack__") else np.asarray(arr, "float32")
     return np.array(given, copy=True, order="C", subok=False).view(NDArray)
 
 
 def empty(shape: Any, dtype: Any = "float32", device: Device | None = None) -> NDArray:
-    """An array of elements that are not set. `device` has no effect."""
+    """An uninitialised array. `device` has no effect."""
     return array(np.empty(shape, dtype), device)

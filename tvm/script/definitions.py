@@ -1,4 +1,4 @@
-"""Definitions under `@T.prim_func` and `@R.function`, which are read, not run."""
+"""Definitions under `@T.prim_func` and `@R.function`, which are read, not executed."""
 
 import ast
 import sys
@@ -13,7 +13,7 @@ Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
 
 def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
-    """What `@T.prim_func` and `@R.function` make of a definition, called from there: what `read` reads. Without `func`,
-    the decorator."""
+    """The result of `read` on the definition under `@T.prim_func` or `@R.function`, which call this directly. Without
+    `func`, the decorator."""
     decorate = partial(read_definition, frame=sys._getframe(2), read=read)  # pyright: ignore[reportPrivateUsage]
     return decorate if func is None else decorate(func)

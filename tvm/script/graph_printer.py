@@ -1,4 +1,4 @@
-"""Functions of graphs as script: `@R.function`."""
+"""Print graph functions as script: `@R.function`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,12 +23,12 @@ from weft.tvm.relax.names import relax_name, tensor_shape
 
 
 def graph_lines(function: FuncOp) -> list[str]:
-    """The lines of a function, decorator included."""
+    """The lines of a function, including the decorator."""
     return GraphPrinter().function(function)
 
 
 class GraphPrinter(_GraphPrinter):
-    """Prints one function, as weft's printer walks it."""
+    """Prints one function; weft's printer traverses it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class GraphPrinter(_GraphPrinter):
         if isinstance(op, Operator):
             name = op.name.removeprefix("graph.")
             call = self._call(op).removeprefix(name)
-            if name in ("attention", "batch_norm"):  # TVM's have another layout, or more results
+            if name in ("attention", "batch_norm"):  # in TVM these have another layout, or more results
                 return f"R.weft.{name}{call}"
             return f"R.{relax_name(name)}{call}"
         operands = self._listed(op.operands, always=True)
@@ -117,7 +117,7 @@ class GraphPrinter(_GraphPrinter):
 
 
 def _type(type_: Any, *, quoted: bool = False) -> str:
-    """`R.Tensor((1, n), dtype="float32")`; extents with names in quotes stand in signatures."""
+    """`R.Tensor((1, n), dtype="float32")`; signatures need names of extents in quotes."""
     extents = [str(e) if isinstance(e, int) or not quoted else string_text(str(e)) for e in shape_of(type_)]
     dtype = element_name(type_.element_type) or str(type_.element_type)
     return f'R.Tensor({tensor_shape(extents)}, dtype="{dtype}")'

@@ -1,7 +1,7 @@
-"""Functions under `@R.function` -> functions of graphs.
+"""Read functions under `@R.function` as graph functions.
 
-Statements are read in order: what stands to the right of `=` is evaluated as Python, with the parameters and variables
-as expressions, and bound in the function.
+Statements are read in order: the right side of `=` is evaluated as Python, with the parameters and variables as
+expressions, and bound in the function.
 """
 
 import ast
@@ -23,12 +23,11 @@ from weft.tvm.relax.expr import Call, Constant, GlobalVar, TensorStructInfo, Tup
 from weft.tvm.relax.function import Function
 
 _DEPTH = 64
-"""How deeply calls of functions inside a function are inlined."""
+"""Maximum nesting of calls of nested functions, which are inlined."""
 _EXTENT = r"""(\w+\.)?(int(32|64)\((is_size_var=\w+)?\)|Var\(['"]\w+['"], ['"]int(32|64)['"]\))"""
 
 
 def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> Function:
-    """The function of a graph of a definition."""
     module = IRModule()
     read_graphs(source, nodes, names, module)
     return Function(lookup(module, nodes[0].name))
@@ -37,7 +36,7 @@ def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mappi
 def read_graphs(
     source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any], module: IRModule, name: str = ""
 ) -> None:
-    """Add the functions of graphs to a module of those that they call. Raises CompileError at the place of an error."""
+    """Add graph functions to a module that contains their callees. Raises CompileError at the place of an error."""
     functions = {name: GlobalVar(name) for name in (*function_names(module), *(node.name for node in nodes))}
     inside = SimpleNamespace(**functions)
     for node in _callees_first(nodes):
@@ -51,7 +50,7 @@ def read_graphs(
 
 
 def _callees_first(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """The functions in such an order that those that a function names precede it, as far as there is one."""
+    """The functions in topological order of their calls, as far as it exists."""
     by_name, found = {node.name: node for node in nodes}, dict[str, ast.FunctionDef]()
 
     def add(node: ast.FunctionDef, around: Sequence[str]) -> None:
@@ -77,7 +76,7 @@ class _GraphReader(Reader):
         self._builder = BlockBuilder(module)
         self._attributes: dict[str, Any] = {}
         self._returned: list[Any] | None = None
-        """Where the results go of a branch, or of a function inside, that is read."""
+        """Collects the results of the branch or nested function that is read."""
         self._depth = 0
 
     def read(self) -> None:
@@ -94,7 +93,7 @@ class _GraphReader(Reader):
             self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
 
     def _parameter(self, node: ast.arg, name: str, info: Any, params: list[Var]) -> Any:
-        """A parameter, added to `params`; a tuple is a parameter for each part."""
+        """Add a parameter to `params`; a tuple is a parameter for each part."""
         if isinstance(info, TupleInfo):
             return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
@@ -117,7 +116,7 @@ class _GraphReader(Reader):
             case ast.Call(ast.Attribute(attr="func_attr"), [given]):
                 self._attributes.update(self._evaluate(given))
             case _:
-                self._evaluate(node.value)  # operators that weft lacks say why
+                self._evaluate(node.value)  # operators that weft lacks report the reason
                 raise self.meaningless(node)
 
     def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
@@ -149,7 +148,7 @@ class _GraphReader(Reader):
         self._run(node, self._builder.emit_func_output, results)
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
-        """The tensors of a value, which may be a tuple of tuples."""
+        """The tensors of a value, which may be a nested tuple."""
         if isinstance(value, tuple | list):
             return [one for part in cast("list[Any]", value) for one in self._flat(node, part)]
         if not isinstance(value, Value):
@@ -157,7 +156,7 @@ class _GraphReader(Reader):
         return [self._resolved(value)]
 
     def _match(self, call: ast.Call) -> None:
-        """`R.match_cast(x, R.Tensor((n, m)))`: names of extents; those that are known must be equal."""
+        """`R.match_cast(x, R.Tensor((n, m)))`: binds names of extents; known extents must be equal."""
         value, info = (self._evaluate(argument) for argument in call.args[:2])
         if not isinstance(info, TensorStructInfo):
             return
@@ -217,7 +216,7 @@ class _GraphReader(Reader):
         return expr_of(value.ssa)
 
     def _definition(self, node: ast.FunctionDef) -> None:
-        """A function inside: its calls are inlined."""
+        """A nested function: its calls are inlined."""
 
         def call(*args: Any) -> Any:
             names = [argument.arg for argument in node.args.args]
@@ -252,7 +251,7 @@ class _GraphReader(Reader):
                 raise self.meaningless(node)
 
     def _output(self, output: ast.expr) -> None:
-        """Let a variable leave the region; one that stands for several results does so with all of them."""
+        """Mark a variable as output of the region; a variable of several results marks all of them."""
         value = self._evaluate(output)
         if not isinstance(output, ast.Name) or not all(isinstance(one, Value) for one in items(value)):
             raise self.error(output, "R.output takes variables of the region")
@@ -277,7 +276,7 @@ class _GraphReader(Reader):
             self.scope[name] = var if len(names) == len(found) else found
 
     def _resolved(self, value: Any) -> Any:
-        """A call of a function of the module, where its name is one of these."""
+        """Resolve a registered call to a function of the module if it has one of that name."""
         owner = value.ssa.owner
         if isinstance(owner, CallDpsOp) and owner.parent is None and owner.callee.data in self._module:
             call = CallTirOp(owner.callee.data, owner.operands, owner.result_types)
@@ -289,7 +288,7 @@ class _GraphReader(Reader):
         return self._run(node, eval, compile(ast.Expression(node), self.source.file, "eval"), names)
 
     def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
-        """The result of an action, whose errors are reported at `node`."""
+        """Run an action; its errors are reported at `node`."""
         try:
             with self.source.placing(node):
                 return action(*args)
@@ -309,12 +308,11 @@ class _GraphReader(Reader):
 
 
 def _texts(target: ast.expr) -> list[str]:
-    """The names that an assignment binds."""
     return [ast.unparse(one) for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
 
 
 def _declares_extents(value: ast.expr) -> bool:
-    """Whether a value is `T.int64(), T.int64()`: names of extents."""
+    """Whether a value is `T.int64(), T.int64()`, which declares names of extents."""
     values = value.elts if isinstance(value, ast.Tuple) else [value]
     return all(re.fullmatch(_EXTENT, ast.unparse(one)) for one in values)
 

@@ -5,11 +5,11 @@ from weft.tvm.script.reader import ir_module
 
 
 def module_global_infos(infos: object) -> None:
-    """Devices of a module in TVM: a module of weft runs on one."""
+    """Declares devices in TVM; a module of weft runs on one."""
 
 
 def vdevice(target: object = None, vdevice_id: int = 0, memory_scope: str = "global") -> None:
-    """A device of a module in TVM: a module of weft runs on one."""
+    """Declares a device in TVM; a module of weft runs on one."""
 
 
 __all__ = ["ir_module", "mlir", "module_attrs", "module_global_infos", "vdevice"]

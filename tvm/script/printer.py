@@ -1,4 +1,4 @@
-"""Modules as script."""
+"""Print modules as script."""
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -14,8 +14,8 @@ from weft.tvm.script.graph_printer import graph_lines
 
 
 def print_module(module: ModuleOp, *, in_class: bool) -> str:
-    """The script of a module: graph functions as `R.function`, others as `T.prim_func`; a lone function without the
-    class around it unless `in_class`."""
+    """The script of a module: graph functions as `R.function`, others as `T.prim_func`. A class is omitted around a
+    single function unless `in_class`."""
     rest = plain(module)
     functions = [op for op in rest.body.block.ops if isinstance(op, FuncOp)]
     graphs = [function for function in functions if holds_graph_ops(function)]
@@ -25,7 +25,7 @@ def print_module(module: ModuleOp, *, in_class: bool) -> str:
     lines = [line for graph in graphs for line in ["", *graph_lines(graph)]]
     for graph in graphs:
         graph.detach()
-    CommonSubexpressionElimination().apply(Context(), rest)  # scripts show an index where it is used
+    CommonSubexpressionElimination().apply(Context(), rest)  # scripts show an index at its uses
     state_regions(rest)
     text = print_script(rest).splitlines()
     body = text[next(at for at, line in enumerate(text) if line.startswith("@I.ir_module")) :]
@@ -39,6 +39,6 @@ def print_module(module: ModuleOp, *, in_class: bool) -> str:
 
 
 def plain(module: ModuleOp) -> ModuleOp:
-    """A copy of a module that is one of xDSL alone."""
+    """A copy of a module as a plain xDSL module."""
     copy = copy_of(module)
     return ModuleOp(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)

@@ -1,4 +1,4 @@
-"""Modules and functions from Python source: functions of block loops, and functions of graphs, in one class."""
+"""Read modules and functions from Python source: functions of block loops and graph functions, in one class."""
 
 import ast
 import sys
@@ -22,10 +22,10 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True, s_tir: bool = False) -> Any:
-    """The module of the functions under `@T.prim_func` and `@R.function` in a class, read from its source. Options have
+    """Read the functions under `@T.prim_func` and `@R.function` in a class from its source, as one module. Options have
     no effect: modules are verified.
 
-    Raises CompileError, which points into the source, for what is no program.
+    Raises CompileError, with the place in the source, for invalid programs.
     """
     read = partial(read_definition_of_class, frame=sys._getframe(1), read=_read_class)  # pyright: ignore[reportPrivateUsage]
     return read if mod is None else read(mod)
@@ -42,31 +42,30 @@ def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) ->
 
 
 def _is_global_info(node: ast.stmt) -> bool:
-    """Whether a statement is `I.module_global_infos({...})`: devices, of which weft has one."""
+    """Whether a statement is `I.module_global_infos({...})`, which declares devices; weft has one."""
     return isinstance(node, ast.Expr) and ast.unparse(node).partition("(")[0].endswith("module_global_infos")
 
 
 def _is_graph(node: ast.stmt) -> bool:
-    """Whether a definition stands under `@R.function`."""
+    """Whether a definition is under `@R.function`."""
     words = node.decorator_list if isinstance(node, ast.FunctionDef) else []
     calls = [word.func if isinstance(word, ast.Call) else word for word in words]
     return any(isinstance(word, ast.Attribute) and word.attr == "function" for word in calls)
 
 
 def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> PrimFunc:
-    """A function of block loops."""
     return PrimFunc.of(read_module(source, nodes, names))
 
 
 def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc:
-    """The module or function of a script's text."""
+    """Parse a script to a module or function."""
     if isinstance(program, ModuleOp):
         return IRModule.of(program)
     source = Source("<script>", program)
     remember_text("<script>", program)
     classes = [node for node in source.parse().body if isinstance(node, ast.ClassDef)]
     functions = [node for node in source.parse().body if isinstance(node, ast.FunctionDef)]
-    if not classes and any(map(_is_graph, functions)):  # a lone function is a module of one
+    if not classes and any(map(_is_graph, functions)):  # a single function is a module
         classes = [ast.copy_location(ast.ClassDef("Module", [], [], [*functions], []), functions[0])]
     if not any(_is_graph(part) for node in classes for part in node.body):
         found = parse_script(program)

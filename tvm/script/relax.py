@@ -1,4 +1,4 @@
-"""`from tvm.script import relax as R`: functions of graphs as script, and the words in them."""
+"""`from tvm.script import relax as R`: graph functions as script, and the names in them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -40,43 +40,39 @@ Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", 
 
 
 def function(func: Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
-    """A function of a graph, read from the source of the Python function that this decorates, as is `private`. In a
-    class under `@ir_module` it belongs to its module. `pure` has no effect."""
+    """A graph function, read from the source of the decorated Python function, including `private`. In a class under
+    `@ir_module` it belongs to its module. `pure` has no effect."""
     return decorator(func, read_function)
 
 
 def _only_read(name: str, *_: Any, **__: Any) -> Any:
-    raise CompileError(f"R.{name} stands in functions under @R.function, which are read, not run")
+    raise CompileError(f"R.{name} is used in functions under @R.function, which are read, not executed")
 
 
 dataflow, output, func_attr = (partial(_only_read, name) for name in ("dataflow", "output", "func_attr"))
 
 
 def tuple_(*fields: Any) -> tuple[Any, ...]:
-    """A tuple of expressions."""
     return fields
 
 
 def prim_value(value: Any) -> Any:
-    """A number."""
     return value
 
 
 def shape(extents: Sequence[Any]) -> tuple[Any, ...]:
-    """A shape."""
     return tuple(extents)
 
 
 def dtype(name: str) -> str:
-    """A dtype."""
     return name
 
 
 def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, dtype: str | None = None, *, out_ty: Any = None, tir_vars: Any = None
 ) -> Any:
-    """A call of a registered function, or of a function of the module, that fills results. Older versions of TVM take
-    their shape and dtype apart."""
+    """Call a registered function, or a function of the module, that writes results. Older versions of TVM take shape
+    and dtype separately."""
     if tir_vars is not None:
         raise CompileError("tir_vars: functions take their extents from the shapes of buffers in weft")
     given = out_sinfo if out_ty is None else out_ty
@@ -85,7 +81,7 @@ def call_dps_packed(
     shapes, dtypes = list[Any](), list[str]()
     for info in infos:
         if not isinstance(info, TensorStructInfo):
-            raise CompileError("out_sinfo: a result is R.Tensor(shape, dtype), or there is a dtype beside its shape")
+            raise CompileError("out_sinfo: a result is R.Tensor(shape, dtype), or its shape with a separate dtype")
         shapes.append(info.shape)
         dtypes.append(info.dtype)
     name = func.name_hint if isinstance(func, GlobalVar) else str(func)
@@ -101,8 +97,8 @@ call_tir = call_dps_packed
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None) -> Any:
-    """A call of a registered function that returns a tensor. Programs call a function of that name with `.returned`,
-    which copies what it returns."""
+    """Call a registered function that returns a tensor. Programs call a function of that name with suffix `.returned`,
+    which copies the result."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
 
 
@@ -112,7 +108,7 @@ call_packed = call_pure_packed
 def call_inplace_packed(
     func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
 ) -> Any:
-    """As `call_pure_packed`, of a function that may change the arguments at `inplace_indices`: it gets copies."""
+    """As `call_pure_packed`, for a function that may change the arguments at `inplace_indices`: it gets copies."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
 
 
@@ -136,7 +132,7 @@ def call_tir_inplace(*_: Any, **__: Any) -> Any:
 
 
 _NAMES = {"tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range}
-"""Names that Python has otherwise."""
+"""Names that shadow Python's."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`from tvm.script import tir as T`: the words of `weft.script.tir`; functions are `tir.PrimFunc`s."""
+"""`from tvm.script import tir as T`: the names of `weft.script.tir`; functions are `tir.PrimFunc`s."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,7 @@ from weft.tvm.script.reader import read_prim_func
 def prim_func(
     func: Callable[..., Any] | None = None, private: bool = False, check_well_formed: bool = True, s_tir: bool = False
 ) -> Any:
-    """A function of block loops, read from the source of the Python function that this decorates: see
-    `weft.script.prim_func`."""
+    """A function of block loops, read from the source of the decorated Python function: see `weft.script.prim_func`."""
     return decorator(func, read_prim_func)
 
 

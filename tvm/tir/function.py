@@ -13,11 +13,10 @@ from weft.tvm.ir.scripted import Scripted, with_attributes
 
 
 class PrimFunc(Scripted):
-    """One function of block loops; `tir.Schedule` and `tvm.build` take it as they take modules."""
+    """One function of block loops; `tir.Schedule` and `tvm.build` accept it as a module."""
 
     @property
     def func_op(self) -> FuncOp:
-        """The function of the IR."""
         return next(op for op in self.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration)
 
     @property
@@ -26,7 +25,7 @@ class PrimFunc(Scripted):
         return {"global_symbol": function.sym_name.data, **function.attributes}
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
-        """A copy with an attribute, or several; `global_symbol` is its name."""
+        """A copy with one or several attributes; `global_symbol` is its name."""
         copy = self.clone()
         with_attributes(copy, attr_key_or_dict, attr_value)
         return copy
@@ -42,11 +41,11 @@ class TensorIntrin:
 
 
 class IndexMap:
-    """Index maps: `IndexMap.from_func(lambda i, j: (j, i))`, which schedules take as they take functions."""
+    """Index maps: `IndexMap.from_func(lambda i, j: (j, i))`, which schedules accept as functions."""
 
     @staticmethod
     def from_func(
         mapping_function: Callable[..., Any], ndim: int | None = None, inverse_index_map: object = None
     ) -> Callable[..., Any]:
-        """The function as it is. `ndim` and `inverse_index_map` have no effect: weft computes inverses."""
+        """Return the function. `ndim` and `inverse_index_map` have no effect: weft computes inverses."""
         return mapping_function

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from weft.passes.schedule.primitive import BufferPlace
 
 _NUMBER = "tvm.number"
-"""Attribute of a step of a trace: the number of a buffer that was given, as TVM counts."""
+"""Attribute of a step of a trace: the number of a given buffer, in TVM's order."""
 _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 
 
 class Trace(sched.FuncOp):
-    """The steps of a schedule; printed, a Python function that applies them."""
+    """The steps of a schedule, printed as a Python function that applies them."""
 
     def __str__(self) -> str:
         def name(handle: SSAValue, taken: Collection[str]) -> str:
@@ -54,7 +54,7 @@ class Trace(sched.FuncOp):
         return "\n".join((*head, *(f"    {call}" for call in calls or ["pass"])))
 
     def show(self, *styles: object, color: bool | None = None) -> None:
-        """Show the function, in colours where the output has them. Styles of TVM's printer change nothing."""
+        """Show the function, in colours if the output supports them. Styles of TVM's printer have no effect."""
         show_text(f"{self}\n", color=color)
 
 
@@ -79,11 +79,11 @@ class Schedule(_Schedule):
         super().__init__(IRModule.of(mod), seed)
         self.func_working_on: str | None = None
         self._given: int | None = None
-        """The number of a buffer that the running step was given."""
+        """The number of the buffer that the running step received."""
         self.trace: Trace = Trace("trace", Region(Block()))  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """The value of a step for an argument. Numbers of buffers count as TVM does: in the order of `T.reads`."""
+        """The value of a step for an argument. Numbers of buffers are TVM's: in the order of `T.reads`."""
         stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
         if block is not None and isinstance(value, int) and (stated or kind is kinds.READ_BUFFER):
             return self._number(block, value)
@@ -94,14 +94,14 @@ class Schedule(_Schedule):
         return found
 
     def _number(self, block: BlockHandle, number: int) -> int:
-        """weft's number of the buffer that is the `number`-th that a block reads in TVM."""
+        """weft's number of the `number`-th buffer that a block reads in TVM."""
         self._given = number
         op = self._replay.block(block.value)
         order = buffers_in_text_order(op)
         return buffers_of(op, "read").index(order[number]) if 0 <= number < len(order) else number
 
     def _step(self, name: str, /, **given: object) -> Any:
-        """Run a step; loops that it makes are named as TVM does: `i_0`, `i_1`, `i_j_fused`."""
+        """Run a step, and name the loops that it creates as TVM does: `i_0`, `i_1`, `i_j_fused`."""
         if name == "annotate" and isinstance(given["ann_val"], CSource):
             given = {**given, "ann_key": "pragma_import_c", "ann_val": str(given["ann_val"])}
         self._given = None
@@ -114,7 +114,7 @@ class Schedule(_Schedule):
             cast("sched.StepOp", self.trace.body.block.last_op).attributes[_NUMBER] = IntegerAttr(self._given, i64)
         for at, loop in enumerate(cast("tuple[LoopHandle, ...]", items(found) if names else ())):
             new = f"{names[0]}_{at}" if name == "split" else f"{'_'.join(names)}_fused"
-            # Past the setter, which drops numbers behind underscores.
+            # Bypass the setter, which drops numbers after underscores.
             cast("ForOp", self.get(loop)).induction_variable._name = new  # pyright: ignore[reportPrivateUsage]
         return found
 
@@ -125,26 +125,26 @@ class Schedule(_Schedule):
             return "i"  # the step refuses the handle
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """The block called `name`, of the function that `work_on` named if no other is."""
+        """The block called `name`, by default of the function that `work_on` named."""
         return super().get_block(name, func_name or self.func_working_on)
 
     get_sblock = get_block
-    """`get_block`, as newer versions of TVM call it."""
+    """An alias of `get_block`, from newer versions of TVM."""
 
     def work_on(self, func_name: str) -> None:
-        """Let `get_block` look in one function."""
+        """Make `get_block` search one function."""
         self.func_working_on = find_function(self.mod, func_name).sym_name.data
 
     def enter_postproc(self) -> None:
-        """Nothing: steps of postprocessors are steps like all others."""
+        """No-op: steps of postprocessors are ordinary steps."""
 
     def copy(self) -> Schedule:
-        """A schedule that has run the same steps. Handles are those of this one: get them again by name."""
+        """A schedule with the same steps. Handles of this one are invalid there: get them again by name."""
         made = Schedule(self.original)
         made.replay(self.trace)
         return made
 
     def show(self, *styles: object, color: bool | None = None, **options: object) -> None:
-        """Show the script of the module, and the trace. Styles and options of TVM's printer change nothing."""
+        """Show the script of the module, and the trace. Styles and options of TVM's printer have no effect."""
         self.mod.show(color=color)
         self.trace.show(color=color)

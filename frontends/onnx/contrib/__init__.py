@@ -1,5 +1,4 @@
 """Converters of operators that onnxruntime adds to those of ONNX: the domain `com.microsoft`.
 
-Each is defined by the parameters of its converter (`registry.defines`), whose names are those of onnxruntime's
-definitions.
+The parameters of each converter define its operator (`registry.defines`), with the names of onnxruntime's definitions.
 """

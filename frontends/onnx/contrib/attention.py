@@ -1,4 +1,4 @@
-"""Attention of onnxruntime: of one tensor by weights of queries, keys and values, or of several tensors."""
+"""onnxruntime's attention: of one tensor with weights for queries, keys and values, or of several tensors."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from weft.frontends.onnx.quantization import integer_product, single, zero_point
 from weft.frontends.onnx.registry import defines
 
 FILTER = -10000.0
-"""The number that masks add to scores, if a node does not give another."""
+"""The number that masks add to scores by default."""
 
 
 def check_rank(node: Node, name: str, value: Value, *ranks: int) -> None:
-    """Raises `Refusal` for an input of another rank."""
+    """Raises `Refusal` if the rank of an input is none of `ranks`."""
     if value.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise node.refuse(f"input '{name}' must have rank {wanted}, got shape {show_shape(value.shape)}")
 
 
 def check_flag_off(node: Node, name: str, is_on: bool | float | None, reason: str) -> None:
-    """Raises `Refusal` for an attribute that is on."""
+    """Raises `Refusal` if an attribute is on."""
     if is_on:
         raise node.refuse(f"attribute '{name}' = {int(is_on)} is not supported: {reason}")
 
@@ -40,7 +40,6 @@ def check_absent(node: Node, reason: str, *inputs: int) -> None:
 
 
 def heads(node: Node, name: str, data: Value, number: int, attribute: str = "num_heads") -> Value:
-    """(batch, s, number * e) as (batch, number, s, e)."""
     check_rank(node, name, data, 3)
     batch, length, width = data.shape
     if isinstance(width, int) and width % number:
@@ -50,23 +49,20 @@ def heads(node: Node, name: str, data: Value, number: int, attribute: str = "num
 
 
 def joined(data: Value) -> Value:
-    """(batch, heads, s, e) as (batch, s, heads * e)."""
     found = ops.swapaxes(data, 1, 2)
     return ops.reshape(found, [found.shape[0], found.shape[1], multiply(found.shape[2], found.shape[3])])
 
 
 def part(data: Value, axis: int, first: Extent, last: Extent) -> Value:
-    """The elements from `first` to `last` along an axis."""
     return ops.strided_slice(data, [first], [last], [1], [axis])
 
 
 def row(data: Value, axis: int, at: int) -> Value:
-    """The elements at one place along an axis, which is removed."""
+    """The elements at index `at` of an axis, which is removed."""
     return ops.squeeze(part(data, axis, at, at + 1), [axis])
 
 
 def parts(node: Node, name: str, data: Value, sizes: Sequence[int]) -> list[Value]:
-    """Parts of these sizes along the last axis."""
     if not node.equal(data.shape[-1], sum(sizes)):
         raise node.refuse(f"input '{name}' of shape {show_shape(data.shape)} does not have parts of {list(sizes)}")
     ends = np.cumsum(sizes).tolist()
@@ -74,7 +70,6 @@ def parts(node: Node, name: str, data: Value, sizes: Sequence[int]) -> list[Valu
 
 
 def thirds(node: Node, name: str, data: Value) -> list[Value]:
-    """Three parts of one size along the last axis."""
     width = data.shape[-1]
     if not isinstance(width, int) or width % 3:
         raise node.refuse(f"the last axis of input '{name}' must have a known multiple of 3 elements, got {width}")
@@ -90,10 +85,11 @@ def additive_mask(
     number: float,
     dtype: str,
 ) -> Value:
-    """A mask as what is added to scores (batch, heads, s, t); `shape` is (batch, s, t).
+    """A mask as a summand of scores (batch, heads, s, t); `shape` is (batch, s, t).
 
-    Masks are (batch, t), (batch, s, t) or (batch, 1, longest, longest) of 0 for keys that are hidden, or (batch) with
-    the numbers of keys that are not, or (2 * batch) with the ends and then the starts of these."""
+    A mask is (batch, t), (batch, s, t) or (batch, 1, longest, longest) with 0 for hidden keys, (batch) with the numbers
+    of visible keys, or (2 * batch) with the ends and then the starts of the visible keys.
+    """
     batch, length, total = shape
     if mask.ndim == 1:
         places = ops.reshape(ops.iota([total], dtype=mask.dtype), [1, 1, 1, total])
@@ -128,7 +124,7 @@ def attended(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> tuple[Value, Value, Value]:
-    """(batch, s, heads * v), and all keys and values, of queries (batch, heads, s, e)."""
+    """Attention (batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
     options = {"is_causal": is_causal, "scale": scale or None}
     if past is None:
         return joined(ops.attention(query, key, value, mask, **options)), key, value
@@ -154,7 +150,7 @@ def _self_attention(
     scale: float | None,
     mask_filter_value: float,
 ) -> Sequence[Item | None]:
-    """Attention of queries, keys and values (batch, s, heads * e), and the keys and values for the next call."""
+    """Attention of queries, keys and values (batch, s, heads * e), with the keys and values for the next call."""
     query, key, value = (heads(node, "weights", data, num_heads) for data in projected)
     states, length = None, query.shape[2]
     before: Extent = 0
@@ -244,8 +240,8 @@ def _qattention(
 def _unpacked(
     node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None, num_heads: int
 ) -> tuple[Value, Value, Value]:
-    """Queries, keys and values as (batch, heads, s, e), plus their biases. Keys and values may be in the tensor before
-    them."""
+    """Queries, keys and values as (batch, heads, s, e), plus their biases. Keys and values may be packed into an
+    earlier tensor."""
     packed: list[Value] = []
     if query.ndim == 5:
         packed = [ops.swapaxes(row(query, 3, at), 1, 2) for at in range(3)]
@@ -271,7 +267,7 @@ def _unpacked(
         raise node.refuse(f"input 'bias' needs heads of known extent, got {show_shape(widths)}")
     check_rank(node, "bias", bias, 1)
     biases = parts(node, "bias", bias, [width for width in widths if isinstance(width, int)])
-    is_cross = key is not None and key.ndim == 4  # keys of earlier calls have their biases
+    is_cross = key is not None and key.ndim == 4  # keys of earlier calls include their biases
     for at in range(1 if is_cross else 3):
         shape = [num_heads, 1, packed[at].shape[3]]
         packed[at] = ops.add(packed[at], ops.reshape(biases[at], shape))
@@ -367,10 +363,11 @@ def _decoder_attention(
     past_present_share_buffer: bool | None = None,
     scale: float | None = None,
 ) -> Sequence[Item | None]:
-    """Of one query for each sequence. `output_qk` says that an output has the weights.
+    """One query for each sequence. `output_qk` adds the weights as an output.
 
-    With `past_present_share_buffer`, caches have room for later tokens: the new key is put at `past_sequence_length`,
-    and those after it are not seen."""
+    With `past_present_share_buffer`, caches have room for later tokens: the new key is stored at
+    `past_sequence_length`, and later keys are hidden.
+    """
     check_absent(node, _BEAMS, 9)
     del beam_width, output_qk
     operands = _unpacked(node, query, key, value, bias, num_heads)
@@ -396,7 +393,7 @@ def _decoder_attention(
 
 
 def _filled(value: Value, room: Extent) -> Value:
-    """A mask or bias of the tokens so far, with zeros for those that a cache has room for."""
+    """Pad a mask or bias for the tokens so far with zeros to the `room` of a cache."""
     own = value.shape[-1]
     if own == room:
         return value
@@ -410,8 +407,8 @@ def _packed(
     num_heads: int,
     scale: float | None,
 ) -> Value:
-    """Attention of the tokens (t, heads * e) of several sequences, of which each sees its own; `ends` are where these
-    start, and the end of the last one."""
+    """Attention of tokens (t, heads * e) of several sequences, each attending to its own sequence. `ends` has the
+    starts of the sequences and the end of the last one."""
     batch = [heads(node, "input", ops.expand_dims(data, [0]), num_heads) for data in projected]
     tokens = ops.iota([projected[0].shape[0]], dtype=ends.dtype)
     sequences = ops.searchsorted(ends, tokens, "right")
@@ -436,7 +433,8 @@ def _packed_attention(
     qkv_hidden_sizes: list[int] | None = None,
     scale: float | None = None,
 ) -> Item:
-    """The lengths of sequences say which tokens belong together; `token_offset` says the same by padded places."""
+    """The lengths of sequences determine which tokens belong together; `token_offset`, which states it by padded
+    positions, is not read."""
     del token_offset
     check_absent(node, _BIAS, 5)
     check_rank(node, "input", input, 2)
@@ -461,7 +459,7 @@ def _packed_multi_head_attention(
     mask_filter_value: float = FILTER,
     scale: float | None = None,
 ) -> Item:
-    del token_offset, mask_filter_value  # of padded places
+    del token_offset, mask_filter_value  # padded positions
     check_absent(node, _BIAS, 6)
     if query.ndim == 4:
         tokens = query.shape[0]
@@ -490,8 +488,8 @@ def _rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Item:
-    """Positions are one for each token, or that of the first one."""
-    del is_packed_batching  # says how the batch was made
+    """Positions are one per token, or that of the first token."""
+    del is_packed_batching  # how the batch was made
     check_rank(node, "input", input, 3, 4)
     check_rank(node, "cos_cache", cos_cache, 2)
     half = cos_cache.shape[1]
@@ -511,7 +509,8 @@ def _rotary_embedding(
 def turned(
     node: Node, data: Value, positions: Value, cos: Value, sin: Value, interleaved: bool, count: int = 0
 ) -> Value:
-    """Queries or keys (batch, heads, s, e) by the angles of their positions, (1) of the first one, or (batch, s)."""
+    """Rotate queries or keys (batch, heads, s, e) by the angles of their positions: (1) of the first one, or (batch,
+    s)."""
     check_rank(node, "cos_cache", cos, 2)
     if positions.ndim == 1:
         positions = ops.add(ops.expand_dims(positions, [0]), ops.iota([1, data.shape[2]], 1, positions.dtype))
@@ -531,7 +530,7 @@ def _relative_position_bias(
     max_distance: int,
     is_bidirectional: bool = False,
 ) -> Item:
-    """Biases (1, heads, q, k) of distances, which share a bucket each if they are large (Raffel et al. 2020)."""
+    """Biases (1, heads, q, k) by distance; large distances share buckets (Raffel et al. 2020)."""
     check_rank(node, "bias_table", bias_table, 2)
     count = bias_table.shape[0]
     sides = 2 if is_bidirectional else 1

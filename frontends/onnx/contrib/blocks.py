@@ -1,7 +1,7 @@
-"""The domain `com.microsoft.nchwc`, to which onnxruntime's highest optimizer level rewrites images: channels in blocks.
+"""The domain `com.microsoft.nchwc` of onnxruntime's highest optimizer level: images with channels in blocks (NCHWc).
 
-Images between these operators are in the plain layout here, which their results do not show. The weights of
-convolutions are stored in the blocks of the CPU that the optimizer ran on, whose size the file does not say.
+Here images between these operators have the plain layout, which does not change the results. The weights of
+convolutions are stored in blocks whose size depends on the CPU of the optimizer, and the file does not state it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _reorder_input(node: Node, X: Value, *, channels_last: bool = False) -> Item
 
 @defines("ReorderOutput", domain=_DOMAIN)
 def _reorder_output(node: Node, X: Value, *, channels: int = 0, channels_last: bool = False) -> Item:
-    """Without the channels that fill the last block."""
+    """Removes the channels that pad the last block."""
     found = X if X.shape[1] == channels else ops.strided_slice(X, [0], [channels], [1], [1])
     return with_channels_last(found) if channels_last else found
 
@@ -66,7 +66,7 @@ def _max_pool(
     storage_order: bool = False,
     strides: list[int] | None = None,
 ) -> Item:
-    del storage_order  # of indices, which are no output
+    del storage_order  # the order of indices, which are not an output
     return pooled(node, X, "max_pool{}d", ceil_mode)
 
 

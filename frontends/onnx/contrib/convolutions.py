@@ -12,12 +12,10 @@ from weft.frontends.onnx.registry import defines
 
 
 def channels_first(data: Value) -> Value:
-    """(n, ..., c) as (n, c, ...)."""
     return ops.moveaxis(data, -1, 1)
 
 
 def channels_last(data: Value) -> Value:
-    """(n, c, ...) as (n, ..., c)."""
     return ops.moveaxis(data, 1, -1)
 
 
@@ -38,7 +36,7 @@ def _fused_conv(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Item:
-    """The sum with `Z`, which is in the layout of the result, is activated."""
+    """`Z`, in the layout of the result, is added before the activation."""
     is_last = node.operator == "NhwcFusedConv"
     found = with_bias(convolved(node, channels_first(X) if is_last else X, W, group), B)
     found = channels_last(found) if is_last else found

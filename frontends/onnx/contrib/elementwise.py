@@ -55,7 +55,7 @@ def _bias_dropout(
     *,
     seed: int | None = None,
 ) -> Item:
-    del ratio, seed  # of training
+    del ratio, seed  # for training
     if training_mode is not None and bool(node.number_at(4)):
         raise node.refuse("input 'training_mode' must be false: the numbers of a dropout are not specified")
     found = ops.add(data, bias)
@@ -64,8 +64,8 @@ def _bias_dropout(
 
 @defines("BiasSoftmax")
 def _bias_softmax(node: Node, data: Value, bias: Value, *, is_inner_broadcast: bool, axis: int = 1) -> Item:
-    """The softmax of all axes from one on. A bias has these, after leading axes; the other leading axes are the last
-    ones of these (`is_inner_broadcast`), or the first ones."""
+    """The softmax over all axes from `axis` on. A bias has these axes, after leading axes; the other leading axes are
+    the last ones of those (`is_inner_broadcast`), or the first ones."""
     lead = bias.ndim - (data.ndim - axis)
     if lead < 0:
         raise node.refuse(f"input 'bias' of rank {bias.ndim} lacks axes from attribute 'axis' = {axis} on")
@@ -90,12 +90,12 @@ def _swiglu(
     round_activation: bool = False,
 ) -> Item:
     left, right = ops.split(gate, 2, -1) if up is None else (gate, up)
-    del round_activation  # of the element types here each operator rounds
+    del round_activation  # each operator rounds to these element types
     return clamped_swiglu(left, right, activation_alpha, activation_beta, limit if limit > 0 else None)
 
 
 def clamped_swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: float | None) -> Value:
-    """gate * sigmoid(alpha * gate) * (up + beta), of values within limits."""
+    """gate * sigmoid(alpha * gate) * (up + beta), with `gate` and `up` clamped to the limit."""
     if limit is not None:
         gate, up = ops.minimum(gate, limit), ops.clip(up, -limit, limit)
     return ops.multiply(ops.silu(gate, alpha), ops.add(up, beta) if beta else up)
@@ -103,7 +103,7 @@ def clamped_swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: flo
 
 @defines("ComplexMul", "ComplexMulConj")
 def _complex_mul(node: Node, A: Value, B: Value) -> Item:
-    """Products of pairs, the real and the imaginary part, in the last axis."""
+    """Products of complex numbers; the last axis has the real and the imaginary part."""
     (a, b), (c, d) = (ops.split(value, 2, -1) for value in (A, B))
     if node.operator == "ComplexMulConj":
         d = ops.negative(d)
@@ -127,13 +127,13 @@ _ACTIVATIONS: Final[Mapping[str, tuple[str, Sequence[float]]]] = {
     "HardSigmoid": ("hardsigmoid", (0.2, 0.5)),
     "Clip": ("clip", ()),
 }
-"""Activations that onnxruntime fuses -> the operator, and the defaults of its numbers; those of Clip are required."""
+"""Fused activations -> the operator, and the defaults of its parameters; those of Clip are required."""
 _GIVEN: Final = {"Clip": 2}
-"""Activations -> the number of numbers that have no defaults."""
+"""Activations -> the number of required parameters."""
 
 
 def activated(node: Node, value: Value, activation: str | None, numbers: Sequence[float | None] = ()) -> Value:
-    """A value after the activation that attributes of a node name, with its numbers. Raises `Refusal` for others."""
+    """Apply the activation that attributes of a node name, with its parameters. Raises `Refusal` for unknown ones."""
     if not activation:
         return value
     if activation not in _ACTIVATIONS:

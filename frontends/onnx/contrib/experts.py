@@ -1,4 +1,4 @@
-"""Mixtures of experts: each token is computed by the networks of the experts that its router prefers."""
+"""Mixtures of experts: the networks of the experts that the router chooses compute each token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Activation:
     beta: float
     limit: float | None
     fusion: int
-    """How the first layer holds gates and linear parts: 0 apart, 1 in turns, 2 one after the other."""
+    """Layout of gates and linear parts in the first layer: 0 separate, 1 interleaved, 2 concatenated."""
 
 
 def _experts(
@@ -47,7 +47,7 @@ def _experts(
     normalizes: bool,
     shares: Value | None = None,
 ) -> Value:
-    """Tokens are sorted by their experts, so that each layer is one product of groups of rows."""
+    """Sort tokens by expert, so that each layer is one product of groups of rows."""
     first, second, third = layers
     if activation.name not in _ACTIVATIONS:
         raise node.refuse(f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {activation.name}")
@@ -175,8 +175,8 @@ def _qmoe(
     use_sparse_mixer: bool = False,
     weights_prepacked: int = -1,
 ) -> Item:
-    """Weights of 2, 4 or 8 bits, dequantized when the model is built: activations stay floats."""
-    del accuracy_level  # of kernels that round activations
+    """Weights of 2, 4 or 8 bits are dequantized when the model is built; activations stay floats."""
+    del accuracy_level  # for kernels that round activations
     _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
     if quant_type != "int":
         raise node.refuse(f"attribute 'quant_type' = {quant_type} is not supported: weights are integers")
@@ -203,14 +203,14 @@ def _qmoe(
         third,
     )
     activation = _Activation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
-    normalizes = normalize_routing_weights or router_weights is None  # onnxruntime has no others on the CPU
+    normalizes = normalize_routing_weights or router_weights is None  # onnxruntime always normalizes on the CPU
     return _experts(node, input, router_probs, layers, activation, k, normalizes, router_weights)
 
 
 def _dequantized(
     node: Node, weights: Value, scales: Value, zeros: Value | None, bits: int, block: int, dtype: str
 ) -> Value:
-    """Weights (experts, outputs, inputs) of packed integers, with scales (experts, outputs), or for each block too."""
+    """Dequantize weights (experts, outputs, inputs) with scales (experts, outputs), or one per block of inputs too."""
     numbers = ops.cast(unpacked(weights, bits) if bits < 8 else weights, "float32")
     inputs = numbers.shape[2]
     if not isinstance(inputs, int) or block > inputs:

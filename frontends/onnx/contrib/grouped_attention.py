@@ -1,4 +1,4 @@
-"""Attention of decoders, whose caches have sequences of different lengths and whose queries share keys and values."""
+"""Attention of decoders: caches hold sequences of different lengths, and queries share keys and values."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _QUANTIZED = "caches are of the element type of the query"
 
 @dataclass(frozen=True)
 class _Steps:
-    """Which tokens a call adds to the sequences of its batch."""
+    """The tokens that a call adds to the sequences of its batch."""
 
     length: Extent
-    """The tokens of each sequence that the call adds."""
+    """The number of tokens of each sequence that the call adds."""
     total: KnownExtent
-    """The tokens of the longest sequence after the call."""
+    """The number of tokens of the longest sequence after the call."""
     ends: Value
-    """The tokens of each sequence after the call, (batch)."""
+    """The number of tokens of each sequence after the call, (batch)."""
     before: Value
-    """The tokens of each sequence before the call, (batch)."""
+    """The number of tokens of each sequence before the call, (batch)."""
 
 
 def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_past: bool) -> _Steps:
-    """The first call of a sequence adds all of its tokens, of which those after its end do not count."""
+    """The first call of a sequence adds all of its tokens; those after its end are ignored."""
     ends = ops.add(ops.reshape(ops.cast(seqlens, "int64"), [-1]), 1)
     before = ops.subtract(ends, number_of(length))
     if not has_past or length == total:
@@ -53,7 +53,7 @@ def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_p
 
 
 def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Value:
-    """A cache (batch, heads, t, e) with the new tokens after those of each sequence."""
+    """A cache (batch, heads, t, e) with the new tokens appended to each sequence."""
     if past is None:
         return new
     old, length = past.shape[2], new.shape[2]
@@ -73,7 +73,7 @@ def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Valu
 
 
 def _visible(steps: _Steps, keys: Extent, is_causal: bool, window: int) -> Value:
-    """Which keys (batch, 1, s, t) a query sees."""
+    """A mask (batch, 1, s, t) of the keys visible to each query."""
     places = ops.reshape(ops.iota([keys]), [1, 1, 1, keys])
     if not is_causal:
         return ops.less(places, ops.expand_dims(steps.ends, [1, 2, 3]))
@@ -88,7 +88,7 @@ def _visible(steps: _Steps, keys: Extent, is_causal: bool, window: int) -> Value
 def _with_sinks(
     query: Value, key: Value, value: Value, mask: Value, sinks: Value | None, scale: float | None, softcap: float
 ) -> Value:
-    """Attention whose weights leave a share to a further score of each head, 0 or one of `sinks`."""
+    """Attention whose softmax includes one more score per head, 0 or an element of `sinks`."""
     batch, number, length, depth = query.shape
     shared = key.shape[1]
     rows = ops.reshape(query, [batch, shared, -1, depth])
@@ -144,10 +144,10 @@ def _group_query_attention(
     softcap: float | None = None,
     v_quant_type: str = "NONE",
 ) -> Sequence[Item | None]:
-    """The caches of results are as long as those given, or as `total_sequence_length` if this is more."""
+    """The resulting caches are as long as the given ones, or as `total_sequence_length` if that is larger."""
     check_absent(node, _QUANTIZED, 12, 13)
     check_absent(node, "all rows of a chunk count", 16)
-    check_flag_off(node, "qk_output", qk_output, "scores are no output")
+    check_flag_off(node, "qk_output", qk_output, "scores are not an output")
     check_flag_off(node, "sliding_window_cache", sliding_window_cache, "caches hold whole sequences")
     for name, kind in (("k_quant_type", k_quant_type), ("v_quant_type", v_quant_type)):
         if kind != "NONE":
@@ -219,7 +219,6 @@ def _group_query_attention(
 
 
 def _unpacked(node: Node, packed: Value, num_heads: int, kv_num_heads: int) -> tuple[Value, Value, Value]:
-    """Queries, keys and values that are in one tensor."""
     number, width = num_heads + 2 * kv_num_heads, packed.shape[2]
     if not isinstance(width, int) or width % number:
         raise node.refuse(f"input 'query' must hold {number} heads of queries, keys and values, got {width} elements")

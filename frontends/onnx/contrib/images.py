@@ -34,7 +34,8 @@ def _crop_and_resize(
     extrapolation_value: float = 0.0,
     mode: str = "bilinear",
 ) -> Item:
-    """Boxes (y1, x1, y2, x2) of images, as shares of their extents less 1, by samples at the corners and between."""
+    """Boxes (y1, x1, y2, x2) of images, as fractions of their extents less 1, are sampled at their corners and
+    between."""
     if X.ndim != 4 or rois.ndim != 2 or len(crop_size) != 2 or min(crop_size) < 1:
         raise node.refuse(
             f"inputs must be images, boxes and two sizes, got ranks {X.ndim}, {rois.ndim} and {crop_size}"
@@ -61,7 +62,7 @@ def _crop_and_resize(
     shape = [rois.shape[0], *crop_size]
 
     def read(rows: Value, columns: Value) -> Value:
-        """Elements (n, c, *crop_size) at places, which are within the image."""
+        """Elements (n, c, *crop_size) at positions within the image."""
         flat = ops.add(ops.multiply(rows, width), columns)
         flat = ops.reshape(ops.broadcast_to(flat, shape), [rois.shape[0], 1, crop_size[0] * crop_size[1]])
         planes = ops.reshape(images, [images.shape[0], images.shape[1], height * width])
@@ -94,7 +95,7 @@ def _between(left: Value, right: Value, share: Value) -> Value:
 
 @defines("Inverse")
 def _inverse(node: Node, X: Value) -> Item:
-    """By Gauss and Jordan's elimination, which takes the greatest element of each column as its pivot."""
+    """By Gauss-Jordan elimination with partial pivoting."""
     size = X.shape[-1]
     if X.ndim < 2 or not isinstance(size, int) or X.shape[-2] != size:
         raise node.refuse(f"input 'X' must hold square matrices of known extents, got {X.shape}")

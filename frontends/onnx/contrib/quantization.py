@@ -1,5 +1,5 @@
-"""Quantized operators of onnxruntime: on integers with scales and zero points, computed as the operators on floats that
-they are defined by, and products of integers with exact sums."""
+"""onnxruntime's quantized operators: on integers with scales and zero points, computed as the float operators that
+define them, and products of integers with exact sums."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _qlinear_softmax(
     opset: int,
     axis: int = -1,
 ) -> Item:
-    """Before opset 13, of all axes from one on together."""
+    """Before opset 13, over all axes from `axis` on."""
     data = _dequantized(X, X_scale, x_zero_point)
     if opset < 13 and axis != X.ndim - 1:
         shape = [product_of(X.shape[:axis]), product_of(X.shape[axis:])]
@@ -141,7 +141,7 @@ def _qlinear_reduce_mean(
 
 
 def _over_images(data: Value, is_last: bool, apply: Callable[[Value], Value]) -> Value:
-    """Apply a function of images (n, c, ...) to data that may have the channels at the end."""
+    """Apply a function of images (n, c, ...) to data whose channels may be last."""
     return with_channels_last(apply(channels_first(data))) if is_last else apply(data)
 
 
@@ -237,7 +237,7 @@ def _dequantize_linear(
 
 
 def _scaled(product: Value, *scales: Value, bias: Value | None) -> Value:
-    """A product of integers by its scales, one or one for each column, plus a bias."""
+    """Scale a product of integers, with one scale or one per column, and add a bias."""
     factor = single(scales[0]) if len(scales) == 1 else ops.multiply(*map(single, scales))
     found = ops.multiply(ops.cast(product, "float32"), factor)
     return found if bias is None else ops.add(found, bias)
@@ -273,8 +273,8 @@ def _dynamic_quantize_matmul(
 
 
 def dynamically_quantized(data: Value) -> tuple[Value, Value, Value]:
-    """Data as uint8 with the scale and the zero point that their least and greatest number give, as ONNX
-    DynamicQuantizeLinear."""
+    """Quantize data to uint8 with the scale and zero point of their range, as ONNX DynamicQuantizeLinear does. Returns
+    data, scale and zero point."""
     low, high = ops.minimum(ops.min(data), 0.0), ops.maximum(ops.max(data), 0.0)
     width = ops.subtract(high, low)
     scale = ops.divide(ops.where(ops.equal(width, 0.0), 255.0, width), 255.0)
@@ -319,7 +319,7 @@ def _qgemm(
     transA: bool = False,
     transB: bool = False,
 ) -> Item:
-    """C is of the scale of the product without `alpha`, as it is added to its integers."""
+    """`C` has the scale of the product without `alpha`, because it is added to its integers."""
     if A.ndim != 2 or B.ndim != 2:
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {A.ndim} and {B.ndim}")
     left = ops.transpose(A, [1, 0]) if transA else A
@@ -365,8 +365,8 @@ def _dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: bool = False,
 ) -> Sequence[Item]:
-    """Data are rounded to 8 bits in each call, states in each step: onnxruntime with one scale for all sequences, weft
-    with one for each."""
+    """Data are rounded to 8 bits in each call, states in each step: by onnxruntime with one scale for all sequences, by
+    weft with one for each."""
     hidden = R.shape[1]
     if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
@@ -393,7 +393,7 @@ def _dynamic_quantize_lstm(
 
 def _weights(node: Node, data: Value, scale: Value, zero: Value) -> tuple[Value, Value]:
     """Weights (directions, inputs, gates) less their zero points as int16 (directions, gates, inputs), and their scales
-    (directions, gates); scales and zero points are one for each direction, or for each gate too."""
+    (directions, gates). Scales and zero points are one per direction, or per gate too."""
     if data.ndim != 3:
         raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {data.ndim}")
     parts = [ops.expand_dims(value, [1, 2] if value.ndim == 1 else [1]) for value in (scale, zero)]

@@ -1,4 +1,5 @@
-"""Operators of onnxruntime that are no part of a graph of tensors: they are refused, with what to import instead."""
+"""Operators of onnxruntime that are not functions of tensors: they are refused, with a suggestion of what to import
+instead."""
 
 from __future__ import annotations
 
@@ -22,4 +23,4 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     "EPContext": "the node holds a program of another device: export the model without it",
 }
-"""Operators of `com.microsoft` -> why they are refused."""
+"""Operators of `com.microsoft` -> the reason of the refusal."""

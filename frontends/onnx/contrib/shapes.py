@@ -1,4 +1,4 @@
-"""Operators of onnxruntime that choose, move and make elements, most of them older forms of those of ONNX."""
+"""Operators of onnxruntime that select, move and create elements, most of them older forms of ONNX's operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
 
 @defines("UnfoldTensor")
 def _unfold_tensor(node: Node, input: Value, *, size: int, dim: int = -1, step: int = 1) -> Item:
-    """Slices of `size` elements along an axis, each `step` after the last one, as a further axis."""
+    """Slices of `size` elements along an axis, with distance `step`, as an additional axis."""
     axis = node.axis("dim", input.ndim)
     extent = input.shape[axis]
     if size < 1 or step < 1 or (isinstance(extent, int) and extent < size):
@@ -63,7 +63,7 @@ def _unfold_tensor(node: Node, input: Value, *, size: int, dim: int = -1, step: 
 def _torch_embedding(
     node: Node, weight: Value, indices: Value, padding_idx: Item | None = None, scale_grad_by_freq: Item | None = None
 ) -> Item:
-    del padding_idx, scale_grad_by_freq  # of gradients
+    del padding_idx, scale_grad_by_freq  # for gradients
     return ops.take(weight, indices, 0)
 
 
@@ -95,7 +95,7 @@ def _gather_block_quantized(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> Item:
-    """Rows of a table of integers with a scale for each block, dequantized after they are gathered. An index outside
+    """Rows of a table of integers with a scale for each block, dequantized after the gather. An index out of range
     gives zeros."""
     chosen, along = node.axis("gather_axis", data.ndim), node.axis("quantize_axis", data.ndim)
     if block_size < 16 or block_size & (block_size - 1):
@@ -138,7 +138,7 @@ def _gather_block_quantized(
 
 
 def unpacked(data: Value, bits: int) -> Value:
-    """Numbers of few bits, the lowest bits of each byte first, along the last axis."""
+    """Unpack integers of `bits` bits along the last axis, from the lowest bits of each byte."""
     shifts = [ops.right_shift(data, ops.full([], bits * at, "uint8")) for at in range(8 // bits)]
     fields = ops.stack([ops.bitwise_and(shifted, ops.full([], (1 << bits) - 1, "uint8")) for shifted in shifts], -1)
     return ops.reshape(fields, [*data.shape[:-1], -1])

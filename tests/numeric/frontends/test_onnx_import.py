@@ -303,7 +303,9 @@ def test_sequences_are_as_many_parameters() -> None:
     np.testing.assert_array_equal(_interpreted(module, one, other), np.concatenate([one, other]))
     with pytest.raises(weft.CompileError, match="the input is a tensor, whose axes are numbers, names and ranges"):
         weft.from_onnx(perceptron(), shapes={"x": [(1, 16)]})
-    with pytest.raises(weft.CompileError, match=r"SequenceAt .*: input 'position' = 2 lies outside of a sequence of 2"):
+    with pytest.raises(
+        weft.CompileError, match=r"SequenceAt .*: input 'position' = 2 is out of range of a sequence of 2"
+    ):
         at = _of_sequence("SequenceAt")
         at.graph.node[0].input.append("place")
         at.graph.initializer.append(onnx.numpy_helper.from_array(np.array(2), "place"))

@@ -154,7 +154,7 @@ def test_misuse_of_the_builder_is_named():
             pass
         with pytest.raises(CompileError, match="variable 'x' is no parameter or value of the function"):
             bb.emit(G.relu(x))
-        with pytest.raises(CompileError, match="emit_output stands in no dataflow region"):
+        with pytest.raises(CompileError, match="emit_output is outside a dataflow region"):
             bb.emit_output(a)
         with bb.dataflow():
             inner = bb.emit(G.relu(a))

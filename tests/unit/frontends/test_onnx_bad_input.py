@@ -154,7 +154,7 @@ def test_external_weights(external: Path) -> None:
     with pytest.raises(weft.CompileError, match=r"'m.data' has 100 bytes, but is read up to 2"):
         weft.parse_file(external)
     data.unlink()
-    with pytest.raises(weft.CompileError, match=r"there is no file 'm.data' beside the model"):
+    with pytest.raises(weft.CompileError, match=r"there is no file 'm.data' in the folder of the model"):
         weft.parse_file(external)
     for location in ("../secret", "/etc/passwd", str(data.parent.parent / "secret")):
         (data.parent.parent / "secret").write_bytes(content)

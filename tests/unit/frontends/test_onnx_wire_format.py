@@ -99,9 +99,9 @@ def test_what_is_left_as_it_is(proto: ModelProto) -> None:
         (b"\xff" * 11, "a number that does not end"),
         (b"\x08", "a number that does not end"),
         (b"\x3b\x00", "a field of wire type 3"),
-        (b"\x3a\x05\x2a", "a field that ends behind its message"),
-        (b"\x3a\x02\x2a\x05", "a field that ends behind its message"),
-        (b"\x0d\x00", "a field that ends behind its message"),
+        (b"\x3a\x05\x2a", "a field that ends after its message"),
+        (b"\x3a\x02\x2a\x05", "a field that ends after its message"),
+        (b"\x0d\x00", "a field that ends after its message"),
     ],
 )
 def test_what_is_no_message(tmp_path: Path, data: bytes, message: str) -> None:

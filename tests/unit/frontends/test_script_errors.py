@@ -127,7 +127,7 @@ def underlined(error: CompileError) -> str:
         ('x = T.op("arith.foo", 3)', "there is no operation 'arith.foo' in scripts", 'T.op("arith.foo", 3)'),
         (
             'x = T.op("arith.addi", vi, vj, results=["f3"])',
-            "`f3` is no attribute",
+            "`f3` is not an attribute",
             'T.op("arith.addi", vi, vj, results=["f3"])',
         ),
     ],
@@ -168,9 +168,9 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
         ("X = T.alloc_buffer((8, 8), shape=(1, 8))", "shape is given twice"),
         ("X = T.alloc_buffer((8, 8), color=1)", "there is no option color"),
         ("X = T.alloc_buffer()", "buffer X has no shape"),
-        ("with T.init(): pass", "T.init() stands in a block"),
+        ("with T.init(): pass", "T.init() is used in a block"),
         ("with A: pass", "`with` opens a block"),
-        ("T.grid(1)", "T.grid does not stand here"),
+        ("T.grid(1)", "T.grid is not allowed here"),
         ("T.func_attr(3)", "T.func_attr takes a dict"),
         ('T.func_attr({"tir.promises": ["noalia"]})', "unknown promise 'noalia', did you mean 'noalias'"),
         (
@@ -179,12 +179,12 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
         ),
         ('T.func_attr({"a": A})', "an attribute is a number, text, a list or a dict, got a value of type Buffer"),
         ("A[0, 0] = 1 // 0", "integer division or modulo by zero"),
-        ("A[0, 0] = A[0, 0] * (1, 2)[A[0, 0]]", "is not known while the program is read"),
+        ("A[0, 0] = A[0, 0] * (1, 2)[A[0, 0]]", "is not known at parse time"),
         ("A[0, 0] = (3).__class__", "__class__ has no meaning in a script"),
         ("n = T.int64()\nfor i in range(n): pass", "the value of n is not known: no buffer that is declared so far"),
         ('with T.block("x"):\n    vi = T.axis.spatial(8, 0)\n    C[vi, 0] = 1', "the loops do not cover it"),
-        ('with T.block("x"):\n    C[0, 0] = 1\n    T.reads(A[0, 0])', "T.reads stands first in a block"),
-        ('with T.block("x"):\n    C[0, 0] = 1\n    with T.init(): pass', "T.init() stands in a block once"),
+        ('with T.block("x"):\n    C[0, 0] = 1\n    T.reads(A[0, 0])', "T.reads is at the start of a block"),
+        ('with T.block("x"):\n    C[0, 0] = 1\n    with T.init(): pass', "T.init() is used once in a block"),
         ("if A[0, 0] > 0:\n    x = B[0]\nelse:\n    x = A[0, 1]\nA[0, 0] = x", "x is int32 in one branch and float32"),
         ("x = " + " + ".join(["B[0]"] * 900), "nested too deeply"),
     ],
@@ -207,11 +207,11 @@ def test_statements_of_a_function(statement: str, message: str) -> None:
         (
             "@ir_module\nclass M:\n  for i in 3: pass",
             "user.py:3:3",
-            "outside of functions stand imports, and constants",
+            "outside of functions only imports and constants are allowed",
         ),
         ("@ir_module\nclass M:\n  I.other()", "user.py:3:3", "a module holds functions, constants, I.module_attrs"),
         ("@ir_module\nclass M:\n  I.mlir(3)", "user.py:3:3", "I.mlir takes the text of operations"),
-        ('@ir_module\nclass M:\n  I.mlir("x.y")', "user.py:3:3", "these are no operations: "),
+        ('@ir_module\nclass M:\n  I.mlir("x.y")', "user.py:3:3", "these are not operations: "),
         ("@ir_module\nclass M: pass\n@ir_module\nclass M: pass", "user.py:4:1", "a script has one class"),
         (
             "@ir_module\nclass M: pass\n@T.prim_func\ndef f(): pass",
@@ -226,7 +226,7 @@ def test_statements_of_a_function(statement: str, message: str) -> None:
         ("@T.prim_func\ndef f(*A: T.handle): pass", "user.py:2:8", "a fixed number of parameters"),
         ("@T.prim_func\ndef f(a: T.handle): pass", "user.py:2:7", "a has no shape: give it one"),
         ("@T.prim_func\ndef f(A: T.Buffer((-1,))): pass", "user.py:2:19", "A: extent 0 must not be negative, got -1"),
-        ('@T.prim_func\ndef f(A: T.type("f32x")): pass', "user.py:2:10", "`f32x` is no attribute"),
+        ('@T.prim_func\ndef f(A: T.type("f32x")): pass', "user.py:2:10", "`f32x` is not an attribute"),
     ],
 )
 def test_scripts_as_a_whole(text: str, place: str | None, message: str) -> None:
@@ -304,7 +304,7 @@ def test_words_at_run_time_say_where_they_belong() -> None:
 
 def test_sources_that_are_not_at_hand() -> None:
     code = "@T.prim_func\ndef f(A: T.Buffer((8,), 'float32')):\n    pass\n"
-    with pytest.raises(CompileError, match="the source of 'f' is not at hand"):
+    with pytest.raises(CompileError, match="the source of 'f' is not available"):
         exec(compile(code, "<nowhere>", "exec"), {"T": T})
     linecache.cache["<cell>"] = (len(code), None, code.replace("pass", "B[0] = 1").splitlines(keepends=True), "<cell>")
     with pytest.raises(CompileError, match=r"(?s)<cell>:3:5: error: unknown name 'B'.*    B\[0\] = 1\n    \^"):
@@ -312,9 +312,9 @@ def test_sources_that_are_not_at_hand() -> None:
 
 
 def test_decorators_say_what_they_stand_above() -> None:
-    with pytest.raises(CompileError, match=r"@T.prim_func stands above a function, got 3"):
+    with pytest.raises(CompileError, match=r"@T.prim_func decorates a function, got 3"):
         T.prim_func(3)  # pyright: ignore
-    with pytest.raises(CompileError, match="@ir_module stands above a class, got 3"):
+    with pytest.raises(CompileError, match="@ir_module decorates a class, got 3"):
         ir_module(3)  # pyright: ignore
 
 

@@ -156,7 +156,7 @@ def f(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
     [
         (
             "X = T.Buffer((m,), data=A_1.data)\nX[m] = 1.0",
-            "it cannot be told which element of A_1 this is: `m` is no sum",
+            "the element of A_1 cannot be determined: `m` is not a sum",
         ),
         (
             "X = T.Buffer((n, m), data=A_1.data)",

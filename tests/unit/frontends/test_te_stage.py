@@ -123,7 +123,7 @@ def test_refusals_and_misuse() -> None:
         s[c].vectorize(c.op.axis[0])
     assert [axis.name for axis in s[c].leaf_iter_vars] == ["i.outer", "i.inner", "j", "k"]
     weft.lower(s, [a, b, c])  # what was refused is not recorded
-    with pytest.raises(weft.CompileError, match="axis 'q' is no axis of stage 'C'"):
+    with pytest.raises(weft.CompileError, match="axis 'q' is not an axis of stage 'C'"):
         s[c].parallel(te.reduce_axis((0, 4), name="q"))
     with pytest.raises(TypeError, match="split: argument 'parent' must be IterVar or Axis, got 3 of type int"):
         s[c].split(3, 4)
@@ -229,7 +229,7 @@ def test_rfactor_makes_a_stage() -> None:
     x = random(32, 64)
     for inside in (False, True):
         s = te.create_schedule(b.op)
-        with pytest.raises(weft.CompileError, match="rfactor: axis 'i' is no loop of the reduction of stage 'B'"):
+        with pytest.raises(weft.CompileError, match="rfactor: axis 'i' is not a loop of the reduction of stage 'B'"):
             s.rfactor(b, b.op.axis[0])
         _, inner = s[b].split(b.op.reduce_axis[0], factor=16)
         partial = s.rfactor(b, inner)

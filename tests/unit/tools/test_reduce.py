@@ -240,7 +240,7 @@ def test_resume_begins_with_the_smallest(site: Path, capfd: pytest.CaptureFixtur
     [
         ([], "needs to know which programs are interesting: one of --test, --crash, --message, --validate, --differs"),
         (["--crash"], "is not interesting by --crash: nothing failed"),
-        (["--message", "("], "'(' is no regular expression"),
+        (["--message", "("], "'(' is not a regular expression"),
         (["--crash", "--status", "1"], "--status is of --test"),
         (["--test", "true", "-p", "cse"], "runs the passes itself: leave -p and -t out"),
         (["--differs", "llvm"], "--differs takes two back ends, such as llvm,c or interpreter,llvm; got 'llvm'"),

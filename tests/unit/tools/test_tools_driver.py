@@ -236,7 +236,7 @@ def test_reproducers_of_mlir(drive: Drive) -> None:
 #-}
 """
     assert "arith.constant" not in drive("--run-reproducer", text=text.replace("module {", "builtin.module {", 1))[1]
-    assert drive("--run-reproducer", text=PROGRAM)[2].startswith("error: 'f.mlir' is no reproducer")
+    assert drive("--run-reproducer", text=PROGRAM)[2].startswith("error: 'f.mlir' is not a reproducer")
 
 
 def test_large_constants(drive: Drive) -> None:

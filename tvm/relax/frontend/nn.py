@@ -1,4 +1,4 @@
-"""`relax.frontend.nn`: models as Python classes, which become functions of a graph (`export_tvm`)."""
+"""`relax.frontend.nn`: models as Python classes, exported as graph functions (`export_tvm`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Parameter:
     def __init__(self, shape: Sequence[Any], dtype: str | None = None) -> None:
         self.shape, self.dtype = tuple(shape), dtype or "float32"
         self.expr: Var | None = None
-        """The variable of the function that is being exported."""
+        """The variable of the function during its export."""
 
 
 def _value(value: Any) -> Any:
@@ -52,10 +52,10 @@ class spec:
 
 
 class Module:
-    """A model: `__init__` makes parameters and parts, `forward` computes."""
+    """A model: `__init__` creates parameters and parts, `forward` computes."""
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """The parameters of the model and of its parts, by their names: `linear.weight`."""
+        """The parameters of the model and of its parts, with their names: `linear.weight`."""
         for name, part in vars(self).items():
             if isinstance(part, Parameter):
                 yield prefix + name, part
@@ -69,15 +69,15 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     def to(self, dtype: str) -> None:
-        """Let all parameters have a dtype."""
+        """Set the dtype of all parameters."""
         for _, parameter in self.named_parameters():
             parameter.dtype = dtype
 
     def export_tvm(
         self, spec: Mapping[str, Mapping[str, TensorStructInfo]], debug: bool = False
     ) -> tuple[IRModule, list[tuple[str, Parameter]]]:
-        """A module with a function for each method that `spec` gives the inputs of, and the parameters in the order in
-        which functions take them, after the inputs. `debug` has no effect."""
+        """A module with a function for each method whose inputs `spec` states, and the parameters in the order in which
+        functions take them, after the inputs. `debug` has no effect."""
         builder, parameters = BlockBuilder(), list(self.named_parameters())
         for method, inputs in spec.items():
             given = {name: Var(name, info) for name, info in inputs.items() if name[:1] != "$"}
@@ -95,7 +95,7 @@ class Module:
 
 
 class ModuleList(Module):
-    """Several parts in order."""
+    """A list of parts."""
 
     def __init__(self, modules: Sequence[Module]) -> None:
         self.modules = list(modules)
@@ -135,7 +135,7 @@ class Embedding(Module):
 
 
 class LayerNorm(Module):
-    """Rows less their mean, over their deviation."""
+    """Rows minus their mean, divided by their standard deviation."""
 
     def __init__(
         self, normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, dtype: str | None = None
@@ -149,7 +149,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Rows over their root mean square."""
+    """Rows divided by their root mean square."""
 
     def __init__(
         self, hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None
