@@ -1,4 +1,4 @@
-"""Progress of long work on a terminal, by `rich` where it is installed (extra `progress`)."""
+"""Progress bars of long work on a terminal, by `rich` if it is installed (extra `progress`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Progress:
-    """A bar on standard error while a `with` block runs; nothing where that is no terminal, or without rich."""
+    """A bar on standard error during a `with` block; does nothing without a terminal or rich."""
 
     def __init__(self, subject: str, total: int) -> None:
         self._subject, self._total = subject, total
@@ -29,7 +29,7 @@ class Progress:
         self._task = self._bar.add_task(self._subject, total=self._total)
 
     def advance(self) -> None:
-        """One more is done; from any thread."""
+        """Advance by one; thread-safe."""
         if self._bar is not None:
             self._bar.advance(self._task)
 
