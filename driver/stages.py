@@ -97,7 +97,7 @@ def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = No
         str(pipeline.target),
         pipeline.options,
         run,
-        named=[function.sym_name.data for function in buffer_functions(pipeline.module)],  # a library contains all functions
+        named=[function.sym_name.data for function in buffer_functions(pipeline.module)],  # a library exports all
         is_trusted=not has_others,
     )
     return pipeline
