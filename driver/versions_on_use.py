@@ -113,7 +113,7 @@ def add_versions_on_use(
     library: Library, program: Callable[[], ModuleOp], stage: Callable[[ModuleOp], Pipeline], policy: OnUse
 ) -> None:
     """Let a library's functions with symbols use versions, built from copies of `program` through `stage`, which share
-    the constants of the library. Raises `CompileError` for a target whose functions Python cannot replace.
+    the library's constants. Raises `CompileError` for a target whose functions Python cannot replace.
     """
     if library.target.kind not in ("llvm", "c") or library.target.obstacle:
         raise CompileError(f"specialize: '{AUTO}' is for functions that run here by llvm or c, got '{library.target}'")
