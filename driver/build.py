@@ -187,7 +187,6 @@ def _built_file(
 def _compiled_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Sequence[ModelKernel], frozenset[str]]:
-    """The library of a program in a file, its kernels, and the files that an ONNX model refers to."""
     with stopwatch.measure("read"):
         module, files = _read_file(path)
     library, done = _compiled(module, target, options, stopwatch, store)
@@ -195,7 +194,6 @@ def _compiled_file(
 
 
 def _read_file(path: Path) -> tuple[ModuleOp, frozenset[str]]:
-    """The program in a file, and the files that an ONNX model refers to."""
     from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
 
     return onnx_module(path) if path.suffix == ".onnx" else (parse_file(path), frozenset[str]())
@@ -257,7 +255,6 @@ def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
 
 
 def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """Checks arguments whose classes are imported lazily."""
     if not isinstance(value, kinds):
         given = f"{shown(value)} of type {type(value).__name__}"
         raise TypeError(f"build: argument '{argument}' must be {wanted}, got {given}")

@@ -99,7 +99,6 @@ class CachedModel:
         return self.path.parent / name
 
     def _has(self, model: ModelEntry) -> bool:
-        """Whether the other files of a model are unchanged."""
         try:
             return all(_digest(self._beside(name)) == digest for name, digest in model.files.items())
         except OSError:

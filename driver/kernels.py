@@ -138,7 +138,6 @@ def _take_caller(unit: ModuleOp, caller: FuncOp, symbol: str) -> str:
 
 
 def _names(symbol: str) -> Iterator[str]:
-    """The symbols of a kernel and of the functions that pack constants for it."""
     yield symbol
     yield from (f"{symbol}{_PACKING}{at}" for at in count())
 
@@ -275,7 +274,6 @@ def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]
 
 
 def _inline(caller: FuncOp, call: CallOp) -> None:
-    """Replace a call by the body of a caller."""
     values: dict[SSAValue, SSAValue] = dict(zip(caller.args, call.arguments, strict=True))
     body = [copy_of(op, values) for op in caller.body.block.ops if not isinstance(op, ReturnOp)]
     for op in body:

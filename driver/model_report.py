@@ -172,7 +172,6 @@ class ModelReport:
 
 
 def _size(type_: object, shape: Sequence[KnownExtent] | None = None) -> int | None:
-    """The bytes of a buffer; None if an extent is unknown."""
     if not isinstance(type_, MemRefType):
         return None
     extents = [extent for extent in (type_.get_shape() if shape is None else shape) if isinstance(extent, int)]
@@ -186,7 +185,6 @@ def _labels(function: FuncOp) -> tuple[str, ...]:
 
 
 def _read(kernel: ModelKernel) -> set[int]:
-    """The parameters that a kernel reads, as passed by its caller."""
     function = kernel.functions[0]
     params = () if kernel.declaration is None else params_of(kernel.declaration)
     if len(params) != len(function.args):
@@ -195,7 +193,6 @@ def _read(kernel: ModelKernel) -> set[int]:
 
 
 def _read_parameters(function: FuncOp) -> set[int]:
-    """The parameters that a function reads, as passed by its caller."""
     known = ParameterAccesses()
     return {at for at in range(len(function.args)) if known.of(function, at) is not AccessMode.WRITE}
 
@@ -212,14 +209,12 @@ def function_row(function: FuncOp) -> KernelRow:
 
 
 def _with_work(row: KernelRow, flops: KnownExtent | None, moved: KnownExtent | None) -> KernelRow:
-    """A row with the known work, as numbers or as formulas."""
     numbers = [work if isinstance(work, int) else None for work in (flops, moved)]
     texts = ["" if work is None or isinstance(work, int) else show_extent(work) for work in (flops, moved)]
     return replace(row, flops=numbers[0], moved_bytes=numbers[1], flops_formula=texts[0], bytes_formula=texts[1])
 
 
 def _constant(value: SSAValue) -> str | None:
-    """The constant that a buffer refers to."""
     while isinstance(value.owner, CastOp):
         value = value.owner.source
     return value.owner.name_.string_value() if isinstance(value.owner, GetGlobalOp) else None

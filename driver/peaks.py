@@ -242,7 +242,6 @@ def _compiled(module: ModuleOp, target: Target) -> Library:
 
 
 def _best(library: Library, name: str, arguments: Sequence[NDArray[Any]], rounds: int) -> float:
-    """Seconds of the fastest of `rounds` series of calls."""
     return library.time_evaluator(name, number=1, repeat=rounds, min_repeat_ms=1.0)(*arguments).min
 
 

@@ -72,7 +72,6 @@ class Pipeline:
 
 
 def _trace_for(text: str, name: str) -> sched.FuncOp:
-    """A trace of the kernel, renamed for the function `name`."""
     trace = parse_trace(text)
     origin = trace.sym_name.data.partition("_")[0]  # default or tuned
     trace.sym_name = StringAttr(f"{origin}_{name}")

@@ -98,7 +98,6 @@ def default_program(target: Target) -> Program:
 
 
 def _replaying(trace: sched.FuncOp) -> Callable[[Schedule], object]:
-    """The sampling steps of a trace, with its decisions as defaults."""
     return lambda sch: sch.replay(trace)
 
 

@@ -81,7 +81,6 @@ def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[
 
 
 def _metadata() -> Any:
-    """PyTorch's metadata on the inputs of the current graph."""
     context = import_module("torch._guards").TracingContext.try_get()
     return None if context is None else context.fw_metadata
 
@@ -137,14 +136,12 @@ class CompiledGraph:
         return self._with_views(found, inputs) if self._views else list(found.values())
 
     def _with_views(self, found: dict[int, Any], inputs: Sequence[Any]) -> list[Any]:
-        """All outputs; `found` contains those computed by weft."""
         given = dict(zip(self._placeholders, inputs, strict=True))
         for at in self._views:
             self._view(at, found, given)
         return [found[at] for at in range(self._count)]
 
     def _view(self, at: int, found: dict[int, Any], given: Mapping[Any, Any]) -> Any:
-        """An output, which may be a view of another view."""
         if at not in found:
             view = self._views[at]
             root = given.get(view.root) if view.of is None else self._view(view.of, found, given)

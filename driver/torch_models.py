@@ -240,7 +240,6 @@ def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
 
 
 def _word(constant: object) -> str:
-    """A dtype or layout of PyTorch without the package name."""
     return str(constant).removeprefix("torch.")
 
 
@@ -310,7 +309,6 @@ def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Ma
 
 
 def _is_flat(spec: Any, pytree: Any) -> bool:
-    """Whether the inputs are positional and each a leaf."""
     args, keywords = pytree.tree_unflatten([0] * spec.num_leaves, spec)
     return not keywords and all(type(item) is int for item in args)
 

@@ -269,7 +269,6 @@ class Searches:
             progress(tuned)
 
     def _next(self) -> _TaskSearch | None:
-        """The search whose next batch has the greatest expected gain."""
         able = [search for search in self._searches if not search.search.is_exhausted]
         return max(able, key=_TaskSearch.gain, default=None)
 

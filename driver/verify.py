@@ -121,7 +121,6 @@ def _finds_callee(call: CallOp) -> bool:
 
 
 def _symbol_table(operation: Operation) -> Operation | None:
-    """The innermost enclosing symbol table."""
     around = operation.parent_op()
     while around is not None and not around.has_trait(SymbolTable, value_if_unregistered=False):
         around = around.parent_op()
@@ -176,7 +175,6 @@ def _verify_affine(operation: Operation) -> None:
 
 
 def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
-    """Check that a constant dimension is valid for the type."""
     number, type_ = constant_integer(dim.index), dim.source.type
     if number is not None and isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
         raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
@@ -310,5 +308,4 @@ def _isolated_below(region: Region | None, operation: Operation) -> Operation | 
 
 
 def _holds(block: Block | None, operation: Operation) -> bool:
-    """Whether `operation` is in `block` or nested in it."""
     return block is not None and block.find_ancestor_op_in_block(operation) is not None

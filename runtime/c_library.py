@@ -111,7 +111,6 @@ class CLibrary(Library):
 
 @cache
 def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDLL:
-    """Compile a C text and load it until the process ends; cached. `parallel`: with OpenMP."""
     return _compile(text, imports, parallel, {})
 
 
@@ -134,7 +133,6 @@ def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Map
 
 
 def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
-    """A C text with the elements of constants, which the assembler reads from files."""
     parts = ['__asm__(".section .rodata\\n"']
     for name, array in constants.items():
         path = folder / f"{name}.bin"

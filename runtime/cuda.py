@@ -44,7 +44,6 @@ def _error_text(driver: Any, status: Any) -> str:
 
 
 def _call(what: str, answer: tuple[Any, ...]) -> Any:
-    """The results of a driver's function. Raises `DeviceError` when its status is an error."""
     status = answer[0]
     if status.value:
         raise DeviceError(f"{what}: {_error_text(_driver(), status)}")

@@ -266,7 +266,6 @@ class MemoryPool:
             self._free.setdefault((owner, capacity), []).append((next(self._releases), memory))
 
     def _take_surplus(self) -> list[Memory]:
-        """Remove the surplus pieces from the pool and return them."""
         found: list[Memory] = []
         while self.bytes_held > 2 * self._most_in_use:
             key = min((key for key, pieces in self._free.items() if pieces), key=lambda key: self._free[key][0][0])

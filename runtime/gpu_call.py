@@ -303,7 +303,6 @@ class _Runtime:
         run.release(run.memory(handle))
 
     def _constant(self, run: Run, address: int, size: int) -> int:
-        """The device's copy of the constant at an address, made on first use."""
         if address not in self._constants:
             memory, capacity = self._pool.allocate(size, is_lasting=True)
             self._constants[address] = memory, capacity
@@ -437,7 +436,6 @@ class DeviceCall:
         return (ctypes.c_uint64 * len(values))(*values)
 
     def _copied(self, views: Mapping[int, DeviceArray]) -> dict[int, Array]:
-        """The arrays to copy to the device, by position."""
         return {position: array for position, array in self.bound.arrays.items() if id(array) not in views}
 
     def copy_in(self) -> None:

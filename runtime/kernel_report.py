@@ -175,5 +175,4 @@ def _millions(number: int | None) -> str:
 
 
 def _rate(number: int | None, seconds: float) -> str:
-    """Billions per second."""
     return f"{number / seconds / 1e9:.4g}" if number is not None and seconds else "-"

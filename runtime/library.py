@@ -286,7 +286,6 @@ class Library:
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
-        """The LLVM IR of the whole program."""
         return linked_ir([self._ir, *(kernel.ir for kernel in self._kernels)])
 
     @cached_property
@@ -369,7 +368,6 @@ class Library:
         call: tuple[Sequence[object], Mapping[str, object]],
         runs: int,
     ) -> tuple[KernelTimes, BoundArguments]:
-        """The times of the kernels of a report in a call with arguments, positional and by name."""
         from weft.runtime.kernel_times import kernel_times  # start-up: 6 ms
 
         times = kernel_times(signature, self._ir, self._kernels, self.target, self._symbols, self._options, call, runs)
@@ -448,7 +446,6 @@ class Library:
         return f"<weft library for {self._place()}: {', '.join(map(str, self._signatures.values()))}>"
 
     def _place(self) -> str:
-        """The target or device of the functions, for `repr`."""
         return str(self.target)
 
 

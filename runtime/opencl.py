@@ -189,5 +189,4 @@ class OpenClDevice(Device):
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """A scalar as the kernel declares it."""
     return np.dtype("uint16" if kind == "bfloat16" else "uint8" if kind == "bool" else kind).type(value)

@@ -135,7 +135,6 @@ def _hint_text(hint: object) -> str:
 
 @cache
 def _hints(function: types.FunctionType) -> dict[str, object]:
-    """The annotation of each parameter; those that cannot be evaluated at run time are not checked."""
     found: dict[str, object] = {}
     names = {**_COMMON, **function.__globals__}
     for name, annotation in inspect.get_annotations(function).items():

@@ -465,13 +465,11 @@ def _check_stated(signature: Signature, symbol: str, value: int) -> None:
 def _broken(
     signature: Signature, fact: CallPrecondition, values: Mapping[str, int], symbols: Collection[str]
 ) -> ValueError:
-    """The error for a precondition that does not hold for `values`, with the arguments that determine `symbols`."""
     sources = {name: _source(signature, name) for name in fact.names if name in symbols}
     return ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
 
 
 def _uses(signature: Signature, symbol: str) -> str:
-    """The axes of arguments whose extent is a symbol."""
     places = [(spec.shape.index(symbol), spec.name) for spec in signature.arrays if symbol in spec.shape]
     return ", ".join(f"axis {axis} of '{name}'" for axis, name in places)
 

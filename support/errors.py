@@ -67,7 +67,6 @@ class CompileError(WeftError):
 
 
 def _placed(kind: str, message: str, location: SourceLocation | None) -> str:
-    """`file:line:col: kind: message`, with the source line if available."""
     if location is None:
         return f"{kind}: {message}"
     return f"{location}: {kind}: {message}\n{render_source_line(location)}".rstrip("\n")

@@ -210,12 +210,10 @@ def blocks_of(tensor: GgufTensor) -> Blocks:
 
 
 def _halves(data: Array, at: int) -> Array:
-    """The float16 at a byte offset of each block, as float32."""
     return data[..., at : at + 2].copy().view("<f2")[..., 0].astype("float32")
 
 
 def _low_then_high(data: Array) -> Array:
-    """The low four bits of each byte, then the high four."""
     import numpy as np
 
     return np.concatenate([data & 15, data >> 4], axis=-1)

@@ -146,7 +146,6 @@ def _carets(line: str, location: SourceLocation) -> str:
 
 
 def _blank(text: str) -> str:
-    """Blanks of the width of `text` on a terminal, with its tabs."""
     return "".join("\t" if character == "\t" else " " for character in text)
 
 

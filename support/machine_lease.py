@@ -43,7 +43,6 @@ def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = No
 
 
 def _opened(folder: Path, name: str, held: ExitStack) -> int:
-    """A file, created if missing."""
     handle = open_trusted(trusted_folder(folder, shared=True) / f"weft-{name}-{os.getuid()}", make=True)
     held.callback(os.close, handle)
     return handle

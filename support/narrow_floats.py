@@ -102,7 +102,6 @@ def _encoded(x: float, type_: SmallFloatType) -> int:
 
 
 def _decoded(bits: int, type_: SmallFloatType) -> float:
-    """The number with the given bits of a small type."""
     number = type_.decode_bits(bits & ((1 << type_.bitwidth) - 1))
     return (
         number if number == number else math.copysign(number, -1.0 if bits >> type_.SEMANTICS.sign_shift & 1 else 1.0)

@@ -51,7 +51,6 @@ def call_registered(name: str, inputs: Sequence[Array], outputs: Sequence[Array]
 
 
 def _is_among(result: object, outputs: Sequence[object]) -> bool:
-    """Whether a function returned its own outputs, as `np.add(x, y, out=out)` does."""
     values = cast("tuple[object, ...]", result) if isinstance(result, tuple) else (result,)
     return all(any(value is array for array in outputs) for value in values)
 

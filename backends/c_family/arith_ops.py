@@ -374,7 +374,6 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def _conversion(emitter: FunctionEmitter, op: Operation) -> tuple[CExpr, str, str]:
-    """The operand of a conversion, its element type, and that of the result."""
     source, target = (emitter.element(value.type, op) for value in (op.operands[0], op.results[0]))
     return emitter.expr(op.operands[0]), source, target
 

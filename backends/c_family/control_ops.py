@@ -185,7 +185,6 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
 
 
 def _set_range(emitter: FunctionEmitter, op: Operation) -> None:
-    """Set the range of the index that a condition selects."""
     ends = [region.block.last_op for region in op.regions]
     if isinstance(op.results[0].type, IndexType) and all(isinstance(end, scf.YieldOp) for end in ends):
         first, second = (emitter.range_of(end.operands[0]) for end in ends if end is not None)

@@ -366,7 +366,6 @@ def _bounds_loop(value: SSAValue) -> bool:
 
 
 def _evaluates_often(use: Operation, value: SSAValue) -> bool:
-    """Whether `use` evaluates its operand `value` more than once."""
     if isinstance(use, scf.ForOp):
         return value is use.ub or value is use.step
     return isinstance(use, low.ParallelForOp)

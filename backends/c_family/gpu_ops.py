@@ -88,7 +88,6 @@ def _bind_call(emitter: FunctionEmitter, op: Operation, text: str, element: str,
 
 
 def _exchange(emitter: FunctionEmitter, op: Operation, element: str) -> str:
-    """The shared array for the exchange of values of a type between the threads of a block."""
     if element not in emitter.exchanges:
         name = emitter.exchanges[element] = emitter.names.fresh(f"exchange_{element}")
         type_ = emitter.language.type(element, op)

@@ -88,7 +88,6 @@ def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
 
 
 def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes: int) -> bool:
-    """Whether `op` can be one side of a vector copy."""
     return is_wide(emitter, op, op.base, op.indices[0], lanes)
 
 

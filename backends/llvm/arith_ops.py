@@ -58,7 +58,6 @@ INSTRUCTIONS: Final[dict[type[Operation], str]] = {
 
 
 def _by_name(*ops: type[Operation]) -> dict[type[Operation], str]:
-    """Ops of `math` named like their function."""
     return {op: op.name.removeprefix("math.") for op in ops}
 
 

@@ -61,7 +61,6 @@ def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> str | None:
 
 
 def _as_passed(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
-    """An argument with the type of a parameter."""
     if type_.element == type_.text:
         return text
     return emitter.emit(f"bitcast {type_.text} {text} to {type_.element}", "passed")

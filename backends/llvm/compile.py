@@ -137,7 +137,6 @@ def target_machine(target: Target) -> llvm.TargetMachine:
 
 
 def _machine_names(target: Target, options: CodegenOptions) -> tuple[str, str, str, int]:
-    """Triple, CPU, features and optimization level for LLVM."""
     features = ",".join(filter(None, (base_features(target.triple, target.cpu), target.features)))
     return target.triple, target.cpu, features, min(target.opt_level, 1) if options.fast else target.opt_level
 

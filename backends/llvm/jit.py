@@ -71,7 +71,6 @@ linkers: Final[set[_Linker]] = set()
 
 
 def _linker() -> _Linker:
-    """The linker for new libraries."""
     found = next((linker for linker in linkers if linker.links < _LINKS), None)
     if found is None:
         linkers.add(found := _Linker())

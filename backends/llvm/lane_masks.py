@@ -104,7 +104,6 @@ def _constant_steps(value: SSAValue) -> tuple[int, int] | None:
 
 
 def _splat(emitter: FunctionEmitter, value: SSAValue) -> str | None:
-    """The text of the number in every lane."""
     if isinstance(value.owner, vector.BroadcastOp):
         source = value.owner.operands[0]
         return None if isinstance(source.type, VectorType) else emitter.text(source)

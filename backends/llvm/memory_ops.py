@@ -163,7 +163,6 @@ def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: 
 
 
 def _loaded(emitter: FunctionEmitter, type_: ValueType, instruction: str) -> str:
-    """The instruction for the value loaded by `instruction`."""
     if type_.element != "i1":
         return instruction
     loaded = emitter.emit(instruction, "byte")
@@ -359,7 +358,6 @@ def _memory_suffix(type_: ValueType) -> str:
 
 
 def _mask_text(emitter: FunctionEmitter, op: Operation, type_: ValueType, operand: int) -> str:
-    """The mask operand, all true if the op has none."""
     i1 = type_.of("i1")
     return i1.typed(emitter.text(op.operands[operand]) if len(op.operands) > operand else i1.splat("true"))
 

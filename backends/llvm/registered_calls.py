@@ -56,7 +56,6 @@ def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None
 
 
 def _name(module: ModuleEmitter, callee: str) -> str:
-    """The string constant with the name of a registered function."""
     key = f"registered {callee}"
     if key not in module.globals:
         module.globals[key] = module.names.fresh("registered.name")

@@ -200,7 +200,6 @@ class _Function:
 
 
 def _loads(value: SSAValue, buffer: SSAValue, index: SSAValue) -> bool:
-    """Whether a value was loaded from an element of a buffer."""
     load = value.owner
     return isinstance(load, memref.LoadOp) and load.memref is buffer and load.indices[0] is index
 

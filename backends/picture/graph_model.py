@@ -213,7 +213,6 @@ def _is_constant(op: Operation) -> bool:
 
 
 def _full_name(op: Operation) -> str:
-    """The name of an operation with its dialect."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
@@ -277,7 +276,6 @@ def _result_line(value: SSAValue) -> str:
 
 
 def _declared(value: SSAValue) -> str:
-    """A value with its type in IR syntax."""
     return f"%{value.name_hint} : {value.type}" if value.name_hint else str(value.type)
 
 

@@ -195,7 +195,6 @@ class Layering:
         self._set_order(row, sorted(row, key=lambda item: centre[item]))
 
     def _exchange_neighbours(self, row: list[int]) -> None:
-        """Swap adjacent items if that reduces crossings."""
         for at in range(len(row) - 1):
             left, right = row[at], row[at + 1]
             if self._crossings_of(left, right) > self._crossings_of(right, left):
@@ -247,7 +246,6 @@ class Layering:
             self.centres[item] = x
 
     def _distance(self, left: int, right: int) -> float:
-        """The minimum distance of the centres of two adjacent items."""
         return (self.items[left].width + self.items[right].width) / 2 + GAP
 
     def _straight(self, item: int, neighbour: Neighbour) -> float:
@@ -320,7 +318,6 @@ class Layering:
         return tops, end
 
     def _route(self, link: Link, bends: Sequence[int]) -> tuple[Point, ...]:
-        """Down to the end of the row, straight through the rows between, to the top of the target."""
         start, end = self.centres[link.source] + link.source_offset, self.centres[link.target] + link.target_offset
         points = [(start, self.tops[link.source] + self.items[link.source].height)]
         points.append((start, self.row_ends[self.row_of[link.source]]))
@@ -515,7 +512,6 @@ class Drawing:
                 self._fix(key[1], *corner)
 
     def _route(self, number: int) -> tuple[Point, ...]:
-        """The points of an edge, through all of its scopes."""
         points: dict[Point, None] = {}
         for scope in self._parts[number]:
             solved, (left, top) = self._solved[scope], self._origins[scope]
@@ -541,7 +537,6 @@ def _parts(graph: GraphModel, edge: Edge) -> dict[Scope, tuple[_Key, _Key]]:
 
 
 def _clusters_around(graph: GraphModel, cluster: Scope) -> list[int]:
-    """`cluster` and the clusters around it, innermost first."""
     found: list[int] = []
     while cluster is not None:
         found.append(cluster)

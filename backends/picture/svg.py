@@ -102,7 +102,6 @@ def _head(width: str, height: str, graphs: Sequence[GraphModel]) -> list[str]:
 
 
 def _size(node: PictureNode) -> tuple[float, float]:
-    """Width and height of the box of a node."""
     small = node.kind is NodeKind.CONSTANT
     texts = [_width(node.title, _LINE_SIZE if small else _TITLE_SIZE)]
     texts += [_width(line, _LINE_SIZE) for line in node.lines]
@@ -176,7 +175,6 @@ def _box(box: Rectangle) -> str:
 
 
 def _number(value: float) -> str:
-    """A length with at most one decimal."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 

@@ -91,9 +91,7 @@ def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
         sch.bind(sch.get_loops(block)[-1], "threadIdx.x")
         sch.compute_at(part, i, preserve_unit_loops=True)
         sch.set_scope(part, 0, "local")
-        thread, *steps = sch.get_loops(part)[
-            4:
-        ]  # below the head, the query, and a unit loop for each of these
+        thread, *steps = sch.get_loops(part)[4:]  # below the head, the query, and a unit loop for each of these
         sch.bind(thread, "threadIdx.x")
         sch.compute_at(f"score_{block}", [thread, *steps][-1])
         sch.set_scope(f"score_{block}", 0, "local")

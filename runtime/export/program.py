@@ -160,7 +160,6 @@ class Program:
 
     @property
     def _own_text(self) -> str:
-        """The LLVM IR with the constants."""
         return with_constants(self.text, self.constants)
 
     def header(self, name: str) -> str:
@@ -178,7 +177,6 @@ class Program:
         return tuple(kernel.code for kernel in self.kernels)
 
     def _whole_text(self) -> str:
-        """The LLVM IR with the constants and the kernels."""
         return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
@@ -345,7 +343,6 @@ def _compiler(target: Target, given: str, purpose: str) -> str:
 
 
 def _files(objects: Sequence[bytes], sources: Sequence[str], folder: Path, target: Target, driver: str) -> list[str]:
-    """Write objects and compiled sources to files in `folder`."""
     paths = [folder / f"code{n}.o" for n in range(len(objects))]
     for path, code in zip(paths, objects, strict=True):
         path.write_bytes(code)
