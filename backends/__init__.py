@@ -1,1 +1,1 @@
-"""Code generation from the low level, without transformations of the IR."""
+"""Code generation from the low level, without IR transformations."""

@@ -1,5 +1,6 @@
-"""Queries and checks of low modules that all backends share: functions and their signatures, and the form of
-operations. Each raises `CompileError` at an op of another form."""
+"""Queries and checks of low modules for all backends: functions and their signatures, and the form of operations. Each
+raises `CompileError` at an op of another form.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
 MAX_STACK_BYTES: Final = 256 << 10
-"""Limit of the local buffers of one function; stacks of threads other than the first often have 8 MiB, some only
-512 KiB."""
+"""Limit of the local buffers of one function; the stacks of threads often have 8 MiB, but some only 512 KiB."""
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
@@ -61,7 +61,7 @@ def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalO
 
 
 def check_low_level(module: ModuleOp, kind: str = "") -> None:
-    """Raises `CompileError` at the first op that may not stand at low level; `kind`: the target to lower it for."""
+    """Raise `CompileError` at the first op that is not legal at low level; `kind`: the target to lower it for."""
     for op in module.walk():
         if not allowed_at("low", op.name):
             options = f"{{target={kind}}}" if kind else ""
@@ -71,7 +71,7 @@ def check_low_level(module: ModuleOp, kind: str = "") -> None:
 
 
 def check_has_functions(module: ModuleOp, target: str) -> None:
-    """Raises `CompileError` when `-t target` has neither functions nor data to print."""
+    """Raise `CompileError` if `-t target` has neither functions nor data to print."""
     if any(isinstance(op, GlobalOp) or (isinstance(op, FuncOp) and not op.is_declaration) for op in module.ops):
         return
     raise CompileError.at(
@@ -82,12 +82,11 @@ def check_has_functions(module: ModuleOp, target: str) -> None:
 
 
 def is_external(data: GlobalOp) -> bool:
-    """Whether a constant is defined outside of the module: it has no value."""
+    """Whether a constant is defined outside of the module, in which case it has no value."""
     return data.constant is not None and not isinstance(data.initial_value, DenseIntOrFPElementsAttr)
 
 
 def used_globals(functions: Iterable[FuncOp]) -> set[str]:
-    """The data that functions refer to."""
     return {op.name_.string_value() for function in functions for op in function.walk() if isinstance(op, GetGlobalOp)}
 
 
@@ -109,8 +108,9 @@ def described(function: FuncOp) -> str:
 
 
 def check_unrolled(loop: Operation, trips: int | None) -> int:
-    """The iterations of a loop that is marked `low.unroll`. Raises `CompileError` where they are unknown (None), or
-    where the loop and those marked around it would make too many copies."""
+    """The iterations of a loop marked `low.unroll`. Raises `CompileError` if they are unknown (None), or if the loop
+    and the marked loops around it would create too many copies.
+    """
     if trips is None:
         raise CompileError.at(loop, f"a loop that is marked {UNROLL} needs constant bounds and a constant step")
     copies, around = trips, loop.parent_op()
@@ -126,7 +126,7 @@ def check_unrolled(loop: Operation, trips: int | None) -> int:
 
 
 def unknown_op(op: Operation, problem: str) -> Exception:
-    """The error for an op without a rule, `problem` where it may stand at low level."""
+    """The error for an op without a rule: `problem` if it is legal at low level, else an internal error."""
     if allowed_at("low", op.name):
         return CompileError.at(op, f"{op.name} has no {problem}")
     return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
@@ -165,7 +165,7 @@ def flat_buffer(type_: Attribute, op: Operation) -> tuple[Attribute, int | None]
 
 
 def check_starts_together(op: Operation) -> None:
-    """Checks that a cast of a buffer starts where the buffer does."""
+    """Check that a cast of a buffer starts where the buffer does."""
     if isinstance(op, ReinterpretCastOp) and (op.offsets or any(op.static_offsets.get_values())):
         raise CompileError.at(op, f"{op.name} at low level starts at element 0")
 
@@ -178,7 +178,7 @@ def base_and_index(op: Operation, first: int, others: int = 0) -> tuple[SSAValue
 
 
 def check_stack(op: Operation, name: str, total: int) -> None:
-    """Checks the size of the local buffers of a function, up to the one that `op` allocates."""
+    """Check the size of the local buffers of a function, up to the one that `op` allocates."""
     if total > MAX_STACK_BYTES:
         raise CompileError.at(
             op,
@@ -188,7 +188,7 @@ def check_stack(op: Operation, name: str, total: int) -> None:
 
 
 def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue], str]) -> str | None:
-    """The lane that `op` accesses, a number or the `text` of a value; None when it accesses the whole vector."""
+    """The lane that `op` accesses, a number or the `text` of a value; None for the whole vector."""
     positions = op.get_mixed_position()
     if not positions:
         return None
@@ -196,7 +196,7 @@ def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue]
 
 
 def reduction_op(op: Operation) -> type[Operation]:
-    """The `arith` op by which a `vector.reduction` combines lanes. Raises `CompileError` where there is none."""
+    """The `arith` op by which a `vector.reduction` combines lanes. Raises `CompileError` if there is none."""
     kind = cast("vector.ReductionOp", op).kind.data
     combining = op_of_kind(kind, op.results[0].type)
     if combining is None:
@@ -205,7 +205,7 @@ def reduction_op(op: Operation) -> type[Operation]:
 
 
 def predicate(op: Operation) -> str:
-    """The relation that a comparison tests, as `arith` names it."""
+    """The relation of a comparison, by its name in `arith`."""
     number = op.properties["predicate"]
     if not isinstance(number, IntegerAttr):
         raise InternalError(f"{op.name} has the predicate {number}")
@@ -215,7 +215,7 @@ def predicate(op: Operation) -> str:
 
 
 def trip_count(op: Operation, lower: float | None, upper: float | None, step: float | None) -> int | None:
-    """The iterations of a loop whose bounds and step are known numbers, or None where one is not."""
+    """The iterations of a loop with known bounds and step; None if one is unknown."""
     if step is not None and step <= 0:
         raise CompileError.at(op, f"the step of a loop must be positive, got {step}")
     if lower is None or upper is None or step is None:
@@ -224,7 +224,7 @@ def trip_count(op: Operation, lower: float | None, upper: float | None, step: fl
 
 
 def check_last(op: Operation, name: str) -> None:
-    """Checks that a terminator in function `name` ends its block, and that a low function returns nothing."""
+    """Check that a terminator in function `name` ends its block, and that a low function returns nothing."""
     if op.next_op is not None:
         raise InternalError(f"{op.name} in @{name} is followed by {op.next_op.name}")
     if isinstance(op, ReturnOp) and op.operands:
@@ -240,7 +240,7 @@ def check_branches(op: Operation) -> bool:
 
 
 def check_outside(function: FuncOp) -> None:
-    """Checks the signature of an external function: scalar and pointer parameters, and at most one result."""
+    """Check the signature of an external function: scalar and pointer parameters, and at most one result."""
     name = function.sym_name.data
     if len(function.function_type.outputs) > 1:
         raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")
@@ -253,7 +253,7 @@ def check_outside(function: FuncOp) -> None:
 
 
 def check_parameter_count(function: FuncOp) -> None:
-    """Checks that a function has the parameters that `low.params` and `low.symbols` name."""
+    """Check that a function has the parameters named by `low.params` and `low.symbols`."""
     params, symbols = params_of(function), symbols_of(function)
     if len(params) + len(symbols) != len(function.args):
         raise CompileError.at(

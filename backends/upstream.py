@@ -1,8 +1,9 @@
-"""Modules as MLIR's own tools read them.
+"""Modules in the syntax of MLIR's own tools.
 
     weft-opt prog.mlir -p 'lower-tir-to-low,convert-low-to-upstream' -t upstream | mlir-opt ...
 
-xDSL's custom syntax is MLIR's but in places; there the generic form is printed, which all versions of MLIR read.
+xDSL's custom syntax is MLIR's with exceptions; for these the generic form is printed, which all versions of MLIR
+accept.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _OURS: Final = frozenset(("graph", "te", "tir", "low", "sched"))
 _WITH_INHERENT: Final = frozenset(
     (memref.AllocOp, memref.AllocaOp, memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp)
 )
-"""Operations whose inherent attributes xDSL prints among the others, where MLIR does not look for them."""
+"""Operations whose inherent attributes xDSL prints among the discardable ones, where MLIR does not look for them."""
 _INHERENT: Final = frozenset(("alignment", "nontemporal"))
 _SCALARS: Final = {form: scalar for scalar, form in LANE_FORMS.items()}
-"""Operations on lanes -> those of `arith`, which are on lanes too upstream."""
+"""Operations on lanes -> those of `arith`, which apply to lanes in MLIR."""
 
 
 @dataclass(frozen=True)
@@ -82,5 +83,6 @@ _CUSTOM: Final[Mapping[type[Operation], type[Operation]]] = {
     for op in (*gpu.PLACES, memref.AtomicRMWOp)
     if issubclass(reader, op)
 }
-"""Operations whose attributes mean the same to all versions of MLIR in the custom form only, which xDSL lacks, and the
-classes that print it."""
+"""Operations whose attributes all versions of MLIR interpret alike only in the custom form, which xDSL lacks, and the
+classes that print it.
+"""

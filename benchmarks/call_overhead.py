@@ -1,10 +1,10 @@
-"""What a call costs, and what a parallel loop costs, next to NumPy and ctypes.
+"""Costs of a call and of a parallel loop, compared with NumPy and ctypes.
 
     python benchmarks/call_overhead.py
 
-Calls go to an empty function with three float32 arrays of 16 elements, so that only the call is timed. All contenders
-run in one process, in turns; each number is the minimum over the rounds. Ratios matter, absolute times are this
-machine's. The cost of sharing a loop is what two threads take beyond half of what one takes.
+An empty function is called with three float32 arrays of 16 elements, so that only the call is timed. All contenders
+take turns in one process; each number is the minimum over the rounds. Only ratios are comparable between machines. The
+cost of a parallel loop is the time of two threads minus half of the time of one.
 """
 
 from __future__ import annotations

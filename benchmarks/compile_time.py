@@ -1,11 +1,11 @@
-"""How long compiling takes, warm, in one process: from tensor expressions and a schedule to machine code.
+"""Compile times, warm, in one process: from tensor expressions and a schedule to machine code.
 
     python benchmarks/compile_time.py [rounds] [program ...]
 
-Wall time, minima of rounds after a warm-up, on a quiet machine. Each program is compiled with the schedule that stands
-here, legality of every step included, and once more as it is, with the default schedule of the target. `te` builds
-the program, `schedule` runs the steps, `check` proves the program right before it is lowered (`verify=False` leaves
-that out), `passes` lower it, `LLVM` parses, optimises and generates code, `link` makes it callable.
+Wall time, minima of rounds after a warm-up, on a quiet machine. Each program is compiled with the schedule below,
+including the legality checks of its steps, and with the default schedule of the target. `te` builds the program,
+`schedule` runs the steps, `check` verifies the program before lowering (skipped by `verify=False`), `passes` lower it,
+`LLVM` parses, optimises and generates code, `link` makes it callable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def matmul() -> ModuleOp:
 
 
 def schedule_matmul(sch: weft.Schedule) -> None:
-    """Register tiles of 4 x 64 results from packed panels of B."""
+    """Register tiles of 4 x 64 results, with packed panels of B."""
     c = sch.get_block("C")
     sch.cache_read(c, 1, "global")
     i, j, k = sch.get_loops(c)
@@ -54,7 +54,7 @@ def schedule_matmul(sch: weft.Schedule) -> None:
 
 
 def schedule_matmul_in_vectors(sch: weft.Schedule) -> None:
-    """The same, and panels are packed by vectors: no loop is left to LLVM."""
+    """`schedule_matmul` with vectorised packing of panels: no loop is left to LLVM."""
     schedule_matmul(sch)
     *_, column = sch.get_loops("B_global")
     sch.vectorize(sch.split(column, factors=[None, LANES])[1])
@@ -72,7 +72,7 @@ def softmax() -> ModuleOp:
 
 
 def schedule_softmax(sch: weft.Schedule) -> None:
-    """Row by row, exponentials and quotients as vectors."""
+    """Row by row, with vectorised exponentials and quotients."""
     row, _ = sch.get_loops("Y")
     for block in ("total", "E", "most"):
         sch.compute_at(block, row)
@@ -99,8 +99,9 @@ def conv2d() -> ModuleOp:
 
 
 def schedule_conv2d(sch: weft.Schedule) -> None:
-    """Register tiles of 8 columns x 32 filters: filters in lanes, from weights packed by 32; results are turned as they
-    are stored. All copies are vectors: no loop is left to LLVM."""
+    """Register tiles of 8 columns x 32 filters: filters in lanes, from weights packed by 32; results are transposed
+    when stored. All copies are vectors: no loop is left to LLVM.
+    """
     y = sch.get_block("Y")
     weights, result = sch.cache_read(y, 1, "global"), sch.cache_write(y, 0, "local")
     sch.transform_layout(y, ("read", 1), lambda f, c, r, s: (f // 32, c, r, s, f % 32))
@@ -138,7 +139,7 @@ PROGRAMS: dict[str, tuple[Callable[[], ModuleOp], Callable[[weft.Schedule], None
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds by stage, and those of every stage of the build."""
+    """Milliseconds per stage, and of the stages of the build."""
 
     stages: dict[str, float]
     build: dict[str, float]
@@ -173,7 +174,7 @@ def compile_once(make: Callable[[], ModuleOp], schedule: Callable[[weft.Schedule
 
 
 def best_of(rounds: int, run: Callable[[], Times]) -> Times:
-    """The round with the least total; the first is left out."""
+    """The round with the least total, after a warm-up round."""
     run()
     return min((run() for _ in range(rounds)), key=lambda times: times.total)
 

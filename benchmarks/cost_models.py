@@ -1,13 +1,13 @@
-"""Rank correlations of cost models: records schedules of some programs, then predicts those of each from the others.
+"""Rank correlations of cost models: records schedules of several programs, then predicts those of each from the others.
 
-    python benchmarks/cost_models.py record FILE.db --seconds 600 --schedules 48
-    python benchmarks/cost_models.py compare FILE.db
+    python benchmarks/cost_models.py record FILE.db --seconds 600 --schedules 48 python benchmarks/cost_models.py
+    compare FILE.db
 
 `record` builds and measures schedules of the default spaces of the rows of `weft bench ops`, as `weft.tune` does: the
-default first, then its neighbours and random ones in turn. It goes on where it ended. Nothing else should run on the
-machine while it records. `compare` computes the features from the recorded schedules, so that other features are
-compared on the same records. It trains on all programs but one, and on these with half of the schedules of that one,
-and prints the mean of Spearman's rank correlations within the programs.
+default first, then its neighbours and random ones in turn. It resumes an interrupted run, and requires an otherwise
+idle machine. `compare` computes the features from the recorded schedules, so that different features are compared on
+the same records. It trains on all programs but one, and on these plus half of the schedules of that one, and prints the
+mean of Spearman's rank correlations within the programs.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from weft_bench.problems import problems
 
 BATCH = 8
 FEWEST = 8
-"""Schedules of a program that says anything of a rank correlation."""
+"""The minimum number of schedules for a meaningful rank correlation."""
 
 
 def tasks(target: str, largest: int) -> Iterator[Task]:
-    """What the rows of `weft bench ops` compute, as functions that are tuned, each once."""
+    """The tunable functions of the rows of `weft bench ops`, without repetitions."""
     seen: set[str] = set()
     for problem in problems((), largest):
         module = problem.program([np.ones(shape, dtype) for shape, dtype in problem.inputs])
@@ -61,7 +61,7 @@ def tasks(target: str, largest: int) -> Iterator[Task]:
 
 
 def record(path: Path, seconds: float, schedules: int, target: str, largest: int) -> None:
-    """Adds records of programs that have none yet, until the time is over."""
+    """Record programs without records until the time is over."""
     end = time.monotonic() + seconds
     machine = Target.parse(target)
     with Database(path) as database, ThreadPoolExecutor(2) as executor:
@@ -85,7 +85,7 @@ def record(path: Path, seconds: float, schedules: int, target: str, largest: int
 
 
 def drawn(space: Space, count: int) -> list[Candidate]:
-    """The default, its neighbours and random schedules in turn, each once."""
+    """The default, its neighbours and random schedules in turn, without repetitions."""
     random = Random(0)
     default = space.run(random, takes_defaults=True)
     if not isinstance(default, Candidate):
@@ -118,7 +118,7 @@ def programs(path: Path) -> dict[str, list[Sample]]:
 
 
 def scheduled_module(ir: str, entry: Record) -> ModuleOp:
-    """The program as it was scheduled."""
+    """The program with a record's schedule applied."""
     unit = parse(ir)
     state_parameter_accesses(unit)
     schedule = Schedule(unit)
@@ -127,7 +127,7 @@ def scheduled_module(ir: str, entry: Record) -> ModuleOp:
 
 
 def compare(path: Path) -> None:
-    """Prints the rank correlation within each program, and the means."""
+    """Print the rank correlation within each program, and the means."""
     known = {name: samples for name, samples in programs(path).items() if len(samples) >= FEWEST}
     rows: list[tuple[float, ...]] = []
     print(f"{sum(map(len, known.values()))} schedules of {len(known)} programs")
@@ -146,14 +146,13 @@ def compare(path: Path) -> None:
 
 
 def correlation(model: CostModel, seen: Sequence[Sample], asked: Sequence[Sample]) -> float:
-    """Of what a model predicts and what was measured."""
+    """The rank correlation of predictions and measurements."""
     model.learn(seen)
     predicted = model.predict([sample.features for sample in asked], asked[0].default)
     return rank_correlation(predicted, [sample.ratio for sample in asked])
 
 
 def main() -> None:
-    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("file", type=Path)

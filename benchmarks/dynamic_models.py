@@ -3,9 +3,9 @@
     python benchmarks/dynamic_models.py check [NAME...]           # exports of ONNX and torch.export, against PyTorch
     python benchmarks/dynamic_models.py table RESULT.md [NAME...]  # against onnxruntime at five sizes, equal and timed
 
-`check` compares what weft builds of each export with PyTorch at five sizes: `dynamo` and `script` are the two exporters
-of ONNX, `export` is torch.export and `compile` torch.compile with dynamic=True. `table` times weft and onnxruntime in
-turns with one thread, and writes a table of minima. Both keep the exported files in FOLDER (--folder). Wants torch,
+`check` compares weft with PyTorch on each export at five sizes: `dynamo` and `script` are the two exporters of ONNX,
+`export` is torch.export and `compile` torch.compile with dynamic=True. `table` times weft and onnxruntime in turns with
+one thread, and writes a table of minima. Both keep the exported files in FOLDER (--folder). Requires torch,
 transformers, onnxscript and onnxruntime.
 """
 
@@ -36,23 +36,23 @@ Sizes = Mapping[str, int]
 
 @dataclass
 class Case:
-    """A model, and how its inputs depend on sizes."""
+    """A model with its inputs as functions of sizes."""
 
     model: nn.Module
     make: Callable[[Sizes], dict[str, Tensor]]
-    """The inputs, by name, of sizes."""
+    """The inputs by name, for given sizes."""
     axes: Mapping[str, Sequence[str | int]]
     """The extents of each input: numbers, names of sizes, or sums of two names."""
     sizes: Sequence[Sizes]
-    """The sizes to run with; the model is exported with `example`."""
+    """The sizes to run; the model is exported with `example`."""
     example: Sizes
     outputs: Sequence[str] = ()
     is_named: bool = True
-    """Whether torch.export accepts dimensions by name, without the conditions that it finds."""
+    """Whether torch.export accepts named dimensions, without adding constraints."""
 
 
 class Outputs(nn.Module):
-    """The first results of a model of transformers, as a tuple."""
+    """Selected results of a transformers model, as a tuple."""
 
     def __init__(self, model: nn.Module, *names: str) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Encoder(Outputs):
 
 
 class Causal(nn.Module):
-    """A decoder whose keys and values are inputs and outputs."""
+    """A decoder with keys and values as inputs and outputs."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Features(nn.Module):
 
 
 class WhisperDecoder(nn.Module):
-    """Whisper's decoder on states of the encoder, with the keys and values of self-attention as inputs and outputs."""
+    """Whisper's decoder on encoder states, with the keys and values of self-attention as inputs and outputs."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class WhisperDecoder(nn.Module):
 
 
 class AudioNet(nn.Module):
-    """1-D convolutions, adaptive pool and a GRU-less head."""
+    """1-D convolutions, adaptive pooling and a linear head."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -313,7 +313,7 @@ MODELS: dict[str, Callable[[], Case]] = {
 
 
 def _detection() -> onnx.ModelProto:
-    """Boxes and scores to the boxes that non-maximum suppression keeps, whose number depends on data."""
+    """Non-maximum suppression of boxes and scores, with a data-dependent number of results."""
     make = onnx.helper
     numbers = {
         "most": np.array([20], np.int64),
@@ -364,14 +364,14 @@ def made(name: str) -> Case:
 
 
 def structured(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs as the model takes them: tensors of the past as a list."""
+    """The inputs in the model's structure: past tensors as a list."""
     plain = {name: value for name, value in given.items() if not name.startswith("past_")}
     past = [value for name, value in given.items() if name.startswith("past_")]
     return plain | ({"past": past} if past else {})
 
 
 def export_program(case: Case) -> Any:
-    """The model as torch.export gives it; PyTorch finds the relations between its sizes."""
+    """The model exported by torch.export, which infers the relations between its sizes."""
     axes = {n: {a: Dim.DYNAMIC for a, t in enumerate(s) if isinstance(t, str)} for n, s in case.axes.items()}
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -380,7 +380,7 @@ def export_program(case: Case) -> Any:
 
 
 def export_onnx(case: Case, path: Path, exporter: str) -> None:
-    """Write the model as ONNX. The exporter by `torch.export` gets dimensions by name, except sums."""
+    """Write the model as ONNX. The exporter based on `torch.export` gets named dimensions, except for sums."""
     dims: dict[str, Any] = {}
 
     def dim(text: str) -> Any:
@@ -401,7 +401,7 @@ def export_onnx(case: Case, path: Path, exporter: str) -> None:
 
 
 def exported_file(name: str, exporter: str, folder: Path) -> Path:
-    """The file of a model, which is written if the folder has none."""
+    """The file of a model, exported if missing."""
     path = folder / f"{name}_{exporter}.onnx"
     if not path.exists():
         if name == "detection":
@@ -412,7 +412,7 @@ def exported_file(name: str, exporter: str, folder: Path) -> Path:
 
 
 def difference(found: Sequence[Any], wanted: Sequence[Any]) -> str:
-    """The first difference above 1e-3 of an element plus 2e-5 of the largest one; an empty text if there is none."""
+    """The first difference above 1e-3 of an element plus 2e-5 of the largest one; empty if there is none."""
     for at, (x, y) in enumerate(zip(found, wanted, strict=True)):
         x, y = np.asarray(x), np.asarray(y)
         if x.shape != y.shape:
@@ -432,7 +432,7 @@ WAYS: Final = ("dynamo", "script", "export", "compile")
 
 
 def runner(case: Case, name: str, way: str, folder: Path) -> Callable[[Mapping[str, Any]], Any]:
-    """A function of the inputs by name that runs what weft builds of one export."""
+    """A function of the named inputs that runs weft's build of one export."""
     import weft
 
     if way in ("dynamo", "script"):
@@ -447,7 +447,7 @@ def runner(case: Case, name: str, way: str, folder: Path) -> Callable[[Mapping[s
 
 
 def check(names: Sequence[str], ways: Sequence[str], folder: Path) -> None:
-    """Print how what weft builds of each export compares with PyTorch."""
+    """Print the comparison of weft with PyTorch for each export."""
     for name in names:
         case = made(name)
         for way in ways:
@@ -474,7 +474,7 @@ def _checked(case: Case, run: Callable[[Mapping[str, Any]], Any]) -> str:
 
 
 def _fastest(run: Callable[[], Any], seconds: float) -> float:
-    """The least time of a call, of those within some seconds."""
+    """The least time of a call within `seconds`."""
     least, start = float("inf"), time.perf_counter()
     while time.perf_counter() - start < seconds:
         before = time.perf_counter()
@@ -484,7 +484,7 @@ def _fastest(run: Callable[[], Any], seconds: float) -> float:
 
 
 def row(name: str, folder: Path, seconds: float) -> list[str]:
-    """The rows of a model: one for each size."""
+    """The rows of a model, one per size."""
     import weft
 
     runtime = import_module("onnxruntime")

@@ -1,4 +1,5 @@
-"""The table of models with dynamic axes in docs/models.md, from a result of `benchmarks/dynamic_models.py table`.
+"""The table of models with dynamic axes in docs/models.md, generated from a result of
+`benchmarks/dynamic_models.py table`.
 
 python benchmarks/dynamic_models_page.py benchmarks/results/2026-11-28-dynamic-models.md
 """
@@ -18,7 +19,7 @@ BEGIN: Final = "<!-- table of models with dynamic axes -->"
 END: Final = "<!-- end of the table -->"
 _COLUMNS: Final = 6
 _LEAST_RATIO: Final = 0.005
-"""Half of the last digit of a ratio, which a ratio of 0.00 is taken for."""
+"""Half of the last digit of a ratio, substituted for 0.00."""
 
 
 @dataclass
@@ -46,7 +47,7 @@ def models_of(result: str) -> dict[str, Model]:
 
 
 def table(models: dict[str, Model]) -> str:
-    """A row for each model: its sizes, whether results agree, and the ratios of times."""
+    """A row per model: its sizes, whether results agree, and the ratios of times."""
     lines = ["| model | sizes | results | onnxruntime's time over weft's, geometric mean | least | greatest |"]
     lines.append("|---|---|---|---|---|---|")
     for name, model in models.items():

@@ -2,7 +2,7 @@
 
     python benchmarks/elementary_functions.py [exp tanh ...]   # one thread, 2^13 (in cache) and 2^20 elements
 
-Contenders take turns in one process, arguments and results stay where they are; the time is the minimum of the rounds.
+Contenders take turns in one process on fixed arrays; the time is the minimum of the rounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDS = 20
 
 
 def kernel(function: str, dtype: str, count: int, lanes: int, target: str) -> Callable[..., Any]:
-    """`function` of `count` elements, `lanes` at a time."""
+    """`function` on `count` elements, `lanes` at a time."""
     A = te.placeholder((count,), dtype, name="A")
     B = te.compute((count,), lambda i: getattr(te, function)(A[i]), name="B")
     sch = weft.Schedule(te.create_func([A, B], name="apply"))
@@ -36,7 +36,7 @@ def kernel(function: str, dtype: str, count: int, lanes: int, target: str) -> Ca
 
 
 def contenders(function: str, dtype: str, count: int) -> dict[str, Callable[[], object]]:
-    """Name -> a call on arrays of its own."""
+    """Name -> a call on separate arrays."""
     x = np.random.default_rng(0).uniform(-5, 5, count).astype(dtype)
     if function.startswith("log"):
         x = abs(x) + np.asarray(1e-3, dtype)

@@ -1,18 +1,18 @@
-"""Fit the constants of cost estimates to measurements: `plans/fitted.py`, and a row of `support/processors.py`.
+"""Fits the constants of cost estimates to measurements: `plans/fitted.py`, and a row of `support/processors.py`.
 
     python benchmarks/fit_costs.py FILE.db [NAME ...] [--seconds 600] [--recorded]
 
-A constant is fitted by its consequences. For each value of a grid around the present one, the rules schedule the
+A constant is fitted by its effect on schedules. For each value of a grid around the current one, the rules schedule the
 rows of `weft bench ops`. Programs whose default schedule changes are looked up among the records of FILE.db
-(`benchmarks/cost_models.py record`), or measured and recorded, unless `--recorded` is given, on a machine that
-runs no other program. A value is as good as the geometric mean of the times of all default schedules. Constants that
-change no default schedule are those of the tuner's analytical model: they are as good as the mean rank correlation of
-the model's predictions with the records. The constants of layouts of graphs are not fitted, because no row has a graph.
+(`benchmarks/cost_models.py record`), or, without `--recorded`, measured and recorded on an otherwise idle machine. The
+score of a value is the geometric mean of the times of all default schedules. Constants that change no default schedule
+belong to the tuner's analytical model: their score is the mean rank correlation of the model's predictions with the
+records. Constants of graph layouts are not fitted, because no row has a graph.
 
-A line for each constant has its present value, the best one, and for each value of the grid the times relative to the
-present ones, or the rank correlation. NAME is a constant (`LOOP_ENTRY`), a field of one (`WINDOWS.vector`) or a fact of
-the processor (`processor.memory_streams`); without names all are fitted, each with the others as they are in the tree.
-For a new processor: fit, then add a row with the facts that differ.
+The line of a constant has its current value, the best one, and for each value of the grid the times relative to the
+current ones, or the rank correlation. NAME is a constant (`LOOP_ENTRY`), a field of one (`WINDOWS.vector`) or a
+property of the processor (`processor.memory_streams`); by default all are fitted, each with the others unchanged. For a
+new processor: fit, then add a row with the properties that differ.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ GRID = (0.5, 0.75, 1.0, 4 / 3, 2.0)
 
 
 def constants(cpu: str) -> dict[str, float]:
-    """The present values, by name."""
+    """The current values, by name."""
     owners = {name: value for name, value in vars(fitted).items() if name.isupper()}
     found: dict[str, Any] = {}
     for name, value in {**owners, "processor": processor(cpu)}.items():
@@ -62,7 +62,7 @@ def constants(cpu: str) -> dict[str, float]:
 
 @contextmanager
 def changed(name: str, value: float, cpu: str) -> Iterator[None]:
-    """Another value of a constant, for a while."""
+    """Set a constant temporarily."""
     owner, _, field = name.partition(".")
     table, key = (PROCESSORS, cpu) if owner == "processor" else (vars(fitted), owner)
     before: Any = processor(cpu) if owner == "processor" else table[key]
@@ -83,7 +83,7 @@ def values_around(value: float) -> list[float]:
 
 
 def default_schedule(unit: ModuleOp, target: Target) -> Candidate:
-    """The default schedule for the present values of the constants."""
+    """The default schedule for the current values of the constants."""
     found = Space(unit, default_program(target), "fitted").run(Random(0), takes_defaults=True)
     if not isinstance(found, Candidate):
         raise SystemExit(f"the default schedule is refused: {found}")
@@ -93,7 +93,7 @@ def default_schedule(unit: ModuleOp, target: Target) -> Candidate:
 def programs(
     database: Database, executor: ThreadPoolExecutor, target: Target, largest: int, end: float
 ) -> Iterator[tuple[ModuleOp, TrialEvaluator]]:
-    """The rows of `weft bench ops` that have records, or whose default schedules are measured before `end`."""
+    """The rows of `weft bench ops` that have records, or whose default schedules can be measured before `end`."""
     tools = partial(TrialEvaluator, database=database, executor=executor, build=build_candidate, measure=measure)
     for task in tasks(str(target), largest):
         workload, unit, arguments = workload_of(task)
@@ -104,8 +104,9 @@ def programs(
 
 
 def mean_time(found: Sequence[tuple[ModuleOp, TrialEvaluator]], target: Target, end: float) -> tuple[float, int]:
-    """The geometric mean of the times of the default schedules over those with the present constants, and the number
-    of those that differ. Schedules that are neither recorded, nor measured before `end`, count as equal."""
+    """The geometric mean of the times of the default schedules relative to those with the current constants, and the
+    number of those that differ. Schedules that are neither recorded, nor measured before `end`, count as equal.
+    """
     logarithms: list[float] = []
     for unit, evaluator in found:
         (trial,) = evaluator.begin([default_schedule(unit, target)])
@@ -142,7 +143,7 @@ def mean_correlation(found: Recorded) -> float:
 
 
 def fit(path: Path, names: list[str], seconds: float, target: Target, largest: int) -> None:
-    """Prints a line for each constant."""
+    """Print a line for each constant."""
     end = time.monotonic() + seconds
     present = constants(target.cpu)
     if unknown := [name for name in names if name not in present]:
@@ -165,7 +166,6 @@ def fit(path: Path, names: list[str], seconds: float, target: Target, largest: i
 
 
 def main() -> None:
-    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME")

@@ -1,9 +1,9 @@
-"""What the temporaries of whole models take: the arena that weft plans, and the one that onnxruntime allocates.
+"""Memory for temporaries of whole models: weft's planned arena compared with onnxruntime's.
 
     python benchmarks/graph_memory.py model.onnx ...
 
-MiB for one call, weights and results excluded. onnxruntime says what its arena grew to in three calls, as it is
-configured by default (it extends by powers of two) and with extensions as large as requested.
+MiB for one call, without weights and results. For onnxruntime, the growth of its arena in three calls, with the default
+configuration (extension by powers of two) and with extensions as large as requested.
 """
 
 from __future__ import annotations

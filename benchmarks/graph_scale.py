@@ -1,4 +1,4 @@
-"""How long a graph of many operators takes through the passes of `lower-graph`, and how that grows.
+"""Times of the passes of `lower-graph` on graphs of many operators, and their growth.
 
     python benchmarks/graph_scale.py [operators ...]
 
@@ -23,7 +23,7 @@ WIDTH = 32
 
 
 def graph(operators: int) -> G.Module:
-    """A graph of about that many operators."""
+    """A graph with about this many operators."""
     bb = G.BlockBuilder()
     x, w, b = G.var("x", ("n", WIDTH)), G.var("w", (WIDTH, WIDTH)), G.var("b", (WIDTH,))
     with bb.function("main", [x, w, b]):

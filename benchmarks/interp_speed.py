@@ -1,9 +1,9 @@
-"""How fast the reference interpreter runs: seconds, and nanoseconds a block instance.
+"""Speed of the reference interpreter: seconds, and nanoseconds per block instance.
 
     python benchmarks/interp_speed.py
 
-Each program is compiled once, then called; the time is the least of three calls, arrays to arrays. Compilation is
-the first use of a function: walking its ops, writing Python source and compiling that.
+Each program is compiled once, then called; the time is the least of three calls, arrays to arrays. Compilation is the
+first use of a function: walking its ops, generating Python source and compiling that.
 """
 
 from __future__ import annotations

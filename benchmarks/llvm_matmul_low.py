@@ -1,8 +1,8 @@
-"""A matrix multiplication written by hand at low level against NumPy: is the LLVM backend in the way of speed?
+"""A hand-written matrix multiplication at low level against NumPy, to assess the LLVM backend.
 
-C = A @ B in f32 with B packed as [n/64][n][64], in blocks of 4 x 64 results held in 16 vector registers, on one
-thread. Both contenders run in turn in one process; the times are the least of 20 rounds, the ratio is NumPy's over
-ours. Packing B is not timed. Also shows how long emission and compilation take.
+C = A @ B in f32 with B packed as [n/64][n][64], in blocks of 4 x 64 results kept in 16 vector registers, on one thread.
+The contenders take turns in one process; the times are the least of 20 rounds, the ratio is NumPy's over weft's.
+Packing B is not timed. Also prints the times of emission and compilation.
 
     python benchmarks/llvm_matmul_low.py [n]
 """
@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-# Before NumPy is loaded: its BLAS reads them once.
+# Read once by NumPy's BLAS when it is loaded.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 

@@ -1,17 +1,17 @@
-"""mm_relu at 128: schedule against plain and NumPy, what compiling costs, and what each schedule primitive costs.
+"""mm_relu at 128: schedules against plain and NumPy, compile times, and the cost of each schedule primitive.
 
     python benchmarks/mm_relu.py [rounds]
 
-Contenders are interleaved in one process and the minimum of each counts. Compile times are warm (the first of several
-compilations is left out) and in CPU time, which other work on the machine disturbs less; compiling uses one thread.
-Arrays stay in cache (three times 64 KiB).
+Contenders are interleaved in one process and the minimum of each is reported. Compile times are warm (the first
+compilation is discarded) and in CPU time, which is less sensitive to other load; compilation uses one thread. Arrays
+stay in cache (three times 64 KiB).
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is imported: NumPy is timed on one thread
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is imported
 
 import statistics
 import sys
@@ -43,11 +43,11 @@ sched.func @schedule {
   %init = sched.decompose_reduction %y, %k : block
 }
 """
-"""The schedule of the course text: no vectors, no threads."""
+"""The schedule of the course text, without vectors and threads."""
 
 
 def variants() -> dict[str, weft.Library]:
-    """The program plain, with the schedule of the course text, and with the schedule of the example."""
+    """The program unscheduled, with the schedule of the course text, and with the schedule of the example."""
     text = FILE.read_text()
     plain = text[: text.index("// Tiles of")]
     return {
@@ -113,7 +113,7 @@ def measure_compile(rounds: int) -> None:
 
 
 def measure_primitives(rounds: int) -> None:
-    """Each step of the example's schedule, its legality included."""
+    """Each step of the example's schedule, including its legality checks."""
     spent: dict[str, list[float]] = {}
     totals: list[float] = []
     for _ in range(rounds + 1):

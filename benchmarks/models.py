@@ -1,11 +1,10 @@
-"""The models that benchmarks/results/*-models.md measure: seeded random weights, batch 1, float32.
+"""The models of benchmarks/results/*-models.md: seeded random weights, batch 1, float32.
 
-    python benchmarks/models.py FOLDER [NAME...]                        # as files of ONNX
-    python benchmarks/models.py FOLDER mobilenet_v2 --int8              # quantized by onnxruntime, too
-    weft bench FOLDER/resnet50.onnx --against onnxruntime,openvino
-    weft bench benchmarks/models.py:resnet50 --against torch,torch.compile
+    python benchmarks/models.py FOLDER [NAME...]                        # as ONNX files python benchmarks/models.py
+    FOLDER mobilenet_v2 --int8              # also quantised by onnxruntime weft bench FOLDER/resnet50.onnx --against
+    onnxruntime,openvino weft bench benchmarks/models.py:resnet50 --against torch,torch.compile
 
-Wants torch, torchvision, transformers and onnx, in an environment of its own.
+Requires torch, torchvision, transformers and onnx, in a separate environment.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-# torchvision of PyPI is built for CUDA's torch; its own kernels are not wanted here, only their names.
+# PyPI's torchvision is built for CUDA torch. Its kernels are not needed, only their names.
 _VISION = torch.library.Library("torchvision", "DEF")
 _VISION.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 _VISION.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -34,20 +33,21 @@ Case = tuple[nn.Module, tuple[Tensor, ...]]
 
 
 class _Outputs(nn.Module):
-    """The first results of a model of transformers, as a tuple."""
+    """Selected results of a transformers model, as a tuple."""
 
     def __init__(self, model: nn.Module, *names: str) -> None:
         super().__init__()
         self.model, self.names = model, names
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        # A mask of ones: without, transformers looks for sequences packed into one, which ONNX has no operator for.
+        # With an explicit mask of ones: otherwise transformers looks for packed sequences, which ONNX has no operator
+        # for.
         outputs = self.model(tokens, attention_mask=torch.ones_like(tokens), use_cache=False)
         return tuple(outputs[name] for name in self.names)
 
 
 class _Step(nn.Module):
-    """One token behind others, whose keys and values are inputs; returns the new ones with the logits."""
+    """One decoding step with past keys and values as inputs; returns the new ones with the logits."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ MODELS: dict[str, Callable[[], Case]] = {
 
 
 def _randomize(model: nn.Module) -> None:
-    """Norms and scales of layers by chance too: a branch that starts at zero would measure nothing."""
+    """Randomise norms and layer scales too: a branch initialised to zero would make the comparison trivial."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d) and module.running_mean is not None and module.running_var is not None:
             nn.init.uniform_(module.weight, 0.5, 1.5)
@@ -140,7 +140,7 @@ def made(name: str) -> Case:
 
 
 def __getattr__(name: str) -> Callable[[], Case]:
-    """A function of the name of each model, which makes it."""
+    """A function that creates a model, for each model name."""
     if name not in MODELS:
         raise AttributeError(f"there is no model '{name}'")
     return partial(made, name)
@@ -150,14 +150,14 @@ def export(name: str, folder: Path) -> Path:
     """Write one model."""
     model, inputs = made(name)
     path = folder / f"{name}.onnx"
-    # Gradients stay on: without, torch takes kernels of attention that ONNX has no operator for.
+    # With gradients enabled: otherwise torch selects attention kernels that ONNX has no operator for.
     torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, verbose=False)
     onnx.checker.check_model(str(path))
     return path
 
 
 class _Images:
-    """Random images to find ranges by, as onnxruntime reads them."""
+    """Random calibration images in onnxruntime's interface."""
 
     def __init__(self, name: str, count: int = 8) -> None:
         images = np.random.default_rng(0).standard_normal((count, 1, 3, 224, 224))
@@ -168,7 +168,7 @@ class _Images:
 
 
 def quantize(path: Path, *, reduce_range: bool = False) -> Path:
-    """Write the model of images in `path` with uint8 activations and int8 weights, of 7 bits with `reduce_range`."""
+    """Write the image model in `path` with uint8 activations and int8 weights, of 7 bits with `reduce_range`."""
     from onnxruntime import quantization
 
     images: Any = _Images(onnx.load(path).graph.input[0].name)

@@ -1,4 +1,4 @@
-"""Nets of several tables of benchmarks, of any width. Wants torch."""
+"""Nets used by several benchmark tables, of any width. Requires torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 class Tagger(nn.Module):
-    """Two layers of LSTM in both directions over words, and one of 20 tags for each."""
+    """A two-layer bidirectional LSTM over words, with one of 20 tags per word."""
 
     def __init__(self, words: int, width: int, hidden: int) -> None:
         super().__init__()
@@ -22,8 +22,9 @@ class Tagger(nn.Module):
 
 
 class UNet(nn.Module):
-    """A level for each number of `channels`; upwards by transposed convolutions, or by interpolation to the size of the
-    level."""
+    """A level per number of `channels`; upsampling by transposed convolutions, or by interpolation to the size of the
+    level.
+    """
 
     def __init__(self, channels: Sequence[int], is_resized: bool = False) -> None:
         super().__init__()

@@ -1,12 +1,12 @@
-"""Models as onnxruntime's tools leave them: nine small models of seeded random weights in 27 variants.
+"""Models processed by onnxruntime's tools: nine small models with seeded random weights in 27 variants.
 
     python benchmarks/onnx_variants.py write FOLDER [NAME...]     # the files; a name is that of a model or variant
-    python benchmarks/onnx_variants.py check FOLDER [NAME...]     # weft against onnxruntime, at two sizes
-    python benchmarks/onnx_variants.py table FOLDER RESULT.md     # the same, timed in turns with one thread
+    python benchmarks/onnx_variants.py check FOLDER [NAME...]     # weft against onnxruntime, at two sizes python
+    benchmarks/onnx_variants.py table FOLDER RESULT.md     # the same, timed in turns with one thread
 
 Tools: levels of the graph optimizer (`InferenceSession` with `optimized_model_filepath`), the optimizer of transformers
-(`onnxruntime.transformers.optimizer`), quantization of weights (dynamic, 4 bits) and of weights and activations
-(static), conversion to float16. Wants torch, transformers, onnxscript and onnxruntime.
+(`onnxruntime.transformers.optimizer`), quantisation of weights (dynamic, 4 bits) and of weights and activations
+(static), conversion to float16. Requires torch, transformers, onnxscript and onnxruntime.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ _OPSET: Final = 17
 
 @dataclass
 class Case:
-    """A model, the extents of its inputs, and how the tools call its kind."""
+    """A model, the extents of its inputs, and its kind in the tools."""
 
     make: Callable[[], nn.Module]
     inputs: Mapping[str, Sequence[int | str]]
-    """Extents by name: numbers, names, or sums of two names. Names of tokens begin with `input_ids`."""
+    """Extents by input name: numbers, names, or sums of two names. Names of token inputs begin with `input_ids`."""
     sizes: Sequence[Sizes]
-    """The sizes to compare at; the model is exported with the first one."""
+    """The sizes to compare; the model is exported with the first one."""
     kind: str = ""
-    """The `model_type` of the optimizer of transformers."""
+    """The `model_type` for the optimizer of transformers."""
     heads: int = 0
     width: int = 0
     outputs: Sequence[str] = ("y",)
     script: bool = True
-    """Whether the exporter that traces writes the file, else the one of torch.export."""
+    """Whether the tracing exporter writes the file, instead of the one based on torch.export."""
 
 
 class Outputs(nn.Module):
-    """Results of a model of transformers, as a tuple."""
+    """Selected results of a transformers model, as a tuple."""
 
     def __init__(self, model: nn.Module, *names: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Outputs(nn.Module):
 
 
 class First(nn.Module):
-    """The first result of a model of images or sounds."""
+    """The first result of an image or audio model."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class First(nn.Module):
 
 
 class Causal(nn.Module):
-    """A decoder whose keys and values are inputs and outputs."""
+    """A decoder with keys and values as inputs and outputs."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Residual(nn.Module):
 
 
 class Inverted(nn.Module):
-    """An inverted residual: an expansion, a convolution of each channel, and a projection."""
+    """An inverted residual: an expansion, a depthwise convolution, and a projection."""
 
     def __init__(self, before: int, after: int, stride: int) -> None:
         super().__init__()
@@ -252,7 +252,7 @@ def _dynamic(source: Path, target: Path, case: Case) -> None:
 
 
 def _dynamic_runs(source: Path, target: Path, case: Case) -> None:
-    """Weights of 8 bits, and the operators that onnxruntime fuses them into."""
+    """8-bit weights, fused by onnxruntime's optimizer."""
     middle = target.with_suffix(".middle.onnx")
     _dynamic(source, middle, case)
     _level("EXTENDED")(middle, target, case)
@@ -281,7 +281,7 @@ def _static(form: str) -> Callable[[Path, Path, Case], None]:
 
 
 def _static_runs(source: Path, target: Path, case: Case) -> None:
-    """Quantized operators, and what onnxruntime makes of them."""
+    """Quantised operators, fused by onnxruntime's optimizer."""
     middle = target.with_suffix(".qdq.onnx")
     _static("QDQ")(source, middle, case)
     _level("EXTENDED")(middle, target, case)
@@ -324,7 +324,7 @@ VARIANTS: Final[Mapping[str, Callable[[Path, Path, Case], None]]] = {
     "lstm-dynamic": _dynamic,
     "lstm-all": _level("ALL"),
 }
-"""Variants by name: that of the model, and of the tool."""
+"""Variants, named after model and tool."""
 
 
 # Files
@@ -335,7 +335,7 @@ def _extent(extent: int | str, sizes: Sizes) -> int:
 
 
 def feeds(case: Case, sizes: Sizes, seed: int = 0) -> Feeds:
-    """Random inputs of sizes."""
+    """Random inputs of given sizes."""
     random = np.random.default_rng(seed)
     found: Feeds = {}
     for name, extents in case.inputs.items():
@@ -352,7 +352,7 @@ def feeds(case: Case, sizes: Sizes, seed: int = 0) -> Feeds:
 
 
 def _randomize(model: nn.Module) -> None:
-    """Norms and biases by chance too."""
+    """Randomise norms and biases too."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d) and module.running_mean is not None and module.running_var is not None:
             nn.init.uniform_(module.weight, 0.5, 1.5)
@@ -364,7 +364,7 @@ def _randomize(model: nn.Module) -> None:
 
 
 def export(name: str, path: Path) -> None:
-    """Write the model that variants are made of."""
+    """Export the base model of variants."""
     case = CASES[name]
     torch.manual_seed(0)
     model = case.make()
@@ -382,7 +382,7 @@ def export(name: str, path: Path) -> None:
 
 
 def write(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Case, Path]]:
-    """Write the variants that are not in the folder; the name, model and file of each."""
+    """Write the variants missing from the folder; yields the name, model and file of each."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, tool in VARIANTS.items():
         base = name.split("-")[0]
@@ -399,7 +399,7 @@ def write(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Case, Path]
 
 
 def contrib_operators(path: Path) -> str:
-    """Operators of a file that ONNX does not define, with their numbers."""
+    """Operators of a file that are not in the ONNX standard, with their counts."""
     counts = Counter(
         (f"{node.domain}." if node.domain not in ("", "com.microsoft") else "") + node.op_type
         for node in onnx.load(path, load_external_data=False).graph.node
@@ -408,7 +408,7 @@ def contrib_operators(path: Path) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
 
 
-# Comparing
+# Comparison
 
 
 @dataclass
@@ -418,9 +418,9 @@ class Row:
     name: str
     operators: str
     error: str = ""
-    """Why weft refuses the file."""
+    """The reason why weft rejects the file."""
     differences: list[float] = field(default_factory=list[float])
-    """The largest difference at each size, as a share of the largest element of the output."""
+    """The largest difference at each size, relative to the largest element of the output."""
     times: list[tuple[float, float]] = field(default_factory=list["tuple[float, float]"])
     """Seconds of onnxruntime and of weft at each size."""
 
@@ -472,13 +472,13 @@ def _minima(peer: Callable[[], object], own: Callable[[], object], seconds: floa
 
 
 def _shown(error: str) -> str:
-    """Why a file is refused, in one line."""
+    """The reason for a rejection, in one line."""
     lines = [re.sub(r", at .*", "", line.strip()) for line in error.splitlines()[1:]]
     return "; ".join(lines)[:300] or error[:300]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as a table of Markdown."""
+    """The rows as a Markdown table."""
     heads = ("variant", "operators beyond ONNX", "largest difference", "first size", "second size")
     text = f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|\n"
     for row in rows:

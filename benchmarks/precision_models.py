@@ -1,9 +1,9 @@
-"""The models of benchmarks/results/*-precision.md: seeded random weights, batch 1. Wants torch and onnx.
+"""The models of benchmarks/results/*-precision.md: seeded random weights, batch 1. Requires torch and onnx.
 
-python benchmarks/precision_models.py FOLDER [NAME...]                     # as files of ONNX
-python benchmarks/precision_models.py FOLDER encoder --dtype float16       # with tensors of float16
-weft bench FOLDER/encoder.onnx --precision bf16,f32 --against onnxruntime,openvino
-weft bench benchmarks/precision_models.py:resnet50 --precision bf16,f32 --against openvino
+python benchmarks/precision_models.py FOLDER [NAME...]                     # as ONNX files python
+benchmarks/precision_models.py FOLDER encoder --dtype float16       # with float16 tensors weft bench
+FOLDER/encoder.onnx --precision bf16,f32 --against onnxruntime,openvino weft bench
+benchmarks/precision_models.py:resnet50 --precision bf16,f32 --against openvino
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Case = tuple[nn.Module, tuple[Tensor, ...]]
 
 
 class Attention(nn.Module):
-    """Attention of several heads over one sequence."""
+    """Multi-head attention over one sequence."""
 
     def __init__(self, width: int, heads: int, is_causal: bool) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """A layer of a transformer, with norms before or after attention and feed-forward."""
+    """A transformer layer, with norms before or after attention and feed-forward."""
 
     def __init__(self, width: int, heads: int, inner: int, *, norm_first: bool, is_causal: bool) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Layers on words, or on patches of an image; logits of all places, or of the mean of all."""
+    """Transformer layers on words or image patches; logits at all positions, or of their mean."""
 
     def __init__(
         self, width: int, heads: int, layers: int, length: int, words: int, classes: int, *, patch: int = 0,
@@ -95,7 +95,7 @@ def _convolution(before: int, after: int, size: int, stride: int = 1, groups: in
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions and a shortcut, of ResNet-50."""
+    """ResNet-50's bottleneck: three convolutions and a shortcut."""
 
     def __init__(self, before: int, width: int, stride: int) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class Bottleneck(nn.Module):
 
 
 class Inverted(nn.Module):
-    """An inverted residual, of MobileNetV2."""
+    """MobileNetV2's inverted residual."""
 
     def __init__(self, before: int, after: int, stride: int, factor: int) -> None:
         super().__init__()
@@ -179,19 +179,19 @@ def made(name: str) -> Case:
 
 
 def __getattr__(name: str) -> Callable[[], Case]:
-    """A function of the name of each model, which makes it."""
+    """A function that creates a model, for each model name."""
     if name not in MODELS:
         raise AttributeError(f"there is no model '{name}'")
     return partial(made, name)
 
 
 def export(name: str, folder: Path, dtype: str = "float32") -> Path:
-    """Write one model, with tensors of floats of a dtype."""
+    """Write one model, with floats of a dtype."""
     model, inputs = made(name)
     type_ = getattr(torch, dtype)
     inputs = tuple(value.to(type_) if value.is_floating_point() else value for value in inputs)
     path = folder / (f"{name}.onnx" if dtype == "float32" else f"{name}_{dtype}.onnx")
-    # Gradients stay on: without, torch takes kernels of attention that ONNX has no operator for.
+    # With gradients enabled: otherwise torch selects attention kernels that ONNX has no operator for.
     torch.onnx.export(model.to(type_), inputs, str(path), dynamo=False, opset_version=17, verbose=False)
     return path
 

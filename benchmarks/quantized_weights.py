@@ -1,12 +1,12 @@
 """Weights of 4 and 8 bits: the perplexity of a small language model, and the speed of products.
 
-    python benchmarks/quantized_weights.py accuracy           # trains for a minute or two
-    python benchmarks/quantized_weights.py speed --threads 1  # with onnxruntime where it is installed
-    python benchmarks/quantized_weights.py memory --products 30
+    python benchmarks/quantized_weights.py accuracy           # trains for a minute or two python
+    benchmarks/quantized_weights.py speed --threads 1  # with onnxruntime if it is installed python
+    benchmarks/quantized_weights.py memory --products 30
 
-The model predicts the next character of Python's own documentation strings from the 16 characters before it, by a net
-of three layers that NumPy trains. Products are measured with weights beyond the caches: each call takes other ones, and
-the fastest call counts. Rates are relative to reading memory (`weft.driver.peaks`), measured in turns.
+The model, a net of three layers trained in NumPy, predicts the next character of Python's own docstrings from the
+preceding 16. Products are measured with weights beyond the caches: each call uses other weights, and the fastest call
+is reported. Rates are relative to reading memory (`weft.driver.peaks`), measured in turns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CONTEXT, LETTERS, HIDDEN = 16, 96, 512
 
 
 def documentation() -> np.ndarray[Any, Any]:
-    """The documentation strings of Python's standard library as numbers below `LETTERS`."""
+    """The docstrings of Python's standard library as numbers below `LETTERS`."""
     texts: list[str] = []
     for module in sorted(info.name for info in pkgutil.iter_modules() if info.name in sys.stdlib_module_names):
         if module.startswith(("_", "idlelib", "antigravity", "this", "turtle", "tkinter", "test")):
@@ -55,7 +55,7 @@ def documentation() -> np.ndarray[Any, Any]:
 
 
 def windows(text: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The characters before each place, as zeros and ones."""
+    """The characters before each position, one-hot encoded."""
     letters = text[places[:, None] + np.arange(-CONTEXT, 0)]
     found = np.zeros((len(places), CONTEXT, LETTERS), np.float32)
     np.put_along_axis(found, letters[..., None], 1.0, axis=2)
@@ -112,7 +112,7 @@ def model(parameters: Sequence[np.ndarray[Any, Any]], rows: int) -> Any:
 
 
 def accuracy(steps: int) -> None:
-    """Print a table of perplexities on documentation that the net was not trained on."""
+    """Print a table of perplexities on a held-out part of the text."""
     text = documentation()
     split = len(text) * 9 // 10
     parameters = trained(text[:split], steps)
@@ -148,11 +148,13 @@ def accuracy(steps: int) -> None:
 
 DEPTH = COLUMNS = 4096
 BEYOND_CACHES = 128 << 20
-"""Bytes of the weights that calls take in turns."""
+"""Total bytes of the weights that calls use in turn."""
 
 
 def product(rows: int, bits: int, group: int, target: Target, **options: str) -> tuple[Callable[[], float], int]:
-    """Measures the fastest of calls with different weights; and the bytes of weights and scales of a call."""
+    """A function that measures the fastest call over different weights, and the bytes of weights and scales per
+    call.
+    """
     random = np.random.default_rng(0)
     groups = DEPTH // group
     arrays = [
@@ -184,7 +186,9 @@ def product(rows: int, bits: int, group: int, target: Target, **options: str) ->
 
 
 def reading_memory(target: Target) -> Callable[[], float]:
-    """Measures GB/s of the fastest sum of one of several arrays, as large as the weights of a call."""
+    """A function that measures GB/s of the fastest sum over one of several arrays, each as large as the weights of a
+    call.
+    """
     lanes, threads = target.vector_bytes // 4, target.num_threads
     shape = (threads, (10 << 20) // (threads * UNROLLED * target.vector_bytes), UNROLLED, lanes)
     library = load(lower(Pipeline(reading(shape), target, BuildOptions(default_schedule=False))))
@@ -203,7 +207,9 @@ def reading_memory(target: Target) -> Callable[[], float]:
 
 
 def peer(rows: int, bits: int, group: int, level: int, threads: int) -> Callable[[], float] | None:
-    """Measures the product in onnxruntime, the mean of a model of twelve; None if it is not installed."""
+    """A function that measures the product in onnxruntime, the mean of a model with twelve; None if it is not
+    installed.
+    """
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         return None
     import onnxruntime
@@ -287,11 +293,11 @@ int main(int count, char **arguments) {
   return 0;
 }
 """
-"""Prints the peak of the resident memory in KiB after the weights are loaded, a product of one row, and one of 64."""
+"""Prints the peak resident memory in KiB after loading the weights, after a product of one row, and after one of 64."""
 
 
 def random_net(products: int, depth: int) -> Any:
-    """Products of weights of 4 bits in groups of 32 with scales of float16, made without floats."""
+    """Products with 4-bit weights in groups of 32 with float16 scales, generated without floats."""
     random, bb = np.random.default_rng(0), G.BlockBuilder()
     x = G.var("x", ("m", depth))
     with bb.function("main", [x]):
@@ -304,7 +310,7 @@ def random_net(products: int, depth: int) -> Any:
 
 
 def resident_memory(products: int, folder: Path, depth: int = 4096) -> tuple[int, list[int]]:
-    """The bytes of the weights of a C program, and its `VmHWM` in bytes as `MAIN` prints it."""
+    """The bytes of the weights of a C program, and its `VmHWM` in bytes as printed by `MAIN`."""
     library = weft.build(random_net(products, depth), target="llvm -num-threads=1", specialize={"m": [1]})
     weights, source = folder / "net.weights", folder / "net.c"
     for name in ("net.h", "net.o"):

@@ -1,9 +1,9 @@
-"""Every benchmark, one after the other: what `make bench` runs.
+"""All benchmarks in sequence, as run by `make bench`.
 
     python benchmarks/run.py
 
-Each is also a script or a command of its own; all take some ten minutes. Machines are shared and noisy: read the
-ratios, and repeat before you believe one.
+Each is also a separate script or command; all take about ten minutes. On shared, noisy machines only ratios are
+meaningful, and only if repeatable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCRIPTS = (
     "compile_time.py",
 )
 COMMANDS = ("ladder", "ops")
-"""What `weft bench` measures (`weft_bench/`)."""
+"""The benchmarks of `weft bench` (`weft_bench/`)."""
 
 
 def main() -> int:

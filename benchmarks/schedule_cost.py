@@ -1,9 +1,9 @@
-"""What schedules cost: a long schedule of a matmul, its trace, its lowering, and primitives among many blocks.
+"""Costs of schedules: a long schedule of a matmul, its trace, its lowering, and primitives among many blocks.
 
     python benchmarks/schedule_cost.py [rounds]
 
-CPU time, which other work on the machine disturbs less; minima of several runs after a warm-up; legality is included
-throughout. Every step counts that changes the program, and so does looking up blocks and loops.
+CPU time, which is less sensitive to other load; minima of several runs after a warm-up, always including legality
+checks. Every step that changes the program is counted, as are look-ups of blocks and loops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def matmul_relu() -> ModuleOp:
 
 
 def schedule(sch: weft.Schedule) -> None:
-    """Three levels of tiles, both inputs packed, results in registers, relu in the tile, threads and vectors."""
+    """Three levels of tiles, both inputs packed, results in registers, relu fused into the tile, threads and
+    vectors.
+    """
     y = sch.get_block("Y", func_name="mm_relu")
     i, j, k = sch.get_loops(y)
     i0, i1, i2 = sch.split(i, factors=[None, 32, 4])
@@ -75,7 +77,7 @@ def lowered(module: ModuleOp) -> str:
 
 
 def measure(run: Callable[[], object], rounds: int) -> float:
-    """The least CPU time of a call, in seconds; the first is left out."""
+    """The least CPU time of a call in seconds, after a warm-up call."""
     run()
     best = float("inf")
     for _ in range(rounds):
@@ -109,7 +111,7 @@ def measure_matmul(rounds: int) -> None:
 
 
 def chain(blocks: int) -> ModuleOp:
-    """`blocks` computations, each of the one before; every fifth is a reduction of what it reads."""
+    """A chain of `blocks` computations, each reading the preceding one; every fifth is a reduction."""
     shape = (64, 64)
     first = last = te.placeholder(shape, name="A")
     for at in range(blocks):
@@ -123,8 +125,9 @@ def chain(blocks: int) -> ModuleOp:
 
 
 def primitives(middle: int) -> dict[str, Callable[[weft.Schedule], Callable[[], object]]]:
-    """Name -> what prepares a schedule and gives the call to measure. `middle` is an elementwise block whose
-    producer and consumer are elementwise, `middle + 2` a reduction."""
+    """Name -> a function that prepares a schedule and returns the call to measure. `middle` is an elementwise block
+    with elementwise producer and consumer, `middle + 2` a reduction.
+    """
     x, before, reduction = f"X{middle}", f"X{middle - 1}", f"X{middle + 2}"
 
     def at(block: str, loop: int, call: Callable[..., object]) -> Callable[[weft.Schedule], Callable[[], object]]:

@@ -1,9 +1,9 @@
-"""How long `weft-opt` takes on a small file, against `xdsl-opt` on the same: whole processes, start to end.
+"""Run time of `weft-opt` on a small file, compared with `xdsl-opt`: whole processes, start to end.
 
     python benchmarks/startup.py [rounds]
 
-Rounds are interleaved and the minimum of each counts, so that other work on the machine disturbs both alike.
-The file holds what both can read; a second pair has a tir block, which weft-opt also checks by integer sets.
+Rounds are interleaved and the minimum of each is reported, so that other load affects both alike. The file is valid for
+both; a second pair has a tir block, which weft-opt also checks by integer sets.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/step_cost.py [rounds] [--only matmul,conv2d] [--slowest 10]
 
-Each schedule is applied `rounds` times after a warm-up, and the least time of each step counts; legality is included.
-The table has a row for each primitive; look-ups (`get_block`, `get_loops`) are not steps here.
+Each schedule is applied `rounds` times after a warm-up; the least time of each step, including legality checks, is
+reported. The table has a row for each primitive; look-ups (`get_block`, `get_loops`) are not steps here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from weft.passes.schedule.replay import Replay, StepOutcome  # noqa: E402
 
 
 def conv2d_relu() -> weft.Schedule:
-    """A padded convolution (NHWC, stride 2) with a bias and a rectifier, not scheduled yet."""
+    """An unscheduled padded convolution (NHWC, stride 2) with bias and rectifier."""
     X, F, B = (te.placeholder(s, name=n) for s, n in (((1, 56, 56, 64), "X"), ((3, 3, 64, 128), "F"), ((128,), "B")))
 
     def inside(n: Any, y: Any, x: Any, c: Any) -> Any:
@@ -53,7 +53,7 @@ def conv2d_relu() -> weft.Schedule:
 
 
 def conv2d_cpu() -> weft.Schedule:
-    """Tiles at four levels, the results of a tile in a cache, the padding computed where it is read."""
+    """Tiles at four levels, the results of a tile in a cache, the padding computed at its use."""
     sch = conv2d_relu()
     sch.compute_inline("bias")
     write = sch.cache_write("conv", 0, "global")
@@ -78,7 +78,7 @@ def conv2d_cpu() -> weft.Schedule:
 
 
 def conv2d_gpu() -> weft.Schedule:
-    """Blocks, virtual threads, threads; both inputs fetched into shared memory by all threads of a block."""
+    """Blocks, virtual threads, threads; all threads of a block load both inputs into shared memory."""
     sch = conv2d_relu()
     sch.compute_inline("pad")
     sch.compute_inline("bias")
@@ -111,7 +111,7 @@ def conv2d_gpu() -> weft.Schedule:
 
 
 def row_sums() -> weft.Schedule:
-    """A reduction of rows in partial sums, which threads combine."""
+    """A row reduction in partial sums, combined by threads."""
     A = te.placeholder((256, 4096), name="A")
     k = te.reduce_axis((0, 4096), name="k")
     sch = weft.Schedule(te.create_func([A, te.compute((256,), lambda i: te.sum(A[i, k], axis=k), name="S")]))
@@ -145,7 +145,7 @@ SCHEDULES: dict[str, Callable[[], object]] = {
 
 @contextmanager
 def timed_steps() -> Iterator[list[tuple[str, float]]]:
-    """The primitive and the CPU time in ms of each step that runs meanwhile."""
+    """The primitive and the CPU time in ms of each step that runs in the `with` block."""
     times: list[tuple[str, float]] = []
     evaluate = Replay.evaluate
 
@@ -166,7 +166,7 @@ def timed_steps() -> Iterator[list[tuple[str, float]]]:
 
 
 def measure(run: Callable[[], object], rounds: int) -> list[tuple[str, float]]:
-    """Each step of a schedule with the least time that it took."""
+    """The least time of each step of a schedule."""
     least: list[tuple[str, float]] = []
     for _ in range(rounds + 1):
         gc.collect()

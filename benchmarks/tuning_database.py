@@ -1,9 +1,10 @@
-"""The database of tuning at size: how long opening, the best schedule of a workload, a known candidate and adding take.
+"""The tuning database at scale: times of opening, the best schedule of a workload, look-up of a candidate, and
+insertion.
 
     python benchmarks/tuning_database.py [records]
 
 100,000 records by default: 200 workloads, two targets and 250 schedules each, of five traces. Medians and minima of
-many calls; the file is in the system's cache.
+many calls; the file is in the page cache.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A long search that is killed at random: nothing that was recorded may be lost, and no trial may count twice.
+"""A long search, killed at random: no record may be lost, and no trial may be repeated.
 
     python benchmarks/tuning_kills.py FOLDER [--minutes 30] [--kills 10] [--seed 0] [--under "nice -n 10"]
 
-`weft tune` searches the default space of a small product, again and again with the same command, and is ended by
-SIGKILL after random times that are `--minutes` together. After each, the records must begin with those that were there
-before; in the end, the same command with as many trials as there are and a few more must end by itself, and each
-candidate must be in the database once. The short form of this is a test (`tests/numeric/tuning/test_tuning.py`).
+`weft tune` searches the default space of a small product, repeatedly with the same command, and is killed (SIGKILL)
+after random times that add up to `--minutes`. After each kill, the earlier records must be a prefix of the records.
+Finally the same command with a few more trials must terminate, and each candidate must be in the database once. A test
+has a short form of this (`tests/numeric/tuning/test_tuning.py`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from weft.tuning.records import Record
 _NOWHERE = subprocess.DEVNULL
 SIZE = 128
 MORE = 16
-"""Trials of the last search beyond those that there are."""
+"""Additional trials of the last search."""
 
 
 def records_of(path: Path) -> list[Record]:
-    """Without those that were being written."""
+    """The records, without incomplete ones."""
     if not path.is_file():
         return []
     with Database(path) as database:
@@ -39,7 +39,7 @@ def records_of(path: Path) -> list[Record]:
 
 
 def killed_after(command: list[str], seconds: float) -> bool:
-    """Runs a command, and ends it with all of its group; whether it was still running."""
+    """Run a command and kill its process group after `seconds`; returns whether it was still running."""
     with subprocess.Popen(command, stdout=_NOWHERE, stderr=_NOWHERE, start_new_session=True) as process:
         try:
             process.wait(seconds)
@@ -50,7 +50,6 @@ def killed_after(command: list[str], seconds: float) -> bool:
 
 
 def main() -> None:
-    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=30.0)

@@ -1,10 +1,10 @@
-"""Trials a second of a search on this machine, and where the time goes: matmul 1024, the default space, one thread.
+"""Trials per second of a search on this machine, by stage: matmul 1024, the default space, one thread.
 
     python benchmarks/tuning_rate.py [trials] [window]
 
-`cpu` of the search is that of its thread (what it proposes, learns and records), of the children that of the processes
-that build and measure. On a busy machine their sum tells more than the seconds on the clock. The first trials are left
-out: children start, and candidates to choose from are made.
+`cpu` of the search is that of its thread (proposing, learning and recording), of the children that of the processes
+that build and measure. On a busy machine their sum is more meaningful than wall time. The first trials, during which
+children start and initial candidates are generated, are excluded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST = 8
 
 
 class Clock:
-    """Seconds of calls of functions, by name."""
+    """Accumulated seconds of functions, by name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

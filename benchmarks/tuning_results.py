@@ -1,17 +1,15 @@
-"""What tuning finds, against default schedules, TVM and a space by hand: tables of docs/tuning.md.
+"""Results of tuning, against default schedules, TVM and a hand-written space: tables of docs/tuning.md.
 
-    python benchmarks/tuning_results.py ops FOLDER [--trials 64] [--seconds 60] [--only WORD]
-    python benchmarks/tuning_results.py model FOLDER MODEL.onnx [--trials 512] [--seconds 60]
-    python benchmarks/tuning_results.py book FOLDER [--trials 64] [--seconds 60]
-    python benchmarks/tuning_results.py against FOLDER TVM.json [--only WORD]
-    python benchmarks/tuning_results.py time FOLDER
-    python benchmarks/tuning_results.py table FOLDER
+    python benchmarks/tuning_results.py ops FOLDER [--trials 64] [--seconds 60] [--only WORD] python
+    benchmarks/tuning_results.py model FOLDER MODEL.onnx [--trials 512] [--seconds 60] python
+    benchmarks/tuning_results.py book FOLDER [--trials 64] [--seconds 60] python benchmarks/tuning_results.py against
+    FOLDER TVM.json [--only WORD] python benchmarks/tuning_results.py time FOLDER python benchmarks/tuning_results.py
+    table FOLDER
 
-All on one thread. FOLDER keeps the database and a line of JSON for each row that is done; a search goes on where the
-last call ended, so that long ones run in slices while the machine is quiet. Final times are those of the default and
-the best schedule in turn (`weft_bench.rounds`), in a process that does nothing else, after results were compared.
-`against` searches as long as TVM did (`benchmarks/tuning_tvm.py`, in an environment of its own, writes TVM.json);
-`time` times what it found again.
+All on one thread. FOLDER contains the database and a line of JSON per completed row; searches resume, so that long ones
+can run in slices while the machine is quiet. Final times are those of the default and the best schedule in turn
+(`weft_bench.rounds`), in a separate process, after comparing results. `against` searches as long as TVM did
+(`benchmarks/tuning_tvm.py`, in a separate environment, writes TVM.json); `time` measures its results again.
 """
 
 from __future__ import annotations
@@ -50,16 +48,16 @@ SLOWEST = (
     *("conv 1152->192 7x7 1x1, packed", "conv 1024->2048 14x14 1x1/2, packed", "softmax 1024x1024"),
     *("product 128x768x768, packed", "matmul 1024 int8 -> int32"),
 )
-"""The rows of `weft bench ops` with the least speed beside the fastest peer, on a Zen 4, 2026-11-27 (evening)."""
+"""The slowest rows of `weft bench ops` relative to the fastest peer, on a Zen 4, 2026-11-27 (evening)."""
 ROUNDS = 30
 BUDGET = 6.0
 TOLERANCE = 1e-4
-"""Between results of two schedules of a model, as a part of the largest element."""
+"""The tolerance between results of two schedules of a model, relative to the largest element."""
 DEFAULT, TUNED = "default", "tuned"
 
 
 class Rows:
-    """Lines of results in a folder, by kind and name."""
+    """Result lines in a folder, by kind and name."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,14 +77,14 @@ class Rows:
 
 
 def tuned_until(end: float, trials: int, **given: Any) -> weft.Tuned | None:
-    """A search that is over; None where the time was."""
+    """A completed search; None if the time ran out."""
     tuned = weft.tune(**given, target=TARGET, trials=trials, timeout=max(end - time.monotonic(), 0.1))
     is_over = tuned.num_trials >= trials or all(task.is_exhausted for task in tuned.tasks)
     return tuned if is_over else None
 
 
 def ratio_of(problem: Problem, database: Path) -> dict[str, float]:
-    """The least seconds of a row, built with and without a database; results are compared with what is expected."""
+    """The least seconds of a row, built with and without a database, after checking its results."""
     generator = np.random.default_rng(0)
     inputs = [random(generator, *spec) for spec in problem.inputs]
     target = Target.parse(TARGET)
@@ -111,7 +109,7 @@ def rows_named(names: tuple[str, ...], only: str) -> list[Problem]:
 
 
 def ops(rows: Rows, folder: Path, trials: int, end: float, only: str) -> None:
-    """Tunes the slowest rows, each until its trials are spent."""
+    """Tune the slowest rows, each until its trials are done."""
     database = folder / "tune.db"
     for problem in rows_named(SLOWEST, only):
         if ("ops", problem.name) in rows.found or time.monotonic() > end:
@@ -123,7 +121,7 @@ def ops(rows: Rows, folder: Path, trials: int, end: float, only: str) -> None:
 
 
 def model(rows: Rows, folder: Path, path: Path, trials: int, end: float) -> None:
-    """Tunes a model until its trials are spent, and times it."""
+    """Tune a model until its trials are done, and time it."""
     database = folder / f"{path.stem}.db"
     tuned = tuned_until(end, trials, program=path, database=database)
     if tuned is None or ("model", path.stem) in rows.found:
@@ -133,7 +131,7 @@ def model(rows: Rows, folder: Path, path: Path, trials: int, end: float) -> None
 
 
 def ratio_of_model(path: Path, database: Path) -> dict[str, float]:
-    """The least seconds of a model, built with and without a database; both results are compared."""
+    """The least seconds of a model, built with and without a database, after comparing both results."""
     built = {DEFAULT: weft.build(path, TARGET)["main"], TUNED: weft.build(path, TARGET, database=database)["main"]}
     signature = built[DEFAULT].signature
     values = make_arguments(signature, Request({}, 0))
@@ -149,7 +147,7 @@ def ratio_of_model(path: Path, database: Path) -> dict[str, float]:
 
 
 def hand_space(sch: weft.Schedule) -> None:
-    """The space of the book: one tile of the columns, reordered, the reduction decomposed."""
+    """The space of the course text: columns tiled and reordered, the reduction decomposed."""
     block = sch.get_block("C")
     i, j, k = sch.get_loops(block)
     j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
@@ -158,7 +156,7 @@ def hand_space(sch: weft.Schedule) -> None:
 
 
 def book(rows: Rows, folder: Path, trials: int, end: float) -> None:
-    """The product of 128 x 128 matrices: the space of the book, and that of the default schedule."""
+    """The product of 128 x 128 matrices, with the space of the course text and that of the default schedule."""
     found: dict[str, float] = {}
     for name, space in (("hand", hand_space), ("default", None)):
         database = folder / f"book-{name}.db"
@@ -172,7 +170,7 @@ def book(rows: Rows, folder: Path, trials: int, end: float) -> None:
 
 
 def pointwise(channels: int, filters: int, size: int) -> Problem:
-    """A convolution of 1 x 1, whose weights are an argument as in TVM."""
+    """A 1 x 1 convolution with weights as an argument, as in TVM."""
     image, weight = (1, channels, size, size), (filters, channels, 1, 1)
 
     def program() -> list[te.Tensor]:
@@ -192,7 +190,7 @@ def against_database(folder: Path, problem: Problem) -> Path:
 
 
 def time_again(rows: Rows, folder: Path, only: str) -> None:
-    """Times what was found again, for example while the machine is quiet."""
+    """Measure earlier results again, for example while the machine is quiet."""
     for problem in [*problems(()), pointwise(256, 64, 56)]:
         for kind, database in (("ops", folder / "tune.db"), ("against", against_database(folder, problem))):
             row = rows.found.get((kind, problem.name))
@@ -201,7 +199,7 @@ def time_again(rows: Rows, folder: Path, only: str) -> None:
 
 
 def against(rows: Rows, folder: Path, other: Path, only: str) -> None:
-    """Searches what TVM searched, each as long, from a database that is empty."""
+    """Search the programs that TVM searched, for the same time, starting from an empty database."""
     theirs = json.loads(other.read_text())
     for problem in [*problems(()), pointwise(256, 64, 56)]:
         if problem.name not in theirs or ("against", problem.name) in rows.found or only not in problem.name:
@@ -217,7 +215,7 @@ def against(rows: Rows, folder: Path, other: Path, only: str) -> None:
 
 
 def table(rows: Rows) -> None:
-    """Prints the rows as Markdown."""
+    """Print the rows as Markdown."""
     ratios: list[float] = []
     print("| row | trials | default, us | tuned, us | default / tuned |\n|---|---|---|---|---|")
     for (kind, name), row in rows.found.items():
@@ -234,7 +232,6 @@ def table(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("ops", "model", "book", "against", "time", "table"))
     parser.add_argument("folder", type=Path)

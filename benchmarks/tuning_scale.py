@@ -1,12 +1,11 @@
-"""How far one coordinator of a search goes: trials a second with builders and runners that take no time, and simulated
-fleets of workers with stragglers and failures; and how fast schedules are proposed.
+"""Scalability of a search's coordinator: trials per second with builders and runners that take no time, simulated
+fleets of workers with stragglers and failures, and the rate of proposals.
 
-    python benchmarks/tuning_scale.py coordinator [--trials 2000]
-    python benchmarks/tuning_scale.py fleets [--workers 10 100 1000] [--seconds 60]
-    python benchmarks/tuning_scale.py proposals [--seconds 10]
+    python benchmarks/tuning_scale.py coordinator [--trials 2000] python benchmarks/tuning_scale.py fleets [--workers 10
+    100 1000] [--seconds 60] python benchmarks/tuning_scale.py proposals [--seconds 10]
 
 The coordinator is `weft.tune` itself, with its database on disk. Workers are simulated by timers: no candidate is built
-or run. `cpu` is the time of the thread of the search, which other programs on the machine disturb least.
+or run. `cpu` is the time of the search's thread, which is least sensitive to other load.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ from weft.tuning.space import Candidate, Refused, Space
 TARGET = "llvm -num-threads=1"
 BUILD_SECONDS, MEASURE_SECONDS = 2.0, 1.0
 STRAGGLERS, STRAGGLING = 0.02, 10.0
-"""Of 100 calls two take ten times as long."""
+"""2 % of calls take ten times as long."""
 DEATHS = 0.01
-"""The worker of a call dies halfway, and another begins it anew."""
+"""Fraction of calls whose worker dies halfway; another worker repeats the call."""
 FAILURES = 0.05
-"""Candidates that cannot be built."""
+"""Fraction of candidates that cannot be built."""
 
 
 def matmul(n: int) -> weft.ModuleOp:
@@ -59,14 +58,14 @@ def matmul(n: int) -> weft.ModuleOp:
 
 
 def small_space(sch: weft.Schedule) -> None:
-    """A million schedules that cost as little as any: annotations of a block."""
+    """A million minimal schedules: annotations of a block."""
     block = sch.get_block("C")
     for name in "abcdef":
         sch.annotate(block, name, sch.get(sch.sample_categorical(list(range(10)), [0.1] * 10)))
 
 
 def tiles(sch: weft.Schedule) -> None:
-    """What users write."""
+    """A typical user-written space."""
     i, j, k = sch.get_loops("C")
     i0, i1 = sch.split(i, sch.sample_perfect_tile(i, n=2))
     j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
@@ -75,7 +74,7 @@ def tiles(sch: weft.Schedule) -> None:
 
 
 class FreeSpace(Space):
-    """A million candidates without IR, which cost nothing: what is left is the coordinator."""
+    """A million free candidates without IR, which isolate the cost of the coordinator."""
 
     def run(
         self,
@@ -96,15 +95,15 @@ class FreeSpace(Space):
 
 @dataclass
 class Simulated:
-    """An engine of workers that only take their time."""
+    """An engine of workers that only wait."""
 
     workers: int
     scale: float = 1.0
-    """Seconds are multiplied by it."""
+    """Multiplies all times."""
     random: Random = field(default_factory=partial(Random, 0))
     name: str = "simulated"
     busy: float = 0.0
-    """Seconds that workers worked."""
+    """Seconds of work of all workers."""
 
     def __post_init__(self) -> None:
         self._idle = self.workers
@@ -177,11 +176,11 @@ class Run:
     seconds: float
     cpu: float
     used: float
-    """The part of the time of all workers in which they worked."""
+    """The utilisation of the workers."""
 
 
 def run(workers: Simulated, space: Callable[[weft.Schedule], object] | None, n: int, **options: Any) -> Run:
-    """A search; one of `free` makes its candidates without IR."""
+    """Run a search; one of `free` generates its candidates without IR."""
     fleet = Fleet(workers)
     driver.Space = FreeSpace if space is free else Space
     with tempfile.TemporaryDirectory() as folder:
@@ -203,11 +202,11 @@ def run(workers: Simulated, space: Callable[[weft.Schedule], object] | None, n: 
 
 
 def free(sch: weft.Schedule) -> None:
-    """The program of `FreeSpace`, which is not run."""
+    """The placeholder program of `FreeSpace`, which is not run."""
 
 
 def coordinator(trials: int) -> None:
-    """Builders and runners that take no time."""
+    """Measure with builders and runners that take no time."""
     spaces = (
         ("free", free, 64),
         ("annotations", small_space, 64),
@@ -222,7 +221,7 @@ def coordinator(trials: int) -> None:
 
 
 def fleets(sizes: list[int], seconds: float, scale: float) -> None:
-    """Trials take 3.7 seconds of workers on average, with stragglers and deaths, times `scale`."""
+    """Measure with trials of 3.7 worker seconds on average, including stragglers and deaths, times `scale`."""
     for name, space in (("free", free), ("annotations", small_space)):
         for size, factor in itertools.product(sizes, (1, 2, 4)):
             found = run(Simulated(size, scale), space, 64, trials=10**6, timeout=seconds, window=factor * size)
@@ -234,7 +233,7 @@ def fleets(sizes: list[int], seconds: float, scale: float) -> None:
 
 
 def proposals(seconds: float) -> None:
-    """Candidates that a search makes a second, refused and equal ones too."""
+    """Measure the rate of proposed candidates, including rejected and repeated ones."""
     machine = Target.parse(TARGET)
     for name, program, n in (
         ("annotations", small_space, 64),
@@ -256,13 +255,13 @@ def proposals(seconds: float) -> None:
 
 
 def refused(sch: weft.Schedule) -> None:
-    """All are refused, after the steps that users write first."""
+    """A space whose candidates are all rejected, after typical steps."""
     tiles(sch)
     sch.compute_inline("C")
 
 
 def failures(seconds: float) -> None:
-    """What is no trial: candidates that are refused, and decisions that were tried."""
+    """Measure the rate of candidates without trials: rejected ones, and repeated decisions."""
     random, space = Random(0), Space(matmul(1024), refused, "refused")
     count, cpu = 0, time.thread_time()
     while time.thread_time() - cpu < seconds and not space.is_exhausted:

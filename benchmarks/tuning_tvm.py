@@ -1,12 +1,12 @@
-"""What TVM's MetaSchedule finds for four programs, for `tuning_results.py against`. Needs apache-tvm and xgboost.
+"""Results of TVM's MetaSchedule for four programs, for `tuning_results.py against`. Requires apache-tvm and xgboost.
 
-    python benchmarks/tuning_tvm.py search TVM.json FOLDER --cpu znver4 [--seconds 150] [--only WORD]
-    python benchmarks/tuning_tvm.py time TVM.json FOLDER --cpu znver4
+    python benchmarks/tuning_tvm.py search TVM.json FOLDER --cpu znver4 [--seconds 150] [--only WORD] python
+    benchmarks/tuning_tvm.py time TVM.json FOLDER --cpu znver4
 
-Runs in an environment of its own, outside of the checkout's folder (whose `tvm` is weft's). Each search ends with the
-batch in which the time is over. `time` measures the best of each again. TVM.json has the best time, the number of
-trials and the seconds that each search took; times are those of its own evaluator, on one thread, with arguments that
-stay in the caches where they fit.
+Runs in a separate environment, outside of the checkout's folder (whose `tvm` is weft's). Each search ends with the
+batch in which its time is over. `time` measures the best schedule of each again. TVM.json has the best time, the number
+of trials and the seconds of each search; times are from TVM's evaluator, on one thread, with arguments in cache if they
+fit.
 """
 
 # ruff: noqa: TID251 (this is the other TVM)
@@ -29,8 +29,9 @@ import tvm
 from tvm import te
 
 BUILD = 200.0
-"""Seconds of a build: the first one of a process parses all intrinsics of TVM, which takes longer than its default of
-30 seconds on a busy machine, so that no candidate would ever be built."""
+"""Time limit of a build in seconds. The first build of a process parses all of TVM's intrinsics, which on a busy
+machine takes longer than the default of 30 seconds, so that every candidate would fail.
+"""
 
 
 def matmul(n: int) -> list[te.Tensor]:
@@ -40,7 +41,7 @@ def matmul(n: int) -> list[te.Tensor]:
 
 
 def conv(channels: int, filters: int, size: int, window: int) -> list[te.Tensor]:
-    """NCHW, stride 1, as large as its input."""
+    """NCHW, stride 1, SAME padding."""
     border = window // 2
     x = te.placeholder((1, channels, size, size), name="X")
     w = te.placeholder((filters, channels, window, window), name="W")
@@ -96,7 +97,7 @@ class Clock(ms.measure_callback.PyMeasureCallback):
 
 
 def search(tensors: list[te.Tensor], target: tvm.target.Target, strategy: str, seconds: float, folder: Path) -> float:
-    """Tunes a program; returns the seconds that it took."""
+    """Tune a program; returns the seconds of the search."""
     folder.mkdir(parents=True)
     function = te.create_prim_func(tensors)
     begin = time.monotonic()
@@ -114,14 +115,14 @@ def search(tensors: list[te.Tensor], target: tvm.target.Target, strategy: str, s
             strategy=strategy,
             seed=0,
         )
-    except RuntimeError:  # of the clock, without its message where it passes C++
+    except RuntimeError:  # raised by Clock; its message is lost in C++
         if time.monotonic() < begin + seconds:
             raise
     return time.monotonic() - begin
 
 
 def timed(tensors: list[te.Tensor], target: tvm.target.Target, folder: Path) -> dict[str, float]:
-    """The time of the best schedule in a folder, in the evaluator of TVM."""
+    """The time of the best schedule in a folder, measured by TVM's evaluator."""
     records = ms.database.JSONDatabase(work_dir=str(folder)).get_all_tuning_records()
     best = min(records, key=lambda record: min(map(float, record.run_secs or [1e10])))
     schedule = tvm.s_tir.Schedule(best.workload.mod)
@@ -136,7 +137,6 @@ def timed(tensors: list[te.Tensor], target: tvm.target.Target, folder: Path) -> 
 
 
 def main() -> None:
-    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("search", "time"))
     parser.add_argument("result", type=Path)

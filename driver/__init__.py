@@ -1,1 +1,1 @@
-"""From files and text to modules, and from modules to libraries: what `weft.build` and the commands share."""
+"""From files and text to modules, and from modules to libraries: shared by `weft.build` and the commands."""

@@ -1,4 +1,4 @@
-"""`apply-pdl`: rewrites that a file of PDL states. xDSL's pass of this name, with errors that have places."""
+"""`apply-pdl`: rewrites stated in a PDL file. xDSL's pass of this name, with located errors."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ CONSTRAINTS: Final[Mapping[str, Callable[[SSAValue], bool]]] = {
     "constant": _is_constant,
     "used_once": _is_used_once,
 }
-"""What `pdl.apply_native_constraint` names."""
+"""The constraints that `pdl.apply_native_constraint` may name."""
 
 
 @dataclass(frozen=True)
 class ApplyPdlPass(ModulePass):
-    """Rewrite operations as patterns of the dialect `pdl` say, until none matches.
+    """Apply patterns of the dialect `pdl` until none matches.
 
-    Patterns apply in the order of the file. `pdl.apply_native_constraint` knows `"constant"`, whether a value is one,
-    and `"used_once"`. Raises `CompileError` for a file that is missing, does not parse or verify, or has no pattern.
+    Patterns apply in the order of the file. `pdl.apply_native_constraint` supports `"constant"` and `"used_once"`.
+    Raises `CompileError` for a file that is missing, does not parse or verify, or has no pattern.
 
     ```mlir
     pdl.pattern : benefit(1) {
@@ -65,8 +65,9 @@ class ApplyPdlPass(ModulePass):
     name = "apply-pdl"
 
     pdl_file: str | None = None
-    """Path of the file, from the current folder or from that of the program; without it, the program holds the
-    patterns."""
+    """Path of the file, relative to the current folder or to that of the program; by default the program contains the
+    patterns.
+    """
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rules = op if self.pdl_file is None else _read(ctx, op, self.pdl_file)

@@ -1,4 +1,4 @@
-"""Parameters of a function as constants that a file of weights contains: `weft.bind_weights`."""
+"""Binds parameters of a function to constants from a file of weights: `weft.bind_weights`."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def bind_weights(
     *,
     function: str = "main",
 ) -> ModuleOp:
-    """A copy of a module of graph functions whose parameters are constants that a GGUF or safetensors file contains.
+    """A copy of a module of graph functions with parameters replaced by constants from a GGUF or safetensors file.
 
-        mod = weft.from_torch(model, (x,), params="arguments")
-        mod = weft.bind_weights(mod, "model.gguf", {"p_head_weight": "output.weight"})
-        lib = weft.build(mod)  # products read the weights of 4 and 8 bits of the file
+        mod = weft.from_torch(model, (x,), params="arguments") mod = weft.bind_weights(mod, "model.gguf",
+        {"p_head_weight": "output.weight"}) lib = weft.build(mod)  # products read the weights of 4 and 8 bits of the
+        file
 
-    `names` are the tensors of the file by the parameters of @function; without it, parameters are bound to tensors of
-    their name, in which characters that names of values do not have are `_`. Parameters and tensors have equal shapes.
-    Floats of another type than the parameter are cast. Quantized tensors of GGUF (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay
-    integers with scales: products and gathers of rows read these, other operators dequantize them in each call.
+    `names` maps parameters of @function to tensors of the file; by default, parameters are bound to tensors of the same
+    name, with `_` for characters that are invalid in names of values. Shapes must be equal. Floats of another type than
+    the parameter's are cast. Quantised GGUF tensors (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay integers with scales: products
+    and gathers of rows read these, other operators dequantise them in each call.
 
-    Raises `CompileError` if the file has another format, is cut off, or has tensors outside of it; if the function or
-    the file lacks a name; if shapes differ; and, with the tensor, if weft does not read its type or a scale is not
-    finite. `OSError` if the file cannot be read.
+    Raises `CompileError` if the file has another format, is truncated, or has tensors outside of it; if the function or
+    the file lacks a name; if shapes differ; and, naming the tensor, for an unsupported type or a scale that is not
+    finite. Raises `OSError` if the file cannot be read.
     """
     from weft.passes.graph.graph_bind_params import bind_values  # start-up: 56 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
@@ -77,14 +77,14 @@ def bind_weights(
 
 
 def _as_value(name: str) -> str:
-    """The name of a tensor as that of a value."""
+    """The name of a tensor as a valid name of a value."""
     from weft.texpr.shapes import value_name  # start-up: 23 ms
 
     return value_name("".join(c if c.isalnum() else "_" for c in name))
 
 
 def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: BlockArgument) -> SSAValue:
-    """A tensor of a file as a value of the type of a parameter; the ops that compute it have no place yet."""
+    """A tensor of a file as a value of a parameter's type, computed by ops that are not inserted yet."""
     import numpy as np
 
     from weft.dialects.graph import ConstantOp  # start-up: 19 ms

@@ -58,61 +58,59 @@ def build(
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
-        weft.build(module, target="llvm")
-        weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a file, or its text
-        weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
+        weft.build(module, target="llvm") weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a
+        file, or its text weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
 
-    Functions of upstream dialects (linalg, tensor, affine, scf, memref, stablehlo) promise what they state in
-    `tir.promises`, by themselves nothing (`docs/embedding.md`).
+    Functions of upstream dialects (linalg, tensor, affine, scf, memref, stablehlo) make only the promises in
+    `tir.promises` (`docs/embedding.md`).
 
-    `passes` are inserted into the lowering at named points (`docs/inserting-passes.md`): a pass, passes as text, or
-    a list of either.
+    `passes` are inserted into the lowering at named points (`docs/inserting-passes.md`): a pass, passes as text, or a
+    list of either.
 
         weft.build(module, passes={"before:vectorize": MyPass(), "after:canonicalize": "cse"})
 
-    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`).
+    `binds` are the memory layouts of the arrays of a stage schedule (`te.create_func`).
 
-    An index that data decide must lie in its array: by default nothing checks it, and one outside reads or writes
-    other memory. With `checked=True` a call raises `IndexError` that names block, index and extent, once the function
-    has run with such accesses left out; accesses that are proved to stay inside cost nothing (`docs/bounds.md`). For
-    targets `llvm` and `c`.
+    A data-dependent index must be in bounds: it is not checked by default, and an index out of bounds accesses other
+    memory. With `checked=True` such accesses are skipped, and the call raises `IndexError` with block, index and extent
+    when the function returns; accesses that are proved to be in bounds cost nothing (`docs/bounds.md`). For targets
+    `llvm` and `c`.
 
-    `verify=False` leaves out the check of blocks, for tuners that compile thousands of programs which only te and
-    `weft.Schedule` have made. A wrong program may then do anything.
+    `verify=False` skips the check of blocks, for tuners that compile thousands of programs built only by te and
+    `weft.Schedule`. The behaviour of an invalid program is then undefined.
 
-    Kernels of models are compiled apart, in several processes where that is faster, and kept in a cache on disk, with
+    Kernels of models are compiled separately, in several processes when profitable, and kept in a cache on disk, as are
     whole models of ONNX files (`docs/graphs.md`); `cache=False` neither reads nor writes it. Images of convolution nets
-    are laid out in blocks of channels where that pays, which sums in another order; with `layouts=False` they stay as
-    they are. Convolutions of 3 x 3 in blocks use Winograd's minimal filtering where that pays, whose results are some
-    times as far from the real numbers (`docs/graphs.md`); with `winograd=False` none does.
+    use a layout in blocks of channels when profitable, which changes the order of sums; `layouts=False` disables this.
+    3 x 3 convolutions in this layout use Winograd's minimal filtering when profitable, with a rounding error several
+    times as large (`docs/graphs.md`); `winograd=False` disables this.
 
     `precision` is that of the factors of products, convolutions and attention of graphs: `"bf16"` rounds them to bf16
-    and adds in float32, `"f16"` stores weights as f16, `"f32"` leaves them. Without it models of bf16 multiply bf16 if
-    the CPU has instructions for that, and others compute in float32 (`docs/precision.md`).
+    and accumulates in float32, `"f16"` stores weights as f16, `"f32"` keeps them. By default bf16 models multiply in
+    bf16 if the CPU has instructions for it, and others compute in float32 (`docs/precision.md`).
 
-    `specialize` gives functions versions for sizes of their symbols, in which these are numbers: `{"s": [1, 128]}`, or
-    as text `"b=1 s=1,128"`, all combinations; several of these. A call compares its sizes and runs the version for
-    them, or the function for all sizes. `"auto"` builds a version when its sizes are first used, of at most 8 sizes;
-    `"auto versions=4 background"` of at most 4, while the function for all sizes serves the calls. Constants are shared
+    `specialize` adds versions of functions for constant sizes of their symbols: `{"s": [1, 128]}`, or as text
+    `"b=1 s=1,128"`, which means all combinations; or several of these. A call runs the version for its sizes, or else
+    the general function. `"auto"` builds versions for up to 8 sizes when they are first used;
+    `"auto versions=4 background"` for up to 4, while calls use the general function. Constants are shared
     (`docs/dynamic-shapes.md`).
 
-    `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
-    the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
-    that cannot be tuned.
+    `database` is a file written by `weft.tune`, whose fastest schedules for this target and kind of machine replace
+    default ones (`docs/tuning.md`). With `require_tuned`, tunable functions without a record are an error.
 
-    `donate` names parameters of graph functions whose arrays the caller gives up, as `donate_argnames` of `jax.jit`: a
-    result of the same type may be computed in place, without a copy, and is then returned as that array. Such caches of
-    keys and values stay where they are from one step of decoding to the next:
+    `donate` names parameters of graph functions whose arrays the caller gives up, like `donate_argnames` of `jax.jit`:
+    a result of the same type may be computed in place, without a copy, and is then returned as that array. Key and
+    value caches thus stay in place from one decoding step to the next:
 
-        step = weft.build(module, donate=["keys", "values"])["main"]
-        logits, keys, values = step(token, place, keys, values)
+        step = weft.build(module, donate=["keys", "values"])["main"] logits, keys, values = step(token, place, keys,
+        values)
 
-    Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
-    that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
-    of floats; with `default_schedule=False`, and for stage schedules, they run as they are written. `lib.trace` shows
-    the schedules that were used, `lib.timing` how long each stage took.
+    The module is not modified. Its schedules (`sched.func`) run first, unless `scheduled` is False. Functions without
+    one get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums of floats; with
+    `default_schedule=False`, and for stage schedules, they are compiled as written. `lib.trace` shows the schedules
+    that were used, `lib.timing` the time of each stage.
 
-    Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
+    Raises `CompileError` for programs that cannot be compiled, and `ScheduleError` if a step of a schedule is rejected.
     """
     stopwatch = Stopwatch()
     if isinstance(args, Target | str):
@@ -164,7 +162,7 @@ def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Lib
 def _built_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> Library:
-    """The library of a program in a file; that of a model of ONNX comes from the cache, where it was built before."""
+    """The library of a program in a file; that of an ONNX model comes from the cache if it was built before."""
     known = CachedModel.of(path, target, options, store)
     library = None if known is None else known.load(stopwatch)
     if library is not None:
@@ -189,7 +187,6 @@ def _built_file(
 def _compiled_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Sequence[ModelKernel], frozenset[str]]:
-    """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
     with stopwatch.measure("read"):
         module, files = _read_file(path)
     library, done = _compiled(module, target, options, stopwatch, store)
@@ -197,7 +194,6 @@ def _compiled_file(
 
 
 def _read_file(path: Path) -> tuple[ModuleOp, frozenset[str]]:
-    """The program in a file, and the files that a model of ONNX refers to."""
     from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
 
     return onnx_module(path) if path.suffix == ".onnx" else (parse_file(path), frozenset[str]())
@@ -211,7 +207,7 @@ def _with_versions(
     store: CompileCache | None,
     policy: OnUse | None,
 ) -> Library:
-    """A library whose functions get versions when sizes are first used, if there is a policy."""
+    """A library whose functions get versions on first use of a size, if there is a policy."""
     if policy is not None:
         from weft.driver.compilation import lowered  # start-up: 1290 ms
         from weft.driver.pipeline import Pipeline  # start-up: 394 ms
@@ -229,7 +225,7 @@ def _with_versions(
 def _compiled(
     module: ModuleOp, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Pipeline]:
-    """Compile a module, which is lowered in place."""
+    """Compile a module; lowers it in place."""
     from weft.driver.compilation import compile_module  # start-up: 1290 ms
     from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 
@@ -251,7 +247,7 @@ def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
     for name in names:
         if name not in known:
             raise CompileError(f"build: donate: there is no parameter '{name}'{did_you_mean(name, known)}")
-    # Functions for GPUs work on copies of arguments. In checked functions a refused access does not write its result.
+    # GPU functions work on copies of arguments, and a checked function does not write the result of a skipped access.
     for function in functions if target.kind in ("llvm", "c") and not options.checked else ():
         positions = [argument.index for argument in function.args if argument.name_hint in names]
         if positions:
@@ -259,7 +255,6 @@ def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
 
 
 def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """For annotations that name classes which are imported when they are needed."""
     if not isinstance(value, kinds):
         given = f"{shown(value)} of type {type(value).__name__}"
         raise TypeError(f"build: argument '{argument}' must be {wanted}, got {given}")
@@ -272,7 +267,7 @@ def _module_of(
     binds: Binds | None,
     stopwatch: Stopwatch,
 ) -> ModuleOp:
-    """The module that a program is, as one that may be changed; that of a stage schedule gets no default schedule."""
+    """The module of a program, to be modified; that of a stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.driver.programs import parse  # start-up: 231 ms
@@ -299,9 +294,9 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
         sch = weft.schedule_of(module.body.block.first_op, promises=["noalias", "contract", "reassoc"])
         sch.parallel(sch.get_loops(sch.get_block("matmul"))[0])
 
-    `promises` are what callers promise and compilers may do (`tir.promises`), besides what the function states. The
-    other functions of the module come along, those of upstream dialects converted as well. Raises `CompileError` for a
-    function that stands in no module, or cannot be converted.
+    `promises` are guarantees of callers and permissions for the compiler (`tir.promises`), in addition to those of the
+    function. The schedule's module also contains the other functions, converted if they are of upstream dialects.
+    Raises `CompileError` for a function that is not in a module, or cannot be converted.
     """
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp

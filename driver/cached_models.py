@@ -1,12 +1,12 @@
-"""Models of ONNX files that were compiled before: their libraries are made of what the compile cache holds.
+"""Compiled ONNX models in the compile cache.
 
     cached = CachedModel.of(Path("model.onnx"), target, options, store)
-    library = cached.load(stopwatch)     # None where it was not compiled before, or its file has changed
+    library = cached.load(stopwatch)     # None if it was not compiled before, or its file has changed
     ...                                  # then it is compiled
     cached.keep(library, kernels, files)
 
-A key covers the content of the model's file, the target, the options, and the versions of weft and of what it compiles
-with. The entry holds the digests of other files that the model refers to. Nothing here imports the model, or builds IR.
+The key covers the content of the model's file, the target, the options, and the versions of weft and its dependencies.
+The entry has the digests of other files of the model. Loading imports no model and builds no IR.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class CachedModel:
 
     @staticmethod
     def of(path: Path, target: Target, options: BuildOptions, store: CompileCache | None) -> CachedModel | None:
-        """None for a program that the cache does not keep whole: no model of ONNX, or one that depends on what no key
-        covers. Raises `OSError`."""
+        """None for a program that is not cached as a whole: one that is not an ONNX model, or depends on things that no
+        key covers. Raises `OSError`.
+        """
         if store is None or path.suffix != ".onnx" or options.database is not None:
             return None
         if not options.can_compile_apart(target) or intrinsics() or names_with_rules() or is_customised():
@@ -56,7 +57,7 @@ class CachedModel:
         return CachedModel(path, key.hexdigest(), store, target, since)
 
     def load(self, stopwatch: Stopwatch) -> Library | None:
-        """The library of the model; None where the cache lacks a part of it, or another file of it has changed."""
+        """The library of the model; None if the cache lacks a part of it, or another file of it has changed."""
         with stopwatch.measure("compile cache"):
             model = self.store.load_model(self.key)
             if model is None or not self._has(model):
@@ -79,13 +80,13 @@ class CachedModel:
         )
 
     def keep(self, library: Library, kernels: Sequence[ModelKernel], files: Collection[str]) -> None:
-        """Store what `library` is made of. `files`: those that the model refers to, by their paths from its folder."""
+        """Store the parts of `library`. `files`: those that the model refers to, by path relative to its folder."""
         ir = library.own_ir
         if not kernels or ir is None:
             return
         try:
             if any(file.stat().st_mtime >= self.since for file in (self.path, *map(self._beside, files))):
-                return  # what was compiled may be what a file held before, or holds now
+                return  # the file may have changed after it was read
             digests = {name: _digest(self._beside(name)) for name in files}
         except OSError:
             return
@@ -98,7 +99,6 @@ class CachedModel:
         return self.path.parent / name
 
     def _has(self, model: ModelEntry) -> bool:
-        """Whether the other files of a model are as they were."""
         try:
             return all(_digest(self._beside(name)) == digest for name, digest in model.files.items())
         except OSError:
@@ -106,6 +106,5 @@ class CachedModel:
 
 
 def _digest(path: Path) -> str:
-    """The SHA-256 of a file. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -23,18 +23,19 @@ Sample: TypeAlias = "Mapping[str, Any] | Sequence[Any] | Array"
 
 METHODS: Final = ("minmax", "percentile", "mse")
 _BINS: Final = 2048
-"""Bins of a histogram of an activation."""
+"""The number of bins of a histogram."""
 _CUTS: Final = 32
-"""Fractions of the least and of the greatest number that method mse tries as limits."""
+"""The number of fractions of the least and the greatest number that method mse tries as limits."""
 
 
 @dataclass(frozen=True)
 class CalibrationMethod:
-    """How the range of an activation follows from its numbers. Raises `CompileError` for values without a meaning."""
+    """The method that derives the range of an activation from its numbers. Raises `CompileError` for invalid values."""
 
     name: str = "minmax"
     """minmax: all numbers. percentile: without the outermost ones. mse: the range with the least squared error of
-    rounding to 256 steps."""
+    rounding to 256 steps.
+    """
     percentile: float = 99.99
     """Percentage of the numbers inside the range, for method percentile: above 50, at most 100."""
 
@@ -47,7 +48,7 @@ class CalibrationMethod:
             raise CompileError(f"percentile is above 50 and at most 100, got {self.percentile:g}")
 
     def limits(self, numbers: Distribution) -> tuple[float, float]:
-        """The least and the greatest number that the integers represent."""
+        """The least and the greatest number to represent."""
         if self.name == "percentile":
             return self._between(numbers)
         return self._of_least_error(numbers) if self.name == "mse" else (numbers.least, numbers.greatest)
@@ -78,25 +79,25 @@ class CalibrationMethod:
 
 @dataclass
 class Distribution:
-    """The numbers of an activation."""
+    """The distribution of an activation's numbers."""
 
     least: float = np.inf
     greatest: float = -np.inf
     counts: Array = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    """The numbers in equal bins from the least to the greatest."""
+    """Counts in equal bins from the least to the greatest number."""
 
     @property
     def edges(self) -> Array:
         return np.linspace(self.least, self.greatest, _BINS + 1)
 
     def widen(self, numbers: Array) -> None:
-        """Let the numbers be in the range."""
+        """Extend the range to the numbers."""
         if numbers.size:
             self.least = min(self.least, float(numbers.min()))
             self.greatest = max(self.greatest, float(numbers.max()))
 
     def count(self, numbers: Array) -> None:
-        """Add numbers, which are in the range, to the bins."""
+        """Add numbers within the range to the bins."""
         at = (numbers.reshape(-1).astype(np.float64) - self.least) * (_BINS / (self.greatest - self.least))
         self.counts += np.bincount(np.minimum(at.astype(np.int64), _BINS - 1), minlength=_BINS)
 
@@ -106,11 +107,11 @@ class CalibrationData:
     """The arguments of calls."""
 
     samples: Sequence[tuple[str, Sample]]
-    """With the name of each, for messages."""
+    """Each with a name for messages."""
 
     @staticmethod
     def of(data: Iterable[Sample]) -> CalibrationData:
-        """Samples that a program gives. Raises `CompileError` if there are none, and `TypeError`."""
+        """Samples from a program. Raises `CompileError` if there are none, and `TypeError`."""
         if not isinstance(cast("object", data), Iterable):
             raise TypeError(f"calibration data are the arguments of calls, one after the other, got {shown(data)}")
         found = [(f"sample {number}", sample) for number, sample in enumerate(data)]
@@ -121,7 +122,8 @@ class CalibrationData:
     @staticmethod
     def read(folder: str, inputs: Sequence[str]) -> CalibrationData:
         """The samples in a folder: each .npz file has an array for each of the `inputs`, by name; each .npy file is the
-        only input, or has the name of one of several inputs of one call. Raises `CompileError`, `OSError`."""
+        only input, or is named after one of several inputs of one call. Raises `CompileError`, `OSError`.
+        """
         path = Path(folder)
         if not path.is_dir():
             raise CompileError(f"'{folder}' is no folder of calibration data (.npz and .npy files)")
@@ -146,8 +148,9 @@ class CalibrationData:
         return CalibrationData(found)
 
     def run(self, function: Callable[..., Any]) -> Iterable[tuple[str, tuple[Array, ...]]]:
-        """The results of a compiled function on each sample. Raises `CompileError`, which names the sample, for
-        arguments that the function does not take and for floats that are NaN or infinite."""
+        """The results of a compiled function on each sample. Raises `CompileError`, which names the sample, for invalid
+        arguments and for floats that are NaN or infinite.
+        """
         for where, sample in self.samples:
             by_name = dict(sample) if isinstance(sample, Mapping) else {}
             in_order = () if isinstance(sample, Mapping) else sample if isinstance(sample, tuple | list) else (sample,)
@@ -174,9 +177,9 @@ def _check_finite(where: str, name: str | int, value: Any) -> None:
 def ranges_of(
     function: Callable[..., Any], labels: Sequence[str], data: CalibrationData, method: CalibrationMethod
 ) -> dict[str, tuple[float, float]]:
-    """The range of each activation, which are the last results of `function`.
+    """The ranges of the activations, the last results of `function`.
 
-    Raises `CompileError` for an activation that is not finite, or that is the same number everywhere.
+    Raises `CompileError` for an activation that is not finite, or is constant.
     """
     found = {label: Distribution() for label in labels}
 

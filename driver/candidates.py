@@ -1,7 +1,7 @@
 """Builds candidates of a search: a program and a schedule as text in, machine code out.
 
-No device is needed to build kernels. Those for CUDA become machine code here where NVRTC is installed; those for OpenCL
-stay text, for only drivers have compilers of it.
+Building kernels requires no device. CUDA kernels become machine code here if NVRTC is installed; OpenCL kernels stay
+text, because only drivers have compilers for it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _DECLARATIONS: Final = re.compile(r"^\s*declare\b.*$", re.MULTILINE)
 def build_candidate(
     ir: str, trace: str, decisions: Sequence[Decision | None], target: str, limits: Limits
 ) -> Built | Failure:
-    """Build in a child process the first function of a module at tir level, scheduled by a trace with decisions."""
+    """Build, in a child process, the first function of a module at tir level, scheduled by a trace with decisions."""
     return limited_call(limits, build_here, ir, trace, decisions, target)
 
 
@@ -63,7 +63,7 @@ def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target
     name = _entry(module)
     module.body.block.add_op(trace_with_decisions(trace, decisions))
     machine = Target.parse(target)
-    # Every step of a schedule proves that it keeps a right program right; the program was checked before.
+    # Every schedule step preserves validity, and the program was verified before.
     lower(Pipeline(module, machine, BuildOptions(default_schedule=False, verify=False)))
     signatures = {signature.name: signature for signature in signatures_of(module)}
     if machine.has_kernels:
@@ -77,19 +77,20 @@ def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target
 def _built_kernels(module: ModuleOp, signature: Signature, target: Target) -> Built:
     kernels, host, constants = emit_program(module, target)
     if target.kind == "cuda":
-        with suppress(MissingCompilerError):  # the process that runs it has it, or says that it is missing
+        with suppress(MissingCompilerError):  # reported by the process that runs it, unless that has NVRTC
             kernels = replace(kernels, binary=compile_cubin(kernels.text, target.arch))
     return Built(signature, host.encode(), str(target), constants=constants, kernels=kernels)
 
 
 def constant_positions(function: FuncOp) -> tuple[int, ...]:
-    """The parameters whose arguments are constants of the model that calls the function."""
+    """The parameters whose arguments are constants of the calling model."""
     return tuple(at for at in range(len(function.args)) if has_argument_attribute(function, at, CONSTANT))
 
 
 def _entry(module: ModuleOp) -> str:
-    """The function to call: the first, or where that takes constants, one that calls it with random ones. They are
-    packed when the candidate is built, as in the model."""
+    """The function to call: the first, or, if it has constant parameters, one that calls it with random constants. They
+    are packed when the candidate is built, as in the model.
+    """
     function = next(iter(functions_of(module).values()))
     constants = constant_positions(function)
     if not constants:
@@ -111,7 +112,7 @@ def _entry(module: ModuleOp) -> str:
             argument.name_hint = parameter.name_hint
             passed.append(argument)
     entry.body.block.add_ops([CallOp(function.sym_name.data, passed, ()), ReturnOp()])
-    entry.attributes[TIR_FUNCTION] = UnitAttr()  # nothing of the level stands in it, and constants are packed here
+    entry.attributes[TIR_FUNCTION] = UnitAttr()  # marks it for packing of constants, though it contains no tir ops
     module.body.block.add_op(entry)
     function.sym_visibility = StringAttr("private")
     return entry.sym_name.data
@@ -119,5 +120,5 @@ def _entry(module: ModuleOp) -> str:
 
 @lru_cache(maxsize=4)
 def _parsed(ir: str) -> ModuleOp:
-    """Candidates of one program follow each other."""
+    """Cached, because successive candidates have the same program."""
     return parse(ir, "<workload>")

@@ -1,4 +1,4 @@
-"""All stages of a build, with the kernels of a model compiled apart."""
+"""All stages of a build, with separate compilation of a model's kernels."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from weft.runtime.library import Library
 
 
 def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
-    """Compile a module, which is lowered in place."""
+    """Compile a module; lowers it in place."""
     done = lowered(pipeline)
     return load(done), done
 
 
 def lowered(pipeline: Pipeline) -> Pipeline:
-    """All stages before the library."""
+    """Run all stages before the library."""
     return to_low(schedule(take_kernels(to_tir(pipeline))))
 
 
 def take_kernels(pipeline: Pipeline) -> Pipeline:
-    """Compile the kernels of a model apart, and describe them; other programs stay as they are."""
+    """Compile the kernels of a model separately, and describe them; other programs are unchanged."""
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
     source = ModelReport(pipeline.module, pipeline.target)
@@ -40,7 +40,7 @@ def take_kernels(pipeline: Pipeline) -> Pipeline:
 
 
 def _add_versions(pipeline: Pipeline) -> None:
-    """Add versions of kernels for few iterations, except of kernels that users scheduled or tuned."""
+    """Add versions of kernels for few iterations, except for kernels that users scheduled or tuned."""
     module, options = pipeline.module, pipeline.options
     if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
         return

@@ -1,4 +1,4 @@
-"""Constants that kernels read in a layout of their own are laid out when a program is built."""
+"""Packing, at build time, of constants that kernels read in another layout."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def pack_constants(module: ModuleOp) -> None:
-    """Evaluate what the scheduled functions of a module compute from constants alone, in place."""
+    """Evaluate computations of the scheduled functions that depend only on constants, in place."""
     split_constant_packing(module)
     fold_constant_calls(module, _compiled)
 
 
 def _compiled(module: ModuleOp) -> Run:
-    """Functions at tir level, whatever their target, compiled for the CPU of this process, to run once each."""
+    """Functions at tir level, whatever their target, compiled for this process's CPU to run once each."""
     target = Target.of_process(1)
     lower_tir_to_low(Context(), module, str(target), is_trusted=True)
     library = load_low_module(module, target, CodegenOptions(fast=True))

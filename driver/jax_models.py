@@ -1,4 +1,4 @@
-"""Functions of JAX compiled: callables on pytrees of arrays."""
+"""Compiled JAX functions: callables on pytrees of arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 def import_exported(program: Any, function: Any, builder: BlockBuilder, name: str) -> None:
-    """Add an exported function of JAX to a builder as the graph function `name`. Raises `CompileError`."""
+    """Add an exported JAX function to a builder as the graph function `name`. Raises `CompileError`."""
     module = parse(program.mlir_module(), f"<{program.fun_name}>")
     names = parameter_names(program, function)
     import_stablehlo(builder, module, parameters(program, module, names), name)
@@ -37,27 +37,25 @@ def jax_jit(
     checked: bool = False,
     cache: bool = True,
 ) -> JaxFunction[P, R]:
-    """A function that does what one of JAX does, compiled by weft: `weft.jax_jit(f)` for `jax.jit(f)`.
+    """Compile a JAX function: `weft.jax_jit(f)` for `jax.jit(f)`.
 
-        fast = weft.jax_jit(model.apply)
-        y = fast(params, x)
-        gradient = weft.jax_jit(jax.grad(loss))
+        fast = weft.jax_jit(model.apply) y = fast(params, x) gradient = weft.jax_jit(jax.grad(loss))
 
-    It takes and returns pytrees of arrays on the CPU, without copies. A program is compiled for each structure, shape
-    and element type of the arguments when it is called first with them. `shapes` names symbolic dimensions, for all of
-    whose sizes one program serves, as `jax.export.symbolic_args_specs` takes them: `shapes=(None, "batch, ...")`, with
-    `constraints` such as `"batch >= 2"`.
+    The result accepts and returns pytrees of arrays on the CPU, without copies. A program is compiled on the first call
+    with each structure, shape and element type of the arguments. `shapes` names symbolic dimensions, whose sizes share
+    one program, as in `jax.export.symbolic_args_specs`: `shapes=(None, "batch, ...")`, with `constraints` such as
+    `"batch >= 2"`.
 
-    Arguments that are no arrays, such as functions and text, must be bound: `functools.partial`. The result is not
-    differentiable: differentiate before it. A call raises `TypeError` for arguments that are no arrays, `CompileError`
-    for ops that are not supported, and what `jax.export` raises.
+    Other arguments, such as functions and text, must be bound by `functools.partial`. The result is not differentiable:
+    differentiate first. A call raises `TypeError` for arguments that are not arrays, `CompileError` for unsupported
+    ops, and whatever `jax.export` raises.
     """
     options = {"target": target, "checked": checked, "cache": cache}
     return JaxFunction(function, shapes, constraints, options)
 
 
 class JaxFunction(Generic[P, R]):
-    """A function of JAX that weft compiles when it is called; see `weft.jax_jit`."""
+    """A JAX function that weft compiles on its first call; see `weft.jax_jit`."""
 
     def __init__(
         self, function: Callable[P, R], shapes: Any, constraints: Sequence[str], options: dict[str, Any]
@@ -82,7 +80,7 @@ class JaxFunction(Generic[P, R]):
         return compiled(leaves)
 
     def _kind(self, leaf: Any) -> object:
-        """The part of the key of a program for one leaf. Raises `TypeError` unless it is an array or a number."""
+        """A leaf's part of the key of a program. Raises `TypeError` unless it is an array or a number."""
         if isinstance(leaf, bool | int | float):
             return type(leaf)
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
@@ -126,17 +124,17 @@ class _Compiled:
 
 
 _KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
-"""Element types of keys of random numbers -> the names of their generators."""
+"""Element types of random keys -> the names of their generators."""
 
 
 def _is_key(aval: Any) -> bool:
-    """Whether an array is one of keys of random numbers, which are rows of unsigned integers."""
+    """Whether an array contains random keys, which are rows of unsigned integers."""
     jax = jax_module()
     return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
 
 
 def _reader(aval: Any) -> Callable[[Any], Any]:
-    """A function from a leaf to an array in its memory, of the element type of the program."""
+    """A function from a leaf to an array over the same memory, with the element type of the program."""
     jax = jax_module()
     if _is_key(aval):
         return lambda leaf: np.asarray(jax.random.key_data(leaf))
@@ -149,7 +147,7 @@ def _reader(aval: Any) -> Callable[[Any], Any]:
 
 
 def _writer(aval: Any) -> Callable[[Any], Any]:
-    """A function from an array to one of JAX in its memory."""
+    """A function from an array to a JAX array over the same memory."""
     jax = jax_module()
     if _is_key(aval):
         implementation = _KEYS.get(str(aval.dtype))

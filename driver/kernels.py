@@ -1,11 +1,9 @@
-"""Kernels of a model, each compiled apart: several at once, equal ones once, and none that the compile cache holds.
+"""Separate compilation of a model's kernels: concurrently, equal ones once, and none that the compile cache contains.
 
-    func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) }
-    func.func private @relu(...)    { ... }
-    func.func private @relu_1(...)  { the same }
-    // becomes
-    func.func @main(...)            { func.call @kernel_3f2a...(...)  func.call @kernel_3f2a...(...) }
-    func.func private @kernel_3f2a...(...) attributes {low.params = ...}     // code in an object of its own
+    func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) } func.func private @relu(...)    {
+    ... } func.func private @relu_1(...)  { the same } // becomes func.func @main(...)            { func.call
+    @kernel_3f2a...(...)  func.call @kernel_3f2a...(...) } func.func private @kernel_3f2a...(...) attributes {low.params
+    = ...}     // code in a separate object
 
 Callers are compiled with the rest of the module.
 """
@@ -57,21 +55,21 @@ if TYPE_CHECKING:
     from weft.passes.tir.tir_fold_constant_calls import Run
 
 WORTH_A_PROCESS: Final = 1.5
-"""Seconds of work for each process that helps: it imports weft first, which takes half a second or more."""
+"""Seconds of work per additional process, which takes at least half a second to import weft."""
 _CALLER: Final = "_caller"
 _PACKING: Final = "_packing"
-"""What follows the symbol of a kernel in the names of its caller, and of functions that pack constants for it."""
+"""Suffix of a kernel's symbol in the names of its caller, and of functions that pack constants for it."""
 
 
 def compile_kernels(pipeline: Pipeline) -> Pipeline:
-    """Compile the kernels of a module of tir functions; declarations at low level take their places.
+    """Compile the kernels of a module of tir functions, and replace them by declarations at low level.
 
-    Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of kernels that
-    are compiled in this process.
+    Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of kernels that this
+    process compiles.
     """
     module, stopwatch, cache = pipeline.module, pipeline.stopwatch, pipeline.cache
     with stopwatch.measure("kernels: structure"):
-        # Workers know nothing that users registered here, and no key covers what their functions do.
+        # Workers lack functions that users registered here, and no key covers their semantics.
         is_customised = bool(intrinsics() or names_with_rules())
         kernels = find_kernels(pipeline)
     if not kernels:
@@ -116,7 +114,9 @@ def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
 
 
 def _caller_in(unit: ModuleOp) -> FuncOp:
-    """A function that calls the kernel of a unit with its own parameters: what changes calls of that changes it."""
+    """A function that calls the kernel of a unit with its own parameters, so that it reflects changes of the kernel's
+    calls.
+    """
     kernel = next(iter(unit.ops))
     if not isinstance(kernel, FuncOp):
         raise InternalError(f"a unit begins with {kernel.name}")
@@ -128,7 +128,7 @@ def _caller_in(unit: ModuleOp) -> FuncOp:
 
 
 def _take_caller(unit: ModuleOp, caller: FuncOp, symbol: str) -> str:
-    """Take the caller, which packs constants for the kernel, out of a unit, as text that calls compiled functions."""
+    """Detach the caller, which packs constants for the kernel, from a unit, as text that calls compiled functions."""
     caller.detach()
     bodies = [op for op in unit.ops if isinstance(op, FuncOp) and not op.is_declaration]
     names = {function.sym_name.data: name for function, name in zip(bodies, _names(symbol), strict=False)}
@@ -140,7 +140,6 @@ def _take_caller(unit: ModuleOp, caller: FuncOp, symbol: str) -> str:
 
 
 def _names(symbol: str) -> Iterator[str]:
-    """The symbols of a kernel and of the functions that pack constants for it."""
     yield symbol
     yield from (f"{symbol}{_PACKING}{at}" for at in count())
 
@@ -155,12 +154,12 @@ def _declaration(function: FuncOp) -> FuncOp:
 
 
 def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> CompiledKernel:
-    """`compile_unit` in a process that helps."""
+    """`compile_unit` in a helper process."""
     return compile_unit(Pipeline(parse(text), Target.parse(target), options), symbol)
 
 
 class _Compilation:
-    """Kernels compiled by this process and, where that is worth it, by others."""
+    """Kernels compiled by this process and, when profitable, by others."""
 
     def __init__(self, pipeline: Pipeline, waiting: deque[ModelKernel], processes: int, progress: Progress) -> None:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
@@ -168,14 +167,14 @@ class _Compilation:
         self._waiting = waiting
         self._processes = processes
         self._failed: deque[ModelKernel] = deque()
-        """Kernels that another process did not compile: this one does, and raises what is wrong with them."""
+        """Kernels that failed in another process: this one compiles them again, and raises their errors."""
         self._workers: list[Worker] = []
         self._is_over = False
         self._threads: list[threading.Thread] = []
         self._progress = progress
 
     def run(self) -> None:
-        """Compile all kernels that wait. Raises as `build` does."""
+        """Compile all waiting kernels. Raises as `build` does."""
         start, done = perf_counter(), 0
         with self._progress:
             try:
@@ -204,14 +203,14 @@ class _Compilation:
         self._progress.advance()
 
     def _get_help(self, seconds: float) -> None:
-        """Start the processes that are worth it for so much work."""
+        """Start the helper processes that are worthwhile for `seconds` of work."""
         for _ in range(min(self._processes - 1, int(seconds / WORTH_A_PROCESS))):
             thread = threading.Thread(target=self._help, name="weft-compile", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def _help(self) -> None:
-        """Hand kernels to a process until none waits."""
+        """Pass kernels to a helper process until none waits."""
         worker = Worker()
         self._workers.append(worker)
         if self._is_over:  # an error or an interrupt, while the process started
@@ -234,12 +233,11 @@ class _Compilation:
                 self._failed.append(kernel)
 
 
-# The functions that call them
+# The functions that call kernels
 
 
 def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
-    """Put declarations in the place of kernels, and where constants are packed for one, the body of its caller in the
-    place of a call."""
+    """Replace kernels by declarations, and calls of those with packed constants by the bodies of their callers."""
     callers = _read(module, kernels)
     symbols = {function.sym_name.data: kernel.symbol for kernel in kernels for function in kernel.functions}
     for op in operations_in(module):
@@ -259,7 +257,7 @@ def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
 
 
 def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]:
-    """Add what compiled kernels declare to a module. Returns their callers by name."""
+    """Add the declarations of compiled kernels to a module. Returns their callers by name."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
     texts = [text for kernel in compiled for text in (kernel.declarations, kernel.caller)]
     callers: dict[str, FuncOp] = {}
@@ -278,7 +276,6 @@ def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]
 
 
 def _inline(caller: FuncOp, call: CallOp) -> None:
-    """Put the body of a caller in the place of a call."""
     values: dict[SSAValue, SSAValue] = dict(zip(caller.args, call.arguments, strict=True))
     body = [copy_of(op, values) for op in caller.body.block.ops if not isinstance(op, ReturnOp)]
     for op in body:
@@ -287,7 +284,7 @@ def _inline(caller: FuncOp, call: CallOp) -> None:
 
 
 def _pack_constants(module: ModuleOp, kernels: Sequence[ModelKernel], target: Target) -> None:
-    """Let compiled kernels pack the constants that they get; the results are constants of the module."""
+    """Let compiled kernels pack their constant operands; the results are constants of the module."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None and kernel.compiled.caller]
 
     def linked(functions: ModuleOp) -> Run:

@@ -1,4 +1,4 @@
-"""What the kernels of a model do, read from the program before it was scheduled: the source of `lib.report()`."""
+"""The work of a model's kernels, derived from the program before scheduling: the source of `lib.report()`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Shapes: TypeAlias = "Mapping[str, Sequence[int] | int] | None"
 
 @dataclass
 class _Use:
-    """A kernel in one call of a function, while calls are counted."""
+    """A kernel in one call of a function, with running totals."""
 
     kernel: ModelKernel
     calls: int = 0
@@ -57,12 +57,12 @@ def _sum(total: KnownExtent | None, one: KnownExtent | None, times: KnownExtent)
 
 
 def report_of(pipeline: Pipeline) -> ModelReport | None:
-    """The report of a model whose kernels are compiled with the functions that call them; None for other programs."""
+    """The report of a model whose kernels are compiled together with their callers; None for other programs."""
     kernels = find_kernels(pipeline)
     if not kernels:
         return None
     report = ModelReport(pipeline.module, pipeline.target)
-    # What comes next lowers them in place.
+    # Copies, because the next stages lower them in place.
     report.taken(
         [replace(kernel, functions=[copy_of(function) for function in kernel.functions]) for kernel in kernels]
     )
@@ -70,10 +70,10 @@ def report_of(pipeline: Pipeline) -> ModelReport | None:
 
 
 class ModelReport:
-    """A `ReportSource`: the functions of a model that call kernels, and the kernels, as tir."""
+    """A `ReportSource`: the functions of a model that call kernels, and the kernels at tir level."""
 
     def __init__(self, module: ModuleOp, target: Target) -> None:
-        """Of a model whose kernels are in their places; `taken` tells afterwards which functions these were."""
+        """Takes a model before its kernels are removed; `taken` then records which functions these were."""
         self._target = target
         globals_ = [op for op in module.ops if isinstance(op, GlobalOp)]
         self._sizes = {op.sym_name.data: _size(op.type) for op in globals_}
@@ -85,11 +85,11 @@ class ModelReport:
         self._kernels: dict[str, ModelKernel] = {}
 
     def taken(self, kernels: Sequence[ModelKernel]) -> None:
-        """State which functions are kernels."""
+        """Record which functions are kernels."""
         self._kernels = {function.sym_name.data: kernel for kernel in kernels for function in kernel.functions}
 
     def functions(self) -> Sequence[str]:
-        """The functions that call kernels and are called by none of them."""
+        """The functions that call kernels and are not called by others."""
         called = {
             op.callee.string_value()
             for function in self._callers.values()
@@ -111,7 +111,7 @@ class ModelReport:
         return found
 
     def temporary_formula(self, name: str) -> str:
-        """The bytes of the arena of a function, in terms of its symbols; empty without one."""
+        """The bytes of a function's arena in terms of its symbols; empty without an arena."""
         buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
         total: Extent = 0
         for sizes in buffers:
@@ -149,8 +149,9 @@ class ModelReport:
         return next(function for function in kernel.functions if function.sym_name.data == name)
 
     def temporary_bytes(self, name: str, shapes: Shapes) -> int | None:
-        """What the arena of a function takes; without one all that it allocates. None for what extents decide that are
-        not known."""
+        """The bytes of a function's arena; without one those of all its allocations. None if they depend on unknown
+        extents.
+        """
         function = self._callers[name]
         symbolic = SymbolicFunction.of_entry(function, shapes)
         try:
@@ -166,12 +167,11 @@ class ModelReport:
         return sum(known) if len(known) == len(sizes) else None
 
     def peaks(self) -> MachinePeaks | None:
-        """The limits of the machine, measured when they are first asked for; None for devices."""
+        """The peak rates of the machine, measured on first use; None for devices."""
         return None if self._target.has_kernels else quick_peaks(self._target)
 
 
 def _size(type_: object, shape: Sequence[KnownExtent] | None = None) -> int | None:
-    """The bytes of a buffer; None where an extent is not known."""
     if not isinstance(type_, MemRefType):
         return None
     extents = [extent for extent in (type_.get_shape() if shape is None else shape) if isinstance(extent, int)]
@@ -185,7 +185,6 @@ def _labels(function: FuncOp) -> tuple[str, ...]:
 
 
 def _read(kernel: ModelKernel) -> set[int]:
-    """The parameters of which a kernel reads what its caller passes."""
     function = kernel.functions[0]
     params = () if kernel.declaration is None else params_of(kernel.declaration)
     if len(params) != len(function.args):
@@ -194,7 +193,6 @@ def _read(kernel: ModelKernel) -> set[int]:
 
 
 def _read_parameters(function: FuncOp) -> set[int]:
-    """The parameters of which a function reads what its caller passes."""
     known = ParameterAccesses()
     return {at for at in range(len(function.args)) if known.of(function, at) is not AccessMode.WRITE}
 
@@ -211,14 +209,12 @@ def function_row(function: FuncOp) -> KernelRow:
 
 
 def _with_work(row: KernelRow, flops: KnownExtent | None, moved: KnownExtent | None) -> KernelRow:
-    """A row with the work that is known, as numbers or as formulas."""
     numbers = [work if isinstance(work, int) else None for work in (flops, moved)]
     texts = ["" if work is None or isinstance(work, int) else show_extent(work) for work in (flops, moved)]
     return replace(row, flops=numbers[0], moved_bytes=numbers[1], flops_formula=texts[0], bytes_formula=texts[1])
 
 
 def _constant(value: SSAValue) -> str | None:
-    """The constant that a buffer is."""
     while isinstance(value.owner, CastOp):
         value = value.owner.source
     return value.owner.name_.string_value() if isinstance(value.owner, GetGlobalOp) else None

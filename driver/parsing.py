@@ -1,8 +1,9 @@
-"""Parse text into a module whose every operation knows where it was written.
+"""Parses text into a module in which every operation has its location.
 
 xDSL's parser records no positions and reports undefined values at the end of the module. This one stores
-`file:line:col` of the operation's name on each operation (an explicit `loc(...)` wins), reports an undefined value at
-its first use, suggests near names for unknown operations, and turns every failure into a `CompileError` with a place.
+`file:line:col` of the operation's name on each operation (an explicit `loc(...)` takes precedence), reports an
+undefined value at its first use, suggests similar names for unknown operations, and turns every failure into a located
+`CompileError`.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _BETTER_MESSAGES = {
     "escape",
     "Expected suffix identifier after {first_char}": "expected a name after the sign",
 }
-"""Messages of xDSL that do not say what was expected and found."""
+"""xDSL's messages that lack what was expected or found, and replacements."""
 
 WEIGHTS: Final = "graph.weights"
 """Attribute of a module: the file of its constants (`driver/weights.py`)."""
 
 _INHERENT = frozenset(("alignment", "nontemporal", "offsets", "sizes", "strides"))
-"""Attributes of operations of `memref` and `vector` that MLIR prints by their names, outside of braces."""
+"""Attributes of `memref` and `vector` operations that MLIR prints by name outside of braces."""
 
 
 Resources: TypeAlias = dict[str, dict[str, str | bool | int]]
@@ -75,12 +76,12 @@ def parse_text(
 ) -> ModuleOp:
     """Parse `text`, called `name` in locations and errors; its first line is line `line_offset + 1` of `name`.
 
-    Text without operations is an empty module. The `external_resources` of the file go to `resources`. Raises
-    `CompileError`; so that it can show the line, give texts that are not files to `remember_text`.
+    Text without operations is an empty module. The `external_resources` of the file are stored in `resources`. Raises
+    `CompileError`, which shows the line if texts that are not files were given to `remember_text`.
     """
     try:
         parser = LocatedParser(ctx, text, name, line_offset)
-    except ParseError as error:  # the first token is read at once
+    except ParseError as error:  # the constructor reads the first token
         raise _placed(error, line_offset) from None
     if implicit_module and parser.at_end:
         return ModuleOp([])
@@ -91,7 +92,6 @@ def parse_text(
 
 
 def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True) -> ModuleOp:
-    """The module that `parser` reads from a text called `name`. Raises `CompileError`."""
     try:
         module = parser.parse_module(implicit_module)
         if WEIGHTS in module.attributes:
@@ -108,7 +108,7 @@ def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True
     except WeftError:
         raise
     except Exception as error:
-        # A custom format met what its author did not think of: xDSL's formats use bare exceptions for bad input.
+        # Custom formats of xDSL raise bare exceptions for unforeseen input.
         detail = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise CompileError(
             f"this operation cannot be parsed ({detail})", location=parser.place_of_operation()
@@ -116,7 +116,7 @@ def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True
 
 
 def decode_text(data: bytes, name: str) -> str:
-    """`data` as text. Raises `CompileError` with the place of the first byte that is not UTF-8."""
+    """Decode `data`. Raises `CompileError` with the place of the first byte that is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -130,13 +130,13 @@ def decode_text(data: bytes, name: str) -> str:
 
 
 class _Lexer(MLIRLexer):
-    """xDSL's lexer, whose pattern for strings takes exponential time on one that is not closed."""
+    """xDSL's lexer, with a pattern for strings that does not take exponential time on an unclosed one."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 class LocatedParser(BitsParser):
-    """xDSL's parser, with places. Raises `ParseError`; `parse_text` makes `CompileError`s of them."""
+    """xDSL's parser with locations. Raises `ParseError`, which `parse_text` converts to `CompileError`."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
         super().__init__(ctx, "", name)
@@ -146,32 +146,33 @@ class LocatedParser(BitsParser):
         self._line_starts = [0]
         self._line_starts.extend(i + 1 for i, character in enumerate(text) if character == "\n")
         self._operation_starts: list[int] = []
-        """Positions of the names of the operations that are being parsed, outermost first."""
+        """Positions of the names of the operations being parsed, outermost first."""
         self.last_start = 0
-        """Position of the name of the operation that was read last."""
+        """Position of the name of the last operation."""
         self._first_uses: dict[str, Span] = {}
-        """Name -> first use of a value that was not defined before it."""
+        """Name -> first use before its definition."""
         self._definitions: dict[str, int] = {}
-        """Name -> where it was last defined, also in scopes that are closed."""
+        """Name -> last definition, also in closed scopes."""
         self.resources: Resources = {}
-        """The `external_resources` that were read."""
+        """The parsed `external_resources`."""
         self._handles: dict[tuple[str, str], str] = {}
         """Dialect and key of each `dialect_resource` -> its key in the process."""
 
     @property
     def at_end(self) -> bool:
-        """Whether nothing but comments is left."""
+        """Whether only comments are left."""
         return self._current_token.kind is MLIRTokenKind.EOF
 
     def place(self, position: int, length: int = 0) -> SourceLocation:
-        """The place of a position in the text."""
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return SourceLocation(self._file.data, line + self.line_offset, column, length)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """The key under which the dialect holds a resource of this file: another one where a file before had it."""
-        # xDSL's own declares one key again for each use of it.
+        """The key under which the dialect stores a resource of this file; it differs if an earlier file used the same
+        key.
+        """
+        # xDSL's version declares a key again for each use.
         key = self.parse_identifier(" for resource handle")
         handle = self._handles.get((dialect_name, key))
         if handle is None:
@@ -181,7 +182,7 @@ class LocatedParser(BitsParser):
 
     @property
     def resource_keys(self) -> dict[str, str]:
-        """The keys of resources in the text, by those in the process."""
+        """Key in the process -> key in the text, for each resource."""
         return {handle: key for (_, key), handle in self._handles.items()}
 
     def _location(self, position: int) -> FileLineColLoc:
@@ -189,7 +190,7 @@ class LocatedParser(BitsParser):
         return FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
 
     def place_of_operation(self) -> SourceLocation:
-        """The place of the innermost operation that is being parsed."""
+        """The place of the innermost operation being parsed."""
         return self.place(self._operation_starts[-1] if self._operation_starts else self.pos)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -202,7 +203,7 @@ class LocatedParser(BitsParser):
         self._operation_starts.append(self.pos)
         operation = super().parse_operation()
         start = self.last_start = self._operation_starts.pop()
-        if source_location(operation.location) is None:  # also of locations that are names only
+        if source_location(operation.location) is None:  # also for locations that are only names
             operation.location = self._location(start)
         if self.forward_ssa_references and (
             operation.has_trait(IsolatedFromAbove, value_if_unregistered=False) or not self._operation_starts
@@ -216,8 +217,9 @@ class LocatedParser(BitsParser):
         return results
 
     def _parse_location(self) -> LocationAttr:
-        """A location. Aliases that are defined further on, as at the end of what JAX prints, say nothing; of a range,
-        `"f.py":1:2 to 3:4`, the start counts."""
+        """A location. Aliases that are defined later, as at the end of JAX's output, are ignored; of a range,
+        `"f.py":1:2 to 3:4`, the start is used.
+        """
         token = self._current_token
         if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
             self._consume_token(MLIRTokenKind.HASH_IDENT)
@@ -238,7 +240,7 @@ class LocatedParser(BitsParser):
         self.raise_error(self._unknown_operation(name), start, start + len(name) + quotes)
 
     def _unknown_operation(self, name: str) -> str:
-        """Say what is unknown, the dialect or the operation in it, and what is near."""
+        """The error for an unknown dialect or operation, with similar names."""
         dialect, dot, _ = name.partition(".")
         if dot and self.ctx.get_optional_dialect(dialect) is None:
             near = did_you_mean(dialect, self.ctx.registered_dialect_names)
@@ -269,7 +271,7 @@ class LocatedParser(BitsParser):
         self._first_uses.pop(name, None)
 
     def _parse_external_resources(self) -> None:
-        """`{name: {key: "text", other: true}}`; xDSL knows the resources of dialects only."""
+        """`{name: {key: "text", other: true}}`; xDSL supports only the resources of dialects."""
         self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_external_resource)
 
     def _parse_external_resource(self) -> None:
@@ -287,7 +289,7 @@ class LocatedParser(BitsParser):
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
 
     def _raise_undefined(self) -> NoReturn:
-        """The first use of a value that has no definition in its function."""
+        """Raise the error for the first use of a value that has no definition in its function."""
         name = min(self.forward_ssa_references, key=lambda n: self._first_uses[n].start)
         use = self._first_uses[name]
         if name in self._definitions:
@@ -303,14 +305,14 @@ class LocatedParser(BitsParser):
         self.raise_error(f"value %{name} is used but not defined{near}", use)
 
     def parse_optional_attr_dict(self) -> dict[str, Attribute]:
-        """Attributes, after those that MLIR prints by their names from version 23 on: `alignment = 64 {a = 1}`."""
+        """Attributes, after those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
         inherent: dict[str, Attribute] = {}
         while self._current_token.kind is MLIRTokenKind.BARE_IDENT and self._current_token.text in _INHERENT:
             name = self.parse_identifier()
             is_parenthesized = self.parse_optional_punctuation("=") is None
             if is_parenthesized:
                 self.parse_punctuation("(")
-            number = self.parse_optional_integer(allow_boolean=False)  # the type behind it is that of the op
+            number = self.parse_optional_integer(allow_boolean=False)  # the op defines the type that may follow
             inherent[name] = self.parse_attribute() if number is None else IntegerAttr(number, i64)
             if is_parenthesized:
                 self.parse_punctuation(")")
@@ -348,14 +350,14 @@ def _divides_by_nothing(expr: AffineExpr) -> bool:
 
 
 def is_too_large(expr: AffineExpr) -> bool:
-    """Whether an index expression has a constant that is no 64-bit integer."""
+    """Whether an index expression has a constant that exceeds 64 bits."""
     from xdsl.ir.affine import AffineConstantExpr
 
     return any(isinstance(node, AffineConstantExpr) and not -(2**63) <= node.value < 2**63 for node in expr.dfs())
 
 
 def _placed(error: ParseError, line_offset: int) -> CompileError:
-    """The parser's error with its place in the file."""
+    """The parser's error as a located `CompileError`."""
     span, message = error.span, error.msg.strip()
     better = _BETTER_MESSAGES.get(error.msg)
     if better is not None:

@@ -1,9 +1,9 @@
-"""What the machine can do at most, measured by kernels that weft generates.
+"""Peak rates of the machine, measured by kernels that weft generates.
 
-Arithmetic: chains of fused multiply-adds `c = c * x + y`, whose state stays in registers; as many chains as hide the
-latency. Memory: reading (a sum), copying and the triad `c = a + 3 * b` of STREAM (McCalpin, 1995), over arrays that are
-several times the last cache, and over arrays that fit in the second. What counts is the bytes that the program reads
-and writes; lines that the processor fetches only to overwrite them do not.
+Arithmetic: chains of fused multiply-adds `c = c * x + y` in registers, enough of them to hide the latency. Memory:
+reading (a sum), copying and the triad `c = a + 3 * b` of STREAM (McCalpin, 1995), over arrays several times the
+last-level cache, and over arrays that fit in L2. Rates count the bytes that the program reads and writes, not lines
+fetched only to be overwritten.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from weft.texpr.tensor import compute, placeholder
 
 MEMORY_KINDS = ("read", "copy", "triad")
 FLOPS_PER_CHAIN = 400_000
-"""Multiply-adds, times two, of one lane of one chain: a few hundred microseconds."""
+"""Operations of one lane of one chain, two per multiply-add: a few hundred microseconds."""
 UNROLLED = 8
-"""Vectors that a memory kernel handles an iteration."""
+"""Vectors per iteration of a memory kernel."""
 
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """`gb_per_s` of `kind` over arrays of `mib` in all, which lie in `place`: "memory" or "L2"."""
+    """`gb_per_s` of `kind` over arrays of `mib` in all, in `place`: "memory" or "L2"."""
 
     kind: str
     place: str
@@ -53,7 +53,7 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Peaks:
-    """The limits of the machine with a number of threads."""
+    """The peak rates of the machine with a number of threads."""
 
     threads: int
     gflops: dict[str, float]
@@ -69,7 +69,7 @@ class Peaks:
         return Peaks(value["threads"], value["gflops"], bandwidths)
 
     def lines(self) -> list[str]:
-        """For people: a line for arithmetic, one for each place in memory."""
+        """Readable text: a line for arithmetic, one for each place in memory."""
         rates = ", ".join(f"{dtype} {rate:.4g}" for dtype, rate in self.gflops.items())
         lines = [f"{self.threads} thread{'s' * (self.threads > 1)}: {rates} GFLOP/s"]
         for place in dict.fromkeys(b.place for b in self.bandwidths):
@@ -80,11 +80,10 @@ class Peaks:
 
 
 class PeakMeter:
-    """Measures with `target.num_threads` threads as often as it is asked to, and tells the best so far: the clock of a
-    machine changes with what it does.
+    """Measures with `target.num_threads` threads, repeatedly if called again, and keeps the best result, because the
+    clock of a machine varies with its load.
 
-    `memory_bytes` is the size of all arrays of a kernel together that counts as memory: eight times the last cache
-    unless given.
+    `memory_bytes` is the total size of the arrays of a memory kernel, by default eight times the last-level cache.
     """
 
     def __init__(self, target: Target, memory_bytes: int | None = None) -> None:
@@ -95,13 +94,13 @@ class PeakMeter:
         self.peaks = Peaks(target.num_threads, dict.fromkeys(self._kernels, 0.0), ())
 
     def measure_arithmetic(self, rounds: int) -> None:
-        """Take the best of `rounds` and of what is known."""
+        """Keep the best of `rounds` and of the earlier measurements."""
         known = self.peaks.gflops
         rates = {dtype: max(known[dtype], kernel.gflops(rounds)) for dtype, kernel in self._kernels.items()}
         self.peaks = replace(self.peaks, gflops=rates)
 
     def measure_memory(self, rounds: int) -> None:
-        """Take the best of `rounds`."""
+        """Keep the best of `rounds`."""
         bandwidths = (
             bandwidth(self._target, kind, place, size, rounds) for place, size in self._places for kind in MEMORY_KINDS
         )
@@ -110,7 +109,7 @@ class PeakMeter:
 
 @cache
 def quick_peaks(target: Target) -> MachinePeaks:
-    """What a report compares with, measured once a process in about a second."""
+    """The reference of reports, measured once per process in about a second."""
     beyond = min(max(4 * target.l3_bytes, 64 << 20), 1 << 30)
     cached = target.l2_bytes * target.num_threads
     memory, cache_ = (
@@ -121,7 +120,7 @@ def quick_peaks(target: Target) -> MachinePeaks:
 
 
 class _Chains:
-    """The kernel of multiply-adds for an element type."""
+    """The multiply-add kernel of an element type."""
 
     def __init__(self, target: Target, dtype: str) -> None:
         lanes = target.vector_bytes // np.dtype(dtype).itemsize
@@ -139,7 +138,9 @@ class _Chains:
 
 
 def chains_of(target: Target) -> int:
-    """How many chains run side by side: enough to hide the latency of today's processors, few enough for registers."""
+    """The number of concurrent chains: enough to hide the latency of current processors, few enough for the
+    registers.
+    """
     return min(24, target.vector_registers - 4)
 
 
@@ -189,7 +190,7 @@ def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> 
 
 
 def reading(shape: tuple[int, ...]) -> ModuleOp:
-    """Sums over the rows of each thread's part, one sum a lane, in registers."""
+    """Sums over the rows of each thread, one sum per lane, in registers."""
     a = placeholder(shape, "float32", name="A")
     r = reduce_axis((0, shape[1]), name="r")
 
@@ -218,8 +219,9 @@ def writing(shape: tuple[int, ...], kind: str) -> ModuleOp:
 
 
 def _in_registers(module: ModuleOp, name: str) -> ModuleOp:
-    """Schedule a reduction whose loops are (thread, vector, lane, reduction): the results stay in registers until the
-    reduction ends."""
+    """Schedule a reduction with loops (thread, vector, lane, reduction) so that its results stay in registers until it
+    ends.
+    """
     sch = Schedule(module)
     block = sch.get_block(name)
     thread, vector, lane, reduction = sch.get_loops(block)
@@ -236,12 +238,10 @@ def _in_registers(module: ModuleOp, name: str) -> ModuleOp:
 
 
 def _compiled(module: ModuleOp, target: Target) -> Library:
-    """A scheduled module as a library."""
     return load(lower(Pipeline(module, target, BuildOptions(default_schedule=False))))
 
 
 def _best(library: Library, name: str, arguments: Sequence[NDArray[Any]], rounds: int) -> float:
-    """Seconds of the fastest of `rounds` series of calls."""
     return library.time_evaluator(name, number=1, repeat=rounds, min_repeat_ms=1.0)(*arguments).min
 
 

@@ -1,4 +1,4 @@
-"""A program on its way to a library, with what decides the way, and the kernels of a model."""
+"""The state of a build: the program with its options, and the kernels of a model."""
 
 from __future__ import annotations
 
@@ -20,33 +20,32 @@ from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
 _SYMBOL_LETTERS: Final = 20
-"""Letters of a key in a symbol: 80 bits."""
+"""Digits of a key in a symbol: 80 bits."""
 
 
 @dataclass
 class ModelKernel:
-    """Equal functions of a module, as one kernel."""
+    """Equal functions of a module, compiled as one kernel."""
 
     key: str
     functions: list[FuncOp]
-    """As the program has them."""
+    """As in the program."""
     needed: list[Operation]
-    """The globals and declarations that the first of them refers to."""
+    """The globals and declarations that the first function refers to."""
     compiled: CompiledKernel | None = None
     declaration: FuncOp | None = None
-    """At low level, in the module that calls it."""
+    """The declaration at low level in the calling module."""
 
     @property
     def symbol(self) -> str:
-        """The symbol of the kernel in machine code."""
         return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
 
     def unit(self) -> ModuleOp:
-        """A module of copies of the first function and of the operations that it needs."""
+        """A module with copies of the first function and of the operations that it needs."""
         return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
 
     def traces(self) -> Iterator[sched.FuncOp]:
-        """The default schedule of each of the functions, which names it."""
+        """The default schedule for each of the functions, under its name."""
         for text in self.compiled.traces if self.compiled is not None else ():
             for function in self.functions:
                 yield _trace_for(text, function.sym_name.data)
@@ -54,25 +53,25 @@ class ModelKernel:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program and its options. A stage takes one, lowers the module in place, and returns it with its results."""
+    """A program and its options. A stage lowers the module of its argument in place, and returns it with its
+    results.
+    """
 
     module: ModuleOp
     target: Target
     options: BuildOptions = DEFAULT_OPTIONS
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
-    """Records the time of each stage."""
     cache: CompileCache | None = None
-    """Holds kernels that were compiled before."""
+    """Contains kernels that were compiled before."""
     kernels: Sequence[ModelKernel] = ()
-    """The kernels that were compiled apart."""
+    """The separately compiled kernels."""
     traces: Sequence[sched.FuncOp] = ()
-    """The tuned and default schedules of the functions that stayed in the module."""
+    """The tuned and default schedules of the other functions."""
     report: ReportSource | None = None
     """Describes the kernels of a model."""
 
 
 def _trace_for(text: str, name: str) -> sched.FuncOp:
-    """A trace of the kernel for a function of this name."""
     trace = parse_trace(text)
     origin = trace.sym_name.data.partition("_")[0]  # default or tuned
     trace.sym_name = StringAttr(f"{origin}_{name}")

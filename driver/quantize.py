@@ -1,4 +1,4 @@
-"""Quantized models: `weft.quantize`."""
+"""Quantised models: `weft.quantize`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Quantized(ShownAsText):
-    """A quantized model, and the errors of rounding."""
+    """A quantised model, and its rounding errors."""
 
     mod: ModuleOp
     layers: Sequence[QuantizedLayer]
     activations: Sequence[QuantizedActivation] = ()
-    """The activations that static quantization considered."""
+    """The activations considered by static quantisation."""
 
     def __str__(self) -> str:
-        """Tables of the layers and of the activations."""
         if not self.layers:
             return "no weights were quantized: no product has constant weights in floats"
         width = max(len("activations"), *(len(row.name) for row in (*self.layers, *self.activations)))
@@ -77,33 +76,33 @@ def quantize(
     percentile: float = 99.99,
     max_error: float | None = None,
 ) -> Quantized:
-    """A copy of a module of graph functions with weights, and activations on request, rounded to integers.
+    """A copy of a module of graph functions with weights, and optionally activations, rounded to integers.
 
-        quantized = weft.quantize(mod, weights="int4", group=32, symmetric=True)
-        print(quantized)  # the rounding errors of each layer
-        lib = weft.build(quantized.mod)
+        quantized = weft.quantize(mod, weights="int4", group=32, symmetric=True) print(quantized)  # the rounding errors
+        of each layer lib = weft.build(quantized.mod)
 
     `group` consecutive weights of a column, 16 to 256 (32 by default), share a scale of type `scales`, and a zero point
-    unless the rounding is `symmetric`; `group=0` are whole columns. Weights named in `skip` stay floats. Data stay
-    floats, or are rounded in calls to integers of 8 bits in the same groups (`data="int8"`), also those of products
-    that had quantized weights before. The passes are `graph-simplify`, `graph-fold-constants`, `graph-quantize-weights`
-    and `graph-rewrite{rules=dequantized}`.
+    unless the rounding is `symmetric`; `group=0` groups whole columns. Weights named in `skip` stay floats. Data stay
+    floats, or are rounded at run time to 8-bit integers in the same groups (`data="int8"`), including those of products
+    whose weights were already quantised. The passes are `graph-simplify`, `graph-fold-constants`,
+    `graph-quantize-weights` and `graph-rewrite{rules=dequantized}`.
 
-    Static quantization rounds activations, too: products, convolutions and recurrent networks with constant weights are
-    computed in integers of 8 bits.
+    Static quantisation also rounds activations: products, convolutions and recurrent networks with constant weights are
+    computed in 8-bit integers.
 
         quantized = weft.quantize(mod, "int8", activations="int8", calibrate=[{"x": image} for image in images])
 
-    `calibrate` has the arguments of calls, each a dict by name or a tuple in order, or is a folder of .npz files with
-    an array for each input, or .npy files of the only input. Their activations decide the ranges: by `method` "minmax"
-    all numbers, "percentile" the inner `percentile` of them, "mse" the range with the least squared error. Layers, and
-    activations, whose relative error exceeds `max_error` stay floats, as do those named in `skip`. Weights have a scale
-    for each output channel. The passes are `graph-insert-observers` and `graph-quantize-observed`, after
-    `graph-rewrite`.
+    `calibrate` contains the arguments of calls, each a dict by name or a tuple in order, or is a folder of .npz files
+    with an array for each input, or .npy files of the only input. Their activations determine the ranges: with `method`
+    "minmax" all numbers, with "percentile" the inner `percentile` of them, with "mse" the range with the least squared
+    error. Layers and activations with a relative error above `max_error` stay floats, as do those named in `skip`.
+    Weights have a scale per output channel. The passes are `graph-insert-observers` and `graph-quantize-observed`,
+    after `graph-rewrite`.
 
     Raises `CompileError`, which names the weights, for groups that do not divide their rows, for weights that are not
-    finite, for scales that their type does not hold, and for a module without graph functions; for calibration data
-    that are missing, not finite, or that the function does not take, and for activations that they leave constant.
+    finite, and for scales out of range of their type. Also raises it for a module without graph functions, for
+    calibration data that are missing, not finite, or not accepted by the function, and for activations that are
+    constant on them.
     """
     from weft.passes.graph.functions import graph_functions  # start-up: 56 ms
     from weft.passes.module_functions import entry_function  # start-up: 56 ms
@@ -144,7 +143,6 @@ def quantize(
 def _with_weights(
     mod: ModuleOp, weights: str, group: int, symmetric: bool, scales: str, skip: tuple[str, ...], data: str
 ) -> Quantized:
-    """The module with weights in groups."""
     from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass  # start-up: 899 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
     from weft.passes.graph.graph_quantize_weights import Rounding, quantize_module  # start-up: 66 ms

@@ -1,4 +1,4 @@
-"""The shapes with which a program calls its functions, for representative sizes of its symbols."""
+"""The argument shapes of a program's calls, for representative sizes of its symbols."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.sizes import Sizes, WeightedSizes, shown_sizes
 
 Shapes: TypeAlias = tuple[tuple[int, ...] | int, ...]
-"""The shape of each parameter over memory, the number of each index parameter."""
+"""The shape of each buffer parameter, the value of each index parameter."""
 
 
 @dataclass(frozen=True)
 class WeightedShapes:
-    """Shapes of the arguments of a function, and the calls in a run of the program that have them."""
+    """Argument shapes of a function, and the number of calls with them in a run of the program."""
 
     shapes: Shapes
     calls: float
 
     def given(self, function: FuncOp) -> dict[str, Sequence[int] | int]:
-        """The shapes and numbers by the names of parameters."""
+        """The shapes and values by parameter name."""
         return {a.name_hint or "": shape for a, shape in zip(function.args, self.shapes, strict=True)}
 
 
 def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[str, list[WeightedShapes]]:
-    """The shapes with which a run of a module of tir functions calls each of them, weighted as the sizes are. Raises
-    `CompileError` for a symbol without a size, for one that no function has, and for sizes that violate preconditions.
+    """The argument shapes of the calls of each function in a run of a module of tir functions, weighted like the sizes.
+    Raises `CompileError` for a symbol without a size, for one that no function has, and for sizes that violate
+    preconditions.
     """
     functions = functions_of(module)
     used = {symbol for holder in module.ops for symbol, op in symbol_uses(holder) if op is not holder}
@@ -65,7 +66,7 @@ def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[st
 
 
 def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
-    """The shapes of the parameters of a function for sizes of its symbols."""
+    """The parameter shapes of a function for sizes of its symbols."""
     signature = FlatSignature.of(function)
     numbers = dict(sizes)
     facts = [CallPrecondition(text) for text in call_facts(function, signature)]
@@ -95,7 +96,7 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
 
 
 def _known_shapes(caller: SymbolicFunction) -> Shapes | None:
-    """The shapes of the parameters of a function; None if some are not known."""
+    """The parameter shapes of a function; None if some are unknown."""
     shapes: list[tuple[int, ...] | int] = []
     for argument, shape in zip(caller.function.args, caller.shapes, strict=True):
         extents = shape if isinstance(shape, tuple) else () if shape is None else (shape,)

@@ -1,4 +1,4 @@
-"""The workload of a function that is tuned, the space of its schedules, and its default schedule."""
+"""The workload of a tuned function, the space of its schedules, and its default schedule."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ _DEFAULT_SPACE: Final = "default space"
 
 
 def workload_of(task: Task, calls: Sequence[WeightedShapes] = ()) -> tuple[Workload, ModuleOp, ArgumentSpec]:
-    """The workload of a function, the module that is scheduled, and the arguments of measurements: of `calls` for one
-    with symbols, whose weights are divided by the number of calls in the program."""
+    """The workload of a function, the module to schedule, and the arguments of measurements. For a function with
+    symbols these are the shapes of `calls`, with weights divided by the number of calls in the program.
+    """
     unit = task.unit()
     ir = str(unit)
     function = next(iter(functions_of(unit).values()))
@@ -64,7 +65,7 @@ def space_of(
     machine: Target,
     features: Callable[[ModuleOp], tuple[float, ...]],
 ) -> tuple[Space, str, Candidate]:
-    """The space to search, its name, and the default schedule. Raises `ScheduleError` if that is refused."""
+    """The space to search, its name, and the default schedule. Raises `ScheduleError` if that is rejected."""
     if space is None:
         made = Space(unit, default_program(machine), _DEFAULT_SPACE, features)
         default = made.run(Random(0), takes_defaults=True)
@@ -88,7 +89,7 @@ def space_of(
 
 
 def default_program(target: Target) -> Program:
-    """The rules of default schedules; their choices are the space."""
+    """The rules of default schedules, whose choices form the space."""
 
     def program(sch: Schedule) -> object:
         return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
@@ -97,13 +98,11 @@ def default_program(target: Target) -> Program:
 
 
 def _replaying(trace: sched.FuncOp) -> Callable[[Schedule], object]:
-    """The sampling steps of a trace; their decisions are its defaults."""
     return lambda sch: sch.replay(trace)
 
 
 def within_device(target: Target) -> Target:
-    """A target with the limits of the device that runs its programs here, where these are narrower. Raises
-    `DeviceError` without a device for kernels."""
+    """A target limited to the device that runs its programs here. Raises `DeviceError` if kernels have no device."""
     if target.gpu is None:
         return target
     ours, its = target.gpu, gpu_library.device_for(target).limits

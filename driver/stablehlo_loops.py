@@ -1,4 +1,4 @@
-"""Loops of StableHLO in programs that are to be lowered."""
+"""Conversion of StableHLO loops before lowering."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _LOOPS: Final = frozenset({"chlo.scan", "stablehlo.custom_call", "stablehlo.whil
 
 
 def import_stablehlo_loops(module: ModuleOp) -> None:
-    """Convert the functions of StableHLO with loops to graph functions, in place; see `convert-stablehlo-to-graph`.
-    Raises `CompileError`."""
+    """Convert StableHLO functions with loops to graph functions, in place; see `convert-stablehlo-to-graph`. Raises
+    `CompileError`.
+    """
     if any(op.name in _LOOPS for op in operations_in(module)):
         from weft.frontends.convert_stablehlo_to_graph import convert_loops  # start-up: 154 ms
 

@@ -1,5 +1,6 @@
 """The stages of a build, in order: `to_tir`, `schedule`, `to_low`, `load`. Each raises `CompileError`, or
-`ScheduleError` when a step of a schedule is refused."""
+`ScheduleError` if a step of a schedule is rejected.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
 
 
 def schedule(pipeline: Pipeline) -> Pipeline:
-    """Apply the schedules of the module, then tuned and default ones, and evaluate what depends on constants alone."""
+    """Apply the schedules of the module, then tuned and default ones, and evaluate computations on constants."""
     module, target, options, stopwatch = pipeline.module, pipeline.target, pipeline.options, pipeline.stopwatch
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
@@ -58,10 +59,10 @@ def schedule(pipeline: Pipeline) -> Pipeline:
         state_parameter_accesses(module)
         by_users = _run_schedules(module, options.scheduled)
     if options.verify:
-        # Before default schedules, each step of which proves that it keeps a right program right.
+        # Before default schedules, whose steps preserve validity.
         with stopwatch.measure("check of tir"):
             for function in buffer_functions(module):
-                # Inserted passes may lower ops that are no part of the level: those ops are checked later.
+                # Inserted passes may lower ops of other levels, which are checked later.
                 verify_level(function, None if options.passes else "tir")
     traces: list[sched.FuncOp] = []
     if options.default_schedule:
@@ -78,7 +79,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
 
 def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
     """From scheduled block loops to the low level. `after` is called after each pass."""
-    # The output of weft's own passes is checked by their tests and by weft-opt, not in builds.
+    # The output of weft's own passes is verified by their tests and by weft-opt, not in builds.
     has_others = bool(pipeline.options.passes)
     lap = pipeline.stopwatch.laps()
 
@@ -96,14 +97,13 @@ def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = No
         str(pipeline.target),
         pipeline.options,
         run,
-        named=[function.sym_name.data for function in buffer_functions(pipeline.module)],  # a library has all functions
+        named=[function.sym_name.data for function in buffer_functions(pipeline.module)],  # a library exports all
         is_trusted=not has_others,
     )
     return pipeline
 
 
 def lower(pipeline: Pipeline) -> Pipeline:
-    """All stages, on a module of any level."""
     return to_low(schedule(to_tir(pipeline)))
 
 
@@ -119,7 +119,9 @@ def load(pipeline: Pipeline) -> Library:
 
 
 def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
-    """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
+    """Erase the schedules of a module, after running them if `scheduled`; returns the functions that they
+    transformed.
+    """
     by_users: set[str] = set()
     for trace in schedules_of(module):
         if scheduled:
@@ -131,7 +133,7 @@ def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
 
 
 def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
-    """A pass of the user leaves IR that verifies."""
+    """Verify the module after a user pass."""
     if step.point is not None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Static quantization: ranges from calibration data, errors of layers, and the model of 8 bits."""
+"""Static quantisation: ranges from calibration data, errors of layers, and the 8-bit model."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from weft.passes.graph.graph_quantize_weights import QuantizedLayer
 
 _RULES: Final = tuple(name for name in DEFAULT_RULES if name != "transposed_convolutions")
-"""Rules that fold norms into weights, and make one operator of an activation; not those that take layers apart."""
+"""Rules that fold norms into weights and recognise activation functions, without those that split layers."""
 
 
 @dataclass(frozen=True)
 class QuantizedActivation:
-    """The range of an activation, and its integers from 0 to 255."""
+    """The range of an activation, which is mapped to integers from 0 to 255."""
 
     name: str
     low: float
@@ -63,19 +63,19 @@ class QuantizedActivation:
 
 @dataclass(frozen=True)
 class StaticRounding:
-    """How layers and activations are chosen. Raises `CompileError` for values without a meaning."""
+    """Selects the layers and activations to round. Raises `CompileError` for invalid values."""
 
     method: CalibrationMethod
     skip: Sequence[str] = ()
-    """The names of layers that stay floats, and of activations that are not rounded."""
+    """The names of layers and activations that stay floats."""
     max_error: float | None = None
-    """The largest error of the results of a layer, and of an activation; those of a greater one stay floats."""
+    """The largest relative error of a layer's results and of an activation; those with a greater one stay floats."""
 
 
 def quantize_statically(
     module: ModuleOp, data: CalibrationData, rounding: StaticRounding
 ) -> tuple[ModuleOp, list[QuantizedLayer], list[QuantizedActivation]]:
-    """A copy of a module whose entry function has layers of 8 bits, and the errors of its layers and activations."""
+    """A copy of a module whose entry function has 8-bit layers, and the errors of its layers and activations."""
     base = copy_of(module)
     for each in (
         GraphInferTypesPass(),
@@ -127,8 +127,9 @@ def _observers(function: FuncOp) -> list[ObserveOp]:
 
 
 def _set_ranges(observers: Sequence[ObserveOp], ranges: dict[str, tuple[float, float]]) -> None:
-    """Give observers, in order, their ranges; what an operator moves keeps the range of its operand, so that the
-    integers are moved."""
+    """Set the ranges of observers, in order. Results of data movement keep the range of their operand, so that integers
+    are moved.
+    """
     for op in observers:
         source = moved_from(op.value)
         while source is not None and not isinstance(source.owner, ObserveOp):
@@ -147,8 +148,9 @@ def _returning(
     of_observer: Callable[[ObserveOp], Sequence[SSAValue]],
     of_layer: Callable[[Layer], Sequence[SSAValue]],
 ) -> ModuleOp:
-    """A copy of a module whose entry function has more results: values for each layer, then for each observer.
-    Observers are erased."""
+    """A copy of a module whose entry function has additional results: values for each layer, then for each observer,
+    which is erased.
+    """
     found = copy_of(module)
     function = _entry(found)
     last = cast("ReturnOp", function.get_return_op())
@@ -165,7 +167,7 @@ def _returning(
 
 
 def _errors(module: ModuleOp, data: CalibrationData) -> dict[str, float]:
-    """The relative error of the results of each layer if it alone is rounded, and of each activation."""
+    """The relative error of each layer's results if it alone is rounded, and of each activation."""
     function = _entry(module)
     measured = _compiled(_returning(module, _activation_errors, _layer_errors))
     names = [layer.name for layer in layers_of(function) if _is_rounded(layer)]
@@ -199,6 +201,6 @@ def _layer_errors(layer: Layer) -> list[SSAValue]:
 
 
 def _squares(rounded: SSAValue, exact: SSAValue) -> list[SSAValue]:
-    """The sum of the squares of the differences, and of the exact numbers."""
+    """The sums of squares of the differences and of the exact numbers."""
     difference = made("subtract", [rounded, exact]).results[0]
     return [made("sum", [made("multiply", [value, value]).results[0]]).results[0] for value in (difference, exact)]

@@ -1,4 +1,4 @@
-"""`torch.compile(model, backend="weft")`: the graphs that PyTorch's compiler finds, compiled by weft."""
+"""`torch.compile(model, backend="weft")`: compiles the graphs of PyTorch's compiler with weft."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
         fast = torch.compile(model.eval(), backend="weft", options={"target": "llvm -mcpu=haswell"})
 
-    Without gradients, parameters and buffers become constants when a graph runs first (`params="constants"`), and
-    arguments if they have changed since. Graphs that need gradients run forward by weft, backward by PyTorch. Operators
-    that weft has not run in PyTorch (`fallback=True`). Raises `ValueError` for other options, `CompileError` for
-    operators that are not supported. A call raises `ValueError` for inputs that share memory, one of them written,
-    otherwise than when the graph was traced.
+    Without gradients, parameters and buffers become constants when a graph first runs (`params="constants"`), and
+    arguments if they change later. Graphs with gradients run forward in weft, backward in PyTorch. Operators that weft
+    lacks run in PyTorch (`fallback=True`). Raises `ValueError` for other options, `CompileError` for unsupported
+    operators. A call raises `ValueError` if inputs, one of them written, share memory differently than when the graph
+    was traced.
     """
     common = import_module("torch._dynamo.backends.common")
     boxed = import_module("functorch.compile").make_boxed_func
@@ -63,7 +63,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
 
 def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    """The callable for a graph of PyTorch's compiler, with a check of the memory of its inputs if it writes one."""
+    """The callable of a graph; if it writes an input, calls check whether inputs share memory."""
     from weft.frontends.torch.shared_memory import TracedOverlaps  # needs torch
 
     metadata = _metadata()
@@ -81,13 +81,12 @@ def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[
 
 
 def _metadata() -> Any:
-    """What PyTorch found out about the inputs of the graph at hand."""
     context = import_module("torch._guards").TracingContext.try_get()
     return None if context is None else context.fw_metadata
 
 
 def _fixed_inputs() -> Sequence[int]:
-    """The inputs of the graph at hand that are parameters and buffers which it does not write."""
+    """The inputs of the current graph that are parameters and buffers and are not written."""
     metadata = _metadata()
     if metadata is None:
         return ()
@@ -96,11 +95,11 @@ def _fixed_inputs() -> Sequence[int]:
 
 
 class CompiledGraph:
-    """A graph of ATen operators, compiled when it runs first.
+    """A graph of ATen operators, compiled on the first call.
 
-    Outputs that are views of inputs, of other outputs, or of one tensor are made by PyTorch: callers read their strides
-    and where they begin, also those that depend on sizes, make views of their callers' tensors from these, and
-    read in one the elements that they write into another.
+    PyTorch computes outputs that are views of inputs, of other outputs, or of one tensor, because callers depend on
+    their strides and offsets, also those that depend on sizes, derive views of their own tensors from them, and read
+    through one view elements written through another.
     """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
@@ -111,14 +110,14 @@ class CompiledGraph:
         self._views = {at: _View(outputs[at], root, outputs) for at, root in enumerate(roots) if root is not None}
         computed = [at for at in range(len(outputs)) if at not in self._views]
         if not any(hasattr(getattr(outputs[at], "meta", {}).get("val"), "stride") for at in computed):
-            # There is nothing to compile: PyTorch computes the sizes among the outputs.
+            # Nothing to compile: PyTorch computes the sizes among the outputs.
             self._views |= {at: _View(outputs[at], None, outputs) for at in computed}
             computed = []
         self._graph = _with_outputs(graph, [outputs[at] for at in computed]) if self._views else graph
         self._placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self._fallback, self._target, self._precision = fallback, target, precision
         self._fixed: dict[int, tuple[Any, int]] = dict.fromkeys(fixed, (None, 0))
-        """The inputs that are constants: the tensors, and their versions when they were compiled."""
+        """The inputs that are constants: the tensors, and their versions at compile time."""
         self._run: CompiledModel | None = None
         self._orders = {at: _order_of_axes(getattr(outputs[at], "meta", {}).get("val")) for at in computed}
 
@@ -137,14 +136,12 @@ class CompiledGraph:
         return self._with_views(found, inputs) if self._views else list(found.values())
 
     def _with_views(self, found: dict[int, Any], inputs: Sequence[Any]) -> list[Any]:
-        """All outputs, of which `found` has those that weft computes."""
         given = dict(zip(self._placeholders, inputs, strict=True))
         for at in self._views:
             self._view(at, found, given)
         return [found[at] for at in range(self._count)]
 
     def _view(self, at: int, found: dict[int, Any], given: Mapping[Any, Any]) -> Any:
-        """An output, which may be a view of another view."""
         if at not in found:
             view = self._views[at]
             root = given.get(view.root) if view.of is None else self._view(view.of, found, given)
@@ -160,7 +157,7 @@ class CompiledGraph:
 
 
 def _shared_results(outputs: Sequence[Any]) -> list[Any]:
-    """The results of operators that are no outputs, and of which several outputs are views."""
+    """Results of operators that are not outputs themselves, but have several views among the outputs."""
     bases = Counter(_base_of_view(output, outputs) for output in outputs)
     return [
         base
@@ -170,14 +167,16 @@ def _shared_results(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input, or the other output, of which an output is a view; None for a tensor with separate memory."""
+    """The input or other output that an output is a view of; None for a tensor with separate memory."""
     root = _base_of_view(node, outputs)
     is_known = hasattr(root, "op") and (root.op == "placeholder" or root in outputs)
     return root if is_known and root is not node else None
 
 
 def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input, the other output, or the result of an operator of which an output is a view; itself if it is none."""
+    """The input, other output, or operator result that an output is a view of; the output itself if it is not a
+    view.
+    """
     base = node
     while hasattr(base, "op") and base.op == "call_function" and (base is node or base not in outputs):
         source = base
@@ -190,19 +189,19 @@ def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _is_view(target: Any) -> bool:
-    """Whether the result of an operator of PyTorch is a view of its first argument, which it does not write."""
+    """Whether an operator of PyTorch returns a view of its first argument without writing it."""
     schema = getattr(target, "_schema", None)
     alias = schema.arguments[0].alias_info if schema is not None and schema.arguments else None
     return alias is not None and not alias.is_write
 
 
 class _View:
-    """An output of a graph that PyTorch makes of another tensor."""
+    """An output that PyTorch derives from another tensor."""
 
     def __init__(self, output: Any, root: Any, outputs: Sequence[Any]) -> None:
         self.root = root
         self.of = list(outputs).index(root) if root in outputs else None
-        """The number of the output of which it is a view; None if it is one of an input."""
+        """The index of the output that it is a view of; None for a view of an input."""
         self._output = output
         needed: dict[Any, None] = {}
 
@@ -216,7 +215,7 @@ class _View:
         self._nodes = list(needed)
 
     def made(self, root: Any, given: Mapping[Any, Any]) -> Any:
-        """The view of a tensor; `given` are the inputs of the graph, from which its sizes are computed."""
+        """The view of a tensor; `given` are the inputs of the graph, which determine its sizes."""
         from torch.fx.node import map_arg
 
         values = {**given, self.root: root}
@@ -227,7 +226,7 @@ class _View:
 
 
 def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
-    """A copy of a graph that has other outputs, and the nodes that compute these."""
+    """A copy of a graph with other outputs, and only the nodes that compute them."""
     from torch.fx import GraphModule
 
     graph = deepcopy(module.graph)
@@ -239,12 +238,12 @@ def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _version(tensor: Any) -> int:
-    """How often a tensor was written; tensors of inference mode do not count."""
+    """The number of writes to a tensor; 0 for tensors of inference mode, which are not counted."""
     return 0 if tensor.is_inference() else tensor._version
 
 
 def _order_of_axes(value: Any) -> Callable[[Any], Any] | None:
-    """A function that gives a dense tensor the layout in memory that PyTorch traced; None where it has it."""
+    """A function that converts a dense tensor to the memory layout traced by PyTorch; None if it is contiguous."""
     if not hasattr(value, "stride") or not hasattr(value, "is_contiguous") or value.is_contiguous():
         return None
     strides = value.stride()

@@ -1,4 +1,4 @@
-"""Models of PyTorch compiled: callables on tensors."""
+"""Compiled PyTorch models: callables on tensors."""
 
 from __future__ import annotations
 
@@ -30,17 +30,15 @@ def compile(
     cache: bool = True,
     precision: str = "",
 ) -> CompiledModel:
-    """Compile a model of PyTorch: a `torch.nn.Module` or `torch.fx.GraphModule` with example inputs, or a
-    `torch.export.ExportedProgram`. The result takes and returns tensors on the CPU as the model does.
+    """Compile a PyTorch model: a `torch.nn.Module` or `torch.fx.GraphModule` with example inputs, or a
+    `torch.export.ExportedProgram`. The result accepts and returns tensors on the CPU like the model.
 
-        fast = weft.compile(model.eval(), (x,))
-        y = fast(x)
+        fast = weft.compile(model.eval(), (x,)) y = fast(x)
 
-    Weights are constants: what is written into them later has no effect, unless `params="arguments"`. Buffers that the
-    model writes are updated. With `checked`, a call raises `IndexError` for indices out of range and
-    `ZeroDivisionError` for integer divisions by zero; PyTorch raises for them too. `precision` is that of products
-    (`weft.build`). Raises what `weft.from_torch` and
-    `weft.build` do.
+    Weights are constants, so later writes to them have no effect, unless `params="arguments"`. Buffers that the model
+    writes are updated. With `checked`, a call raises `IndexError` for indices out of range and `ZeroDivisionError` for
+    integer divisions by zero, as PyTorch does. `precision` is that of products (`weft.build`). Raises the errors of
+    `weft.from_torch` and `weft.build`.
     """
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
@@ -54,12 +52,12 @@ def compile(
 
 
 class CompiledModel:
-    """A compiled model: called as the model was.
+    """A compiled model, called like the original.
 
-    Tensors are used where they are if they have the layout of the example inputs: contiguous, or dense with the axes in
+    Tensors are used in place if they have the layout of the example inputs: contiguous, or dense with the axes in
     another order in memory, such as channels_last. Others are copied. Raises `TypeError` for inputs of another
-    structure, kind or element type, `ValueError` for shapes that the model was not exported for, and for a tensor that
-    the model writes and that shares memory with another input, parameter or buffer.
+    structure, kind or element type, `ValueError` for shapes that the model was not exported for, and for a written
+    tensor that shares memory with another input, parameter or buffer.
     """
 
     def __init__(self, library: Library, model: ImportedModel) -> None:
@@ -76,7 +74,7 @@ class CompiledModel:
         self._readers = [_reader(argument, model) for argument in model.arguments]
         orders = {argument.name: argument.order for argument in model.arguments if argument.order is not None}
         self._in_shape = {name: back(order) for name, order in orders.items()}
-        """The axes of parameters that are in the order of memory, in the order of the tensors."""
+        """For parameters with permuted axes: the axes in memory order -> the order of the tensor."""
         self._places = _places(model.arguments)
         self._has_checks = bool(self._places or model.constants)
         self._makers = [_maker(output, model.dtypes) for output in model.outputs]
@@ -89,8 +87,9 @@ class CompiledModel:
 
     @property
     def in_torch(self) -> Sequence[TorchCall]:
-        """The operators that PyTorch runs (`fallback=True`, and random numbers): where they stand in the model, why,
-        how often they were called, and the seconds that it took."""
+        """The operators that PyTorch runs (`fallback=True`, and random numbers): their places in the model, the
+        reasons, the numbers of calls, and their seconds.
+        """
         return tuple(self._model.in_torch)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -111,7 +110,7 @@ class CompiledModel:
                 leaves[mutation.leaf] if mutation.leaf is not None else self._model.state[cast("str", mutation.state)]
             )
             made = self._written[mutation.result](results, sizes)
-            if made.data_ptr() != target.data_ptr():  # else the result is in its place
+            if made.data_ptr() != target.data_ptr():  # otherwise it is computed in place
                 target.detach().copy_(made)
         if self._is_single:
             return outputs[0]
@@ -126,7 +125,7 @@ class CompiledModel:
             raise
 
     def _flattened(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
-        """The inputs in a row. Raises `TypeError` for another structure than the model was exported with."""
+        """The flattened inputs. Raises `TypeError` for another structure than that of the export."""
         spec = self._model.in_spec
         if keywords:
             known = self._pytree.tree_unflatten([None] * spec.num_leaves, spec)[1]
@@ -159,13 +158,13 @@ class _SizeSource:
     axis: int
     extent: Expression
     gives: str | None
-    """The name that is solved for; None where the extent is only checked."""
+    """The name to solve for; None if the extent is only checked."""
 
     def read(self, leaves: Sequence[Any], sizes: dict[str, int]) -> None:
         leaf = leaves[cast("int", self.argument.leaf)]
         shape = getattr(leaf, "shape", ())
         if not self.argument.is_size and len(shape) <= self.axis:
-            return  # The rank is wrong, which the call says.
+            return  # The call reports the wrong rank.
         size = leaf if self.argument.is_size else shape[self.axis]
         if self.gives is not None and self.gives not in sizes:
             sizes[self.gives] = _solved(self.extent, self.gives, size)
@@ -178,7 +177,7 @@ class _SizeSource:
 
 
 def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
-    """The symbolic extents of inputs, in an order in which each has at most one name that those before do not have."""
+    """The symbolic extents of inputs, ordered so that each has at most one name that does not occur before."""
     open_places = [
         (argument, axis, extent)
         for argument in arguments
@@ -199,15 +198,16 @@ def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
 
 
 def _solved(extent: Expression, name: str, size: int) -> int:
-    """The value of the name in `a * name + b` that gives `size`, rounded down."""
+    """The value of `name` for which `a * name + b` is `size`, rounded down."""
     terms = dict(extent.terms)
     factor, offset = terms.get((name,), 1), terms.get((), 0)
     return (size - offset) // factor
 
 
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
-    """A function that raises `TypeError` unless an input is an integer if the argument is one, else a tensor in dense
-    memory of the CPU, of the element type of the argument."""
+    """A function that raises `TypeError` unless an input has the argument's kind: an integer, or a dense CPU tensor of
+    its element type.
+    """
     from weft.frontends.torch.library import torch  # needs torch
     from weft.frontends.torch.symbols import torch_dtype  # needs torch
 
@@ -240,7 +240,6 @@ def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
 
 
 def _word(constant: object) -> str:
-    """A dtype or layout of PyTorch without the name of the package."""
     return str(constant).removeprefix("torch.")
 
 
@@ -267,15 +266,16 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
         try:
             is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad and not tensor.is_neg()
             return tensor.numpy() if is_ready else array_of(tensor)
-        except (RuntimeError, TypeError, ValueError) as error:  # a tensor without memory, as those of tracers
+        except (RuntimeError, TypeError, ValueError) as error:  # a tensor without memory, such as a tracer's
             raise TypeError(f"input '{name}': {type(tensor).__name__} has no array: {error}") from None
 
     return read
 
 
 def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mapping[str, Sequence[int]]) -> None:
-    """Raises the error of a call for arrays with the axes of the tensors; `axes` has them for parameters with axes in
-    another order."""
+    """Raise the error of a call with arrays in terms of the tensors' axes; `axes` permutes those of parameters in
+    another order.
+    """
 
     def turned(spec: Any, array: Any) -> tuple[Any, Any]:
         order = axes.get(spec.name)
@@ -309,7 +309,6 @@ def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Ma
 
 
 def _is_flat(spec: Any, pytree: Any) -> bool:
-    """Whether the inputs are positional and each a leaf."""
     args, keywords = pytree.tree_unflatten([0] * spec.num_leaves, spec)
     return not keywords and all(type(item) is int for item in args)
 

@@ -1,4 +1,4 @@
-"""Traces as text: as IR and as Python calls, read back and run."""
+"""Traces as text: as IR and as Python calls, parsed and run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @checked
 def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
-    """The trace that `text` spells as IR, which is what `str(sch.trace)` gives. `Schedule.replay` runs it.
+    """Parse a trace in the form of `str(sch.trace)`, for `Schedule.replay`.
 
-    Raises `CompileError`, also when the text holds no `sched.func`, or several.
+    Raises `CompileError`, also unless the text contains exactly one `sched.func`.
     """
     module = parse(text, name)
     found = schedules_of(module)
@@ -38,7 +38,7 @@ def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
 
 
 def trace_with_decisions(text: str, decisions: Sequence[Decision | None]) -> sched.FuncOp:
-    """The trace that `text` spells with these decisions, one for each sampling step. Raises `CompileError`."""
+    """Parse a trace and set its decisions, one per sampling step. Raises `CompileError`."""
     trace = parse_trace(text)
     drawing = _sampling_steps(trace)
     check_decisions(drawing, decisions)
@@ -52,7 +52,7 @@ def _sampling_steps(trace: sched.FuncOp) -> list[sched.SamplingOp]:
 
 
 def record_problem(record: Record) -> str:
-    """Why the schedule of a record is one of no program; empty if it may be of some."""
+    """The reason why the schedule of a record is invalid for every program; empty if there is none."""
     steps, problem = _steps_of_text(record.trace)
     try:
         if not problem:
@@ -64,7 +64,9 @@ def record_problem(record: Record) -> str:
 
 @lru_cache(maxsize=64)
 def _steps_of_text(text: str) -> tuple[list[sched.SamplingOp], str]:
-    """The sampling steps of a trace, or why the text is no trace. Records of a search share theirs."""
+    """The sampling steps of a trace, or the reason why the text is invalid. Cached, because records of a search share
+    traces.
+    """
     try:
         return _sampling_steps(parse_trace(text)), ""
     except Exception as error:  # noqa: BLE001  others wrote the text
@@ -72,7 +74,7 @@ def _steps_of_text(text: str) -> tuple[list[sched.SamplingOp], str]:
 
 
 def name_function(trace: sched.FuncOp, name: str) -> None:
-    """Let a trace that works on one function find its blocks in the function of this name."""
+    """Make a trace of one function look up its blocks in the function `name`."""
     for step in steps_of(trace):
         if isinstance(step, sched.GetBlockOp):
             step.func = StringAttr(name)
@@ -84,12 +86,11 @@ def run_trace(
 ) -> None:
     """Run a trace on a schedule: the trace of another one, or text in either form.
 
-        weft.run_trace(sch, other.trace)
-        weft.run_trace(sch, str(other.trace))
-        weft.run_trace(sch, weft.trace_as_python(other.trace))
+        weft.run_trace(sch, other.trace) weft.run_trace(sch, str(other.trace)) weft.run_trace(sch,
+        weft.trace_as_python(other.trace))
 
-    Sampling steps decide as they did, or as `decisions` says, one for each of them (`weft.decisions_of`), None to draw
-    again. Raises `CompileError` for text that is no trace, and what the steps raise.
+    Sampling steps repeat their decisions, or use `decisions`, one for each step (`weft.decisions_of`), None to sample
+    anew. Raises `CompileError` for invalid text, and the errors of the steps.
     """
     if isinstance(trace, sched.FuncOp):
         schedule.replay(trace, decisions)
@@ -98,7 +99,7 @@ def run_trace(
     elif decisions is None:
         run_python(schedule, trace)
     else:
-        # The calls are run on a module of their own first: steps decide while they run.
+        # The calls first run on a separate module to record the trace, because steps decide while they run.
         recorded = type(schedule)(schedule.mod)
         run_python(recorded, trace)
         schedule.replay(recorded.trace, decisions)

@@ -1,4 +1,4 @@
-"""`weft.tune`: schedules of a program found by search."""
+"""`weft.tune`: searches for schedules of a program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from weft.tuning.evaluation import WrongResultError
 from weft.tuning.runner import WorkerLimits
 
 _MEASURED: Final = ("llvm", "opencl", "cuda")
-"""Kinds of targets whose programs are measured."""
+"""Kinds of targets whose programs can be measured."""
 
 
 @checked
@@ -63,32 +63,32 @@ def tune(
             j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
             sch.reorder(i, j0, k, j1)
 
-        tuned = weft.tune(module, space=space, trials=64, database="tune.db")
-        lib = weft.build(module, database="tune.db")
+        tuned = weft.tune(module, space=space, trials=64, database="tune.db") lib = weft.build(module,
+        database="tune.db")
 
-    `program` is a module at any level, its text, or a file; `func` names the function to tune where there are several.
+    `program` is a module at any level, its text, or a file; `func` names the function to tune if there are several.
     `space` is a function that schedules and samples (`sch.sample_perfect_tile`, `sample_categorical`,
     `sample_compute_location`), or sched IR with sampling steps; without it, the sampling steps of the default schedule
-    are searched. The default schedule is measured first, so that what is found is never slower.
+    are searched. The default schedule is measured first, so the result is never slower.
 
-    `sizes` are representative sizes of the symbols of the program with weights, `"b=1 s=1:0.5,128:0.5"`, all
-    combinations: of a function with symbols the weighted sum of the times at the shapes of its calls is minimised.
-    Without them such functions are skipped.
+    `sizes` are representative sizes of the program's symbols with weights, `"b=1 s=1:0.5,128:0.5"`, in all
+    combinations. For a function with symbols, the weighted sum of its times at the shapes of its calls is minimised.
+    Without `sizes` such functions are skipped.
 
-    Records go to `database` one by one. The same search with the same database and seed finds its trials there and
-    goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with
-    the trial under way.
+    Each record is written to `database` at once. A search repeated with the same database and seed reuses its trials
+    there and continues after them, however it ended; `trials` includes them. `timeout` is in seconds, and ends the
+    search after the current trial.
 
-    `precision` is that of `weft.build`; records hold for programs that are built with the same one.
+    `precision` is that of `weft.build`; records apply to programs built with the same precision.
 
-    `executor` runs the builders: one of `concurrent.futures`, or the name of one, `"4"` (processes), `"dask:ADDRESS"`,
-    `"ray"` or `"ray:ADDRESS"`; by default as many processes as cores. `runner`, another or the same, measures one
-    candidate at a time on each machine; without it candidates are measured here, while no builder runs. `window` trials
-    are under way at once, by default two for each worker, and at least a batch of 8.
+    `executor` runs the builders: an executor of `concurrent.futures`, or a name: `"4"` (processes), `"dask:ADDRESS"`,
+    `"ray"` or `"ray:ADDRESS"`; by default one process per core. `runner`, another or the same, measures one candidate
+    at a time on each machine; without it candidates are measured here, while no builder runs. `window` is the number of
+    concurrent trials, by default two per worker, and at least a batch of 8.
 
-    Raises `CompileError` for a program that cannot be tuned, and where workers do not answer, have another version or
-    are of several kinds of machines; what `space` raises; `InternalError` when a schedule computes something else than
-    the default, with the name of a file that shows it.
+    Raises `CompileError` for a program that cannot be tuned, and if workers do not answer, have another version or are
+    of several kinds of machines; the errors of `space`; and `InternalError` if a schedule's result differs from the
+    default's, with the name of a file that reproduces it.
     """
     module = copy_of(_parsed(program))
     machine = Target.parse(target) if isinstance(target, str) else target
@@ -125,7 +125,7 @@ def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
 
 
 def _check(target: Target, trials: int) -> None:
-    """Raises `CompileError` where programs for a target cannot be measured here."""
+    """Raise `CompileError` if programs for a target cannot be measured here."""
     if target.kind not in _MEASURED:
         raise CompileError(f"tune: programs for target kind {', '.join(_MEASURED)} are measured, got '{target.kind}'")
     if target.has_kernels:
@@ -137,7 +137,7 @@ def _check(target: Target, trials: int) -> None:
 
 
 def default_limits(target: Target) -> WorkerLimits:
-    """What building and measuring a candidate may take unless given: kernels of OpenCL are built where they run."""
+    """The default limits of building and measuring a candidate: OpenCL kernels are built where they run."""
     limits = WorkerLimits()
     if target.kind != "opencl":
         return limits

@@ -16,8 +16,6 @@ from weft.support.shown import ShownAsText
 
 @dataclass
 class Tuned(ShownAsText):
-    """The result of a search."""
-
     tasks: list[TunedTask]
     target: str
     skipped: dict[str, str] = field(default_factory=dict[str, str])
@@ -25,7 +23,7 @@ class Tuned(ShownAsText):
 
     @property
     def trace(self) -> sched.FuncOp:
-        """The fastest schedule, with its decisions. Raises `CompileError` where several functions were tuned."""
+        """The fastest schedule, with its decisions. Raises `CompileError` if several functions were tuned."""
         if len(self.tasks) != 1:
             names = ", ".join(task.workload.name for task in self.tasks)
             raise CompileError(f"several functions were tuned ({names}): their traces are in tuned.traces")
@@ -41,12 +39,13 @@ class Tuned(ShownAsText):
         return sum(len(task.trials) for task in self.tasks)
 
     def table(self) -> str:
-        """A row for each function: what it computes, how often, and how fast, by default and now."""
+        """A row per function: its computation, number of calls, and times of the default and the best schedule."""
         return tuning_table(self.tasks)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the best time so far over the trials, a line for each function, into a picture: its suffix says of which
-        kind. Raises `CompileError` without matplotlib (extra `plot`)."""
+        """Plot the best time over the trials, a line per function, as a picture of the format of the suffix. Raises
+        `CompileError` without matplotlib (extra `plot`).
+        """
         times = {t.workload.name: [record.seconds for record in (t.default, *t.trials)] for t in self.tasks}
         plot_best_times(times, path)
 

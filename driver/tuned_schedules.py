@@ -1,4 +1,4 @@
-"""Schedules from a database of tuning, applied in the place of default ones."""
+"""Applies schedules of a tuning database instead of default ones."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 _MOST: Final = 64
-"""Records of a function that are tried, the fastest first, until one can be used: those that cannot do not hide it."""
+"""Records of a function to try, the fastest first, until one applies."""
 
 
 def tuned_records(
     module: ModuleOp, target: Target, database: str | os.PathLike[str], required: bool
 ) -> dict[str, list[Record]]:
-    """The records of each function of a module at tir level that has some, the fastest first: of this target, on the
-    kind of machine that runs its programs here, else on that which the target names. Raises `CompileError` where they
-    are `required` and functions that could be tuned have none. Tells by a remark where there is no device for
-    kernels."""
+    """The records of each function of a module at tir level, the fastest first: for this target, on the kind of machine
+    that runs its programs here, or else the one that the target names. Raises `CompileError` if they are `required` and
+    a tunable function has none. Emits a remark if kernels have no device.
+    """
     found: dict[str, list[Record]] = {}
     tasks = tasks_of(module)
     with Database(Path(database), must_exist=True) as opened:
@@ -75,9 +75,10 @@ def tuned_records(
 def apply_tuned_schedules(
     module: ModuleOp, tuned: Mapping[str, Sequence[Record]], target: Target
 ) -> dict[str, sched.FuncOp]:
-    """Schedule functions by their fastest record that can be used; returns the traces by function. Where that is
-    the default schedule, the function stays as it is: the rules may have improved since. Tells by a remark why a record
-    was left out."""
+    """Schedule functions by their fastest applicable record; returns the traces by function. If that is the default
+    schedule, the function is left to the current default rules, which may have improved. Emits a remark for a skipped
+    record.
+    """
     applied: dict[str, sched.FuncOp] = {}
     present = functions_of(module)
     for name, records in tuned.items():
@@ -97,8 +98,9 @@ def apply_tuned_schedules(
 
 
 def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
-    """Replace an unscheduled function by the scheduled one. Raises if a step is refused, or if the result cannot be
-    lowered for the target: later in the build, it would be too late for another record."""
+    """Replace an unscheduled function by the scheduled one. Raises an error if a step is rejected, or if the result
+    cannot be lowered for the target, while another record can still be tried.
+    """
     name = function.sym_name.data
     trace = trace_with_decisions(record.trace, record.decisions)
     name_function(trace, name)

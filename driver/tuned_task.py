@@ -1,4 +1,4 @@
-"""The search of a function, with its records."""
+"""The search for schedules of a function, with its records."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from weft.tuning.search import SearchCounts
 
 @dataclass
 class TunedTask:
-    """The search of a function."""
+    """The search for schedules of a function."""
 
     workload: Workload
     calls: int
     """The number of calls in the program."""
     default: Record
     best: Record
-    """The fastest: of the search, or the default."""
+    """The fastest record, possibly the default."""
     trials: list[Record] = field(default_factory=list[Record])
     """The evaluated candidates, in order, without the default."""
     known: int = 0
-    """Trials that the database had already."""
+    """Trials that were already in the database."""
     counts: SearchCounts = field(default_factory=SearchCounts)
     is_exhausted: bool = False
     """Whether every schedule of the space was tried."""
 
     @property
     def seconds(self) -> float:
-        """The time of the best."""
+        """Seconds of the best."""
         return self.best.seconds or 0.0
 
     @property

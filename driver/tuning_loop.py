@@ -1,4 +1,4 @@
-"""The loop of `weft.tune`: which function is tried next, and who builds and measures its candidates."""
+"""The loop of `weft.tune`: chooses the function of the next trial, and distributes building and measuring."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ from weft.tuning.search import EvolutionarySearch, Ranking, SearchOptions
 from weft.tuning.task_scheduler import expected_gain
 
 _FIRST: Final = 4
-"""Schedules that other searches found, with which one begins."""
+"""The number of initial candidates from schedules found by other searches."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Who builds and who measures."""
+    """The workers that build and measure."""
 
     builder: Executor
     runner: Executor | None
-    """None measures here."""
+    """None to measure here."""
     machine: str
     """The kind of machine that measures."""
     window: int
-    """Trials under way at once."""
+    """The number of concurrent trials."""
 
 
 def opened_workers(
     stack: ExitStack, executor: Executor | str | None, runner: Executor | str | None, window: int | None, target: Target
 ) -> Workers:
-    """Connect to builders and runners. Raises `CompileError` where they do not answer or do not fit the target."""
+    """Connect to builders and runners. Raises `CompileError` if they do not answer or do not fit the target."""
     builder = stack.enter_context(opened_executor(str(host_cores()) if executor is None else executor, "executor"))
     if runner is None or runner is executor or runner == executor:
         measures = None if runner is None else builder
@@ -87,28 +87,27 @@ def opened_workers(
 
 @dataclass
 class _TaskSearch:
-    """The search of one function."""
+    """The search for schedules of one function."""
 
     found: TunedTask
     evaluator: TrialEvaluator
     search: EvolutionarySearch
     best: list[float]
-    """Seconds before the first batch, and after each that ended."""
+    """Seconds before the first batch, and after each completed one."""
     begun: float = 0.0
-    """Batches that were begun."""
+    """The number of started batches."""
 
     def gain(self) -> tuple[float, float]:
-        """The expected saving of another batch."""
         return expected_gain(self.found.calls, self.best, self.begun)
 
     def begin(self, most: int) -> list[Trial]:
-        """Have new candidates evaluated."""
+        """Start the evaluation of new candidates."""
         trials = self.evaluator.begin(self.search.propose(most))
         self.begun += len(trials) / SearchOptions.batch
         return trials
 
     def tell(self, trial: Trial) -> None:
-        """Take a trial into account that has its record."""
+        """Add the record of a finished trial."""
         if trial.record is None:
             return
         self.search.tell(trial.candidate, trial.record.seconds)
@@ -139,8 +138,9 @@ class Searches:
         machine: Target,
         sizes: Sequence[WeightedSizes] = (),
     ) -> Tuned:
-        """Measure the default schedules; of functions with symbols at representative `sizes`. Raises `CompileError`
-        for sizes that do not fit."""
+        """Measure the default schedules; those of functions with symbols at representative `sizes`. Raises
+        `CompileError` for invalid sizes.
+        """
         tuned = Tuned([], self._target)
         by_users: set[str] = set()
         for schedule in schedules_of(module):
@@ -156,7 +156,7 @@ class Searches:
         shapes = shapes_of_calls(module, sizes) if sizes else {}
         for task in tasks:
             name = task.function.sym_name.data
-            if task.key in found:  # an equal function, of another name
+            if task.key in found:  # an equal function with another name
                 found[task.key].calls += task.calls
                 continue
             calls = shapes.get(name, []) if task.symbolic_parameter else []
@@ -183,7 +183,7 @@ class Searches:
         return tuned
 
     def _first_model(self, keys: Sequence[str]) -> CostModel:
-        """The cost model to begin with: what earlier searches of any program learned."""
+        """The initial cost model, trained by earlier searches of any program."""
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
@@ -194,7 +194,7 @@ class Searches:
         return model
 
     def save_model(self) -> None:
-        """Keep what the cost model learned."""
+        """Store the cost model."""
         if isinstance(self._model, BoostedTrees) and self._model.samples:
             self._database.save_model(self._target, self._workers.machine, self._model.to_text())
 
@@ -241,7 +241,7 @@ class Searches:
         return _TaskSearch(found, evaluator, search, [found.seconds])
 
     def _check_sizes(self, workload: Workload, arguments: ArgumentSpec) -> None:
-        """Raises `CompileError` if the database has times of a workload at other sizes: they cannot be compared."""
+        """Raise `CompileError` if the database has times of a workload at other sizes, which are not comparable."""
         digest = hashlib.blake2b(repr(arguments.weighted).encode(), digest_size=7).digest()
         number = int.from_bytes(digest, "big")
         if self._database.window(f"sizes {workload.key} {self._target} {self._workers.machine}", number) != number:
@@ -250,8 +250,9 @@ class Searches:
             )
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
-        """The decisions of the fastest schedules that other searches of a space found. Those of rules for kernels are
-        none for processors."""
+        """The decisions of the fastest schedules that other searches of a space found; only those for kernels apply to
+        kernels.
+        """
         kind = self._workers.machine
         begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
@@ -259,7 +260,7 @@ class Searches:
         return [record.decisions for record in alike if record.origin == origin]
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
-        """Evaluate candidates until trials, time or spaces are spent."""
+        """Evaluate candidates until trials, time or spaces are exhausted."""
         evaluate = self._measure_here if self._workers.runner is None else self._have_measured
         for at, _ in enumerate(evaluate(trials, end), 1):
             if progress is not None and at % SearchOptions.batch == 0:
@@ -268,12 +269,11 @@ class Searches:
             progress(tuned)
 
     def _next(self) -> _TaskSearch | None:
-        """The search whose next batch is expected to gain most."""
         able = [search for search in self._searches if not search.search.is_exhausted]
         return max(able, key=_TaskSearch.gain, default=None)
 
     def _measure_here(self, trials: int, end: float) -> Iterator[Trial]:
-        """Batches one after the other. Of a window of several the builders work on the later ones meanwhile."""
+        """Successive batches. With a window of several batches, builders work on later ones meanwhile."""
         under_way: deque[tuple[_TaskSearch, list[Trial]]] = deque()
         left, window = trials, self._window()
         try:
@@ -286,7 +286,7 @@ class Searches:
                     left -= len(batch)
                     under_way.append((search, batch))
                     if left > 0:
-                        search.search.prepare()  # one processor makes candidates while the others build
+                        search.search.prepare()  # generates candidates while other processors build
                 if not under_way:
                     return
                 search, batch = under_way.popleft()
@@ -299,8 +299,9 @@ class Searches:
                 cancel(batch)
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
-        """As many trials at once as the window has: when one is done, the next begins. Proposals depend on all
-        earlier trials, in the order of their records: a search that is started again proposes the same."""
+        """Keep `window` trials in progress: each finished one is replaced by the next. Proposals depend on all earlier
+        trials, in the order of their records, so a restarted search makes the same proposals.
+        """
         under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:
@@ -325,14 +326,14 @@ class Searches:
             cancel([trial for _, trial in under_way])
 
     def _window(self) -> int:
-        """Trials under way at once: those with which this search began first, or it would propose others now."""
+        """The number of concurrent trials that this search started with; another one would change its proposals."""
         keys = " ".join(search.found.workload.key for search in self._searches)
         digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
         key = f"{digest} {self._target} {self._workers.machine} {self._seed}"
         return self._database.window(key, self._workers.window)
 
     def reproducer(self, error: WrongResultError, folder: Path) -> str:
-        """Write a file that shows a wrong result; returns the message."""
+        """Write a file that reproduces a wrong result; returns the message."""
         (search,) = [s for s in self._searches if s.evaluator.workload.key == error.workload.key]
         workload = search.evaluator.workload
         module = parse(workload.ir)

@@ -1,4 +1,4 @@
-"""A picture of searches."""
+"""Plots of searches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from weft.support.errors import CompileError
 
 
 def plot_best_times(times: Mapping[str, Sequence[float | None]], path: str | os.PathLike[str]) -> None:
-    """Draw the best time so far over the trials, in seconds by function, None for trials that failed. The first is
-    that of the default schedule. Raises `CompileError` without matplotlib."""
+    """Plot the best time over the trials, given the seconds of each function's trials, None for failed ones. The first
+    trial is the default schedule. Raises `CompileError` without matplotlib.
+    """
     try:
         figure: Any = importlib.import_module("matplotlib.figure").Figure()
     except ImportError:

@@ -1,4 +1,4 @@
-"""The functions that were tuned, as a table."""
+"""A table of tuned functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLUMNS = ("ID", "name", "FLOP", "weight", "speed", "latency", "weighted", "def
 
 
 def tuning_table(tasks: Sequence[TunedTask]) -> str:
-    """A row for each function, and a line for all of them."""
+    """A row for each function, and a line with totals."""
     rows = [_COLUMNS, *(_row(number, task) for number, task in enumerate(tasks))]
     total = sum(task.seconds * task.calls for task in tasks)
     before = sum(task.default_seconds * task.calls for task in tasks)

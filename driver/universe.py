@@ -1,7 +1,7 @@
 """The dialects, passes and targets of weft, which xDSL's tools find through the `xdsl.universe` entry point.
 
-One table a kind, name -> "module:attribute"; what it names is imported when it is first used. To add a pass, a target
-or a dialect, add its line.
+One table per kind, name -> "module:attribute"; objects are imported on first use. A new pass, target or dialect is a
+new line.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "transform": "weft.dialects.upstream.transform:OPERATIONS",
     "vector": "weft.dialects.upstream.vector:OPERATIONS",
 }
-"""Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
-xDSL's where the name is the same (`dialects/upstream/custom_syntax.py`)."""
+"""Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools add, or that replace xDSL's with
+the same name (`dialects/upstream/custom_syntax.py`).
+"""
 
 _PRIMITIVES = """
     split fuse tile reorder parallel vectorize unroll bind merge loop_partition add_unit_loop reorder_block_iter_var
@@ -158,13 +159,13 @@ TARGETS: Mapping[str, str] = {
 
 
 def load(place: str) -> Any:
-    """The object that "module:attribute" names."""
+    """The object named by "module:attribute"."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def register_dialects(ctx: Context, *universes: Universe) -> None:
-    """Register the dialects of `universes`; those of xDSL with the operations that weft adds to them."""
+    """Register the dialects of `universes`; those of xDSL are extended by weft's operations."""
     for universe in universes:
         for name, factory in universe.all_dialects.items():
             ctx.register_dialect(name, partial(_extended, name, factory) if name in UPSTREAM_OPERATIONS else factory)

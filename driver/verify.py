@@ -1,7 +1,7 @@
-"""Verify a module so that what fails is known by its place.
+"""Verifies a module with located errors.
 
 xDSL's `verify()` prints the whole module when an operation fails, and checks neither scope nor dominance. Here each
-operation is verified by itself, innermost first, after its operands were checked to be visible where they are used.
+operation is verified separately, innermost first, after checking that its operands are visible at their uses.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation, Region, SSAValue
 
 _GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
-"""Operations whose regions have no order: values may be used before they are defined."""
+"""Operations with graph regions: values may be used before they are defined."""
 _YIELDING = frozenset(("affine.for", "affine.if", "affine.parallel", "scf.if"))
 _CHECKED = frozenset(("memref.dim", "memref.global", "tensor.dim"))
 """Operations that `driver/verify_extra.py` checks, in addition to functions and those of affine."""
 _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
-"""A call but for its callee, which xDSL searches for among all functions of the module."""
+"""A call without the check of its callee, which xDSL looks up by a scan of the module."""
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Check every operation, and that every value is used inside its scope, after its definition.
+    """Verify every operation, and that every value is used in scope, after its definition.
 
-    A module with tir loops or blocks is also checked for what only integer sets can tell (`analysis/checks.py`): that
-    bindings cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place
-    of the first failure.
+    A module with tir loops or blocks also undergoes the checks that need integer sets (`analysis/checks.py`): that
+    bindings cover each domain once, and that accesses are in bounds. Raises `CompileError` with the place of the first
+    failure.
     """
     names: set[str] = set()
     _verify_operation(module, set(), names)
@@ -75,7 +75,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         place = _redefinition(operation) or operation
         raise CompileError.at(place, f"{_subject(operation, str(error))}{error}") from None
     except Exception as error:
-        # How verifiers fail on shapes of IR that their authors did not think of; xDSL's also raise bare exceptions.
+        # Verifiers may fail in any way on unforeseen IR; xDSL's also raise bare exceptions.
         if is_weft(operation) and not isinstance(error, ValueError):
             raise
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
@@ -88,7 +88,7 @@ def _needs_extra(operation: Operation) -> bool:
 
 
 def _finds_callee(call: CallOp) -> bool:
-    """Whether a call stands where one may, and its callee takes the operands and gives the results."""
+    """Whether a call is at a valid position, and its callee has the types of its operands and results."""
     symbol, block = call.properties.get("callee"), call.parent
     if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data or call.successors:
         return False
@@ -102,7 +102,6 @@ def _finds_callee(call: CallOp) -> bool:
 
 
 def _symbol_table(operation: Operation) -> Operation | None:
-    """The innermost operation around that holds symbols."""
     around = operation.parent_op()
     while around is not None and not around.has_trait(SymbolTable, value_if_unregistered=False):
         around = around.parent_op()
@@ -110,7 +109,7 @@ def _symbol_table(operation: Operation) -> Operation | None:
 
 
 def _verify_yields(operation: Operation) -> None:
-    """Each region gives the results, as xDSL does not check of all operations of `_YIELDING`."""
+    """Check the types of each region's results, which xDSL does not for all operations of `_YIELDING`."""
     wanted = [result.type for result in operation.results]
     for region in operation.regions if wanted else ():
         last = region.block.last_op if len(region.blocks) == 1 else None
@@ -121,7 +120,7 @@ def _verify_yields(operation: Operation) -> None:
 
 
 def _redefinition(table: Operation) -> Operation | None:
-    """The first op of a symbol table whose symbol is defined before."""
+    """The first op of a symbol table whose symbol is already defined."""
     known: set[str] = set()
     if table.has_trait(SymbolTable, value_if_unregistered=False):
         for op in [op for region in table.regions[:1] for block in region.blocks for op in block.ops]:
@@ -134,7 +133,7 @@ def _redefinition(table: Operation) -> Operation | None:
 
 
 def _subject(operation: Operation, message: str) -> str:
-    """Name the operation where the message does not; weft's own verifiers say what they speak of."""
+    """The operation's name as a prefix, unless the message or weft's own verifiers name it."""
     return "" if is_weft(operation) or operation.name in message else f"'{operation.name}': "
 
 
@@ -160,7 +159,7 @@ def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], name
 def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: set[str]) -> None:
     if block.is_empty and not parent.has_trait(NoTerminator, value_if_unregistered=True):
         raise CompileError.at(parent, f"'{parent.name}' has an empty region, which must end with a terminator")
-    # One set serves the whole walk: what a block defines is added on the way in, and taken out on the way out.
+    # One set for the whole walk: the definitions of a block are added on entry and removed on exit.
     defined: list[SSAValue] = list(block.args)
     if parent.name in _GRAPH_REGIONS:
         defined = _definitions(block)
@@ -186,7 +185,7 @@ def _place_of_definition(value: SSAValue) -> SourceLocation | None:
 
 
 def _invisible(user: Operation, value: SSAValue) -> str:
-    """Say why `user` cannot see `value`."""
+    """The reason why `user` cannot see `value`."""
     name = f"%{value.name_hint}" if value.name_hint else "a value without a name"
     if isinstance(value, ErasedSSAValue):
         return f"'{user.name}' uses {name}, whose operation was erased"
@@ -212,7 +211,7 @@ def _invisible(user: Operation, value: SSAValue) -> str:
 
 
 def _isolated_below(region: Region | None, operation: Operation) -> Operation | None:
-    """The operation around `operation`, inside `region`, into which no value of `region` reaches."""
+    """The operation around `operation`, inside `region`, that is isolated from the values of `region`."""
     around = operation.parent_op()
     while region is not None and around is not None and region.is_ancestor(around):
         if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
@@ -222,5 +221,4 @@ def _isolated_below(region: Region | None, operation: Operation) -> Operation | 
 
 
 def _holds(block: Block | None, operation: Operation) -> bool:
-    """Whether `operation` stands in `block` or deeper."""
     return block is not None and block.find_ancestor_op_in_block(operation) is not None

@@ -27,7 +27,7 @@ from weft.driver.parsing import is_too_large
 from weft.support.errors import CompileError
 
 _CHOOSING = frozenset(("affine.for", "affine.parallel", "affine.min", "affine.max"))
-"""Operations that take the minimum or maximum of the results of their maps."""
+"""Operations that take the minimum or maximum of their maps' results."""
 
 
 def verify_extra(operation: Operation) -> None:
@@ -43,7 +43,6 @@ def verify_extra(operation: Operation) -> None:
 
 
 def _verify_function(function: FuncOp) -> None:
-    """Checks the requirements on functions at weft's levels."""
     is_low = PARAMS in function.attributes or KERNEL in function.attributes
     if PARAMS in function.attributes:
         verify_signature(function)
@@ -61,7 +60,7 @@ def _verify_function(function: FuncOp) -> None:
 
 
 def _verify_affine(operation: Operation) -> None:
-    """Checks what xDSL does not of maps, steps, sets and the ranks of accesses."""
+    """Check maps, steps, sets and ranks of accesses, as far as xDSL does not."""
     maps = [value for value in operation.properties.values() if isinstance(value, AffineMapAttr)]
     for map_ in maps:
         if any(map(is_too_large, map_.data.results)):
@@ -91,14 +90,13 @@ def _verify_affine(operation: Operation) -> None:
 
 
 def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
-    """Checks that a constant dimension is one of the type."""
     number, type_ = constant_integer(dim.index), dim.source.type
     if number is not None and isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
         raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
 
 
 def _verify_global(constant: GlobalOp) -> None:
-    """A global is small enough for one buffer, and its value fills it."""
+    """Check that a global fits one buffer, and that its value has its type."""
     type_, value = constant.type, constant.initial_value
     if prod(type_.get_shape()) >= 1 << 31:
         raise VerifyException(f"'{constant.name}' has less than 2^31 elements, got {type_}")

@@ -34,10 +34,10 @@ _SizesOfCall: TypeAlias = tuple[int, ...]
 
 
 class FunctionOfVersions(Function):
-    """A function that calls the version for the sizes of its arguments, which the first call with them builds.
+    """A function that calls the version for the sizes of its arguments, which is built on the first call with them.
 
-    Sizes beyond the number of versions, empty arrays, and arguments that are not arrays are passed to the general
-    function, which also checks the first call of each size.
+    Calls with sizes beyond the number of versions, with empty arrays, or with arguments that are not arrays use the
+    general function, which also checks the first call of each size.
     """
 
     def __init__(self, general: Function, build: Callable[[Mapping[str, int]], Function], policy: OnUse) -> None:
@@ -46,7 +46,7 @@ class FunctionOfVersions(Function):
         self._build = build
         self._policy = policy
         self._axes: dict[str, tuple[int, int]] = {}
-        """Symbol -> the argument and the axis that bind it."""
+        """Symbol -> the argument and the axis that determine it."""
         given = len(self.signature.args) - self.signature.results
         for position, spec in enumerate(self.signature.args[:given]):
             for axis, extent in enumerate(spec.shape if isinstance(spec, ArraySpec) else ()):
@@ -54,7 +54,7 @@ class FunctionOfVersions(Function):
                     self._axes.setdefault(extent, (position, axis))
         self._places = tuple(self._axes.values())
         self._versions: dict[_SizesOfCall, Function | None] = {}
-        """None while a version is built, and for one that could not be."""
+        """None for a version that is being built or failed to build."""
         self._lock = threading.Lock()
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
@@ -67,11 +67,11 @@ class FunctionOfVersions(Function):
 
     @property
     def versions(self) -> list[Mapping[str, int]]:
-        """The sizes that have a version."""
+        """The sizes with versions."""
         return [dict(zip(self._axes, sizes, strict=True)) for sizes, found in self._versions.items() if found]
 
     def _chosen(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function:
-        """The version for a call, the general function without one."""
+        """The version for a call, or else the general function."""
         try:
             values = cast(
                 "Sequence[Any]", by_position(self.signature, positional, keywords) if keywords else positional
@@ -112,8 +112,8 @@ class FunctionOfVersions(Function):
 def add_versions_on_use(
     library: Library, program: Callable[[], ModuleOp], stage: Callable[[ModuleOp], Pipeline], policy: OnUse
 ) -> None:
-    """Let the functions of a library that have symbols call versions, built from copies of `program` through `stage`,
-    which share the constants of the library. Raises `CompileError` for a target whose functions Python cannot replace.
+    """Let a library's functions with symbols use versions, built from copies of `program` through `stage`, which share
+    the library's constants. Raises `CompileError` for a target whose functions Python cannot replace.
     """
     if library.target.kind not in ("llvm", "c") or library.target.obstacle:
         raise CompileError(f"specialize: '{AUTO}' is for functions that run here by llvm or c, got '{library.target}'")
@@ -147,7 +147,7 @@ def add_versions_on_use(
 
 
 def _adopt_constants(module: ModuleOp, pool: Sequence[Array]) -> None:
-    """Let constants of a module be arrays of the pool that have the same elements."""
+    """Share the memory of a module's constants with equal arrays of the pool."""
     for op in module.ops:
         if not isinstance(op, GlobalOp) or op.constant is None:
             continue

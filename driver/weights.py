@@ -1,10 +1,10 @@
-"""Constants of a module in a file beside its text.
+"""Constants of a module in a separate file.
 
     builtin.module attributes {graph.weights = "model.safetensors"} {
       func.func @main(...) {
         %w = graph.constant dense_resource<fc1_weight> : tensor<784x128xf32>
 
-The file lies in the folder of the text, or below it. Its tensors are mapped: pages that nothing reads are not loaded.
+The file is in the folder of the text, or below it. Its tensors are memory-mapped, so unread pages are not loaded.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from weft.support.safetensors import ELEMENTS, TYPE_OF, StoredTensor, read_safet
 
 
 def load_weights(module: ModuleOp, text: Path, keys: Mapping[str, str]) -> None:
-    """Give the constants of a module that was read from `text` their elements. `keys` are the names of resources in
-    the text, by those in the process. Raises `CompileError` for what the file lacks, and for a file that lies
-    elsewhere."""
+    """Set the elements of the constants of a module parsed from `text`. `keys` maps keys of resources in the process to
+    those in the text. Raises `CompileError` for elements missing from the file, and for a file outside of the folder.
+    """
     name = module.attributes.get(WEIGHTS)
     if not isinstance(name, StringAttr):
         return
@@ -69,13 +69,12 @@ def _value(op: ConstantOp, key: str, stored: StoredTensor) -> DenseIntOrFPElemen
 
 
 def _type_of(type_: TensorType[Any]) -> str:
-    """The type of the format; elements of other types are stored as bytes."""
+    """The type in the file; elements of unsupported types are stored as bytes."""
     return TYPE_OF.get(element_name(type_.element_type) or "", "U8")
 
 
 def save_weights(module: ModuleOp, file: Path, least: int) -> None:
-    """Move the constants of a module of `least` bytes or more to a file. Raises `CompileError` when the system
-    refuses."""
+    """Move constants of at least `least` bytes to a file. Raises `CompileError` if the system refuses."""
     tensors: dict[str, StoredTensor] = {}
     for op in module.walk():
         if not isinstance(op, ConstantOp) or not isinstance(op.value, DenseIntOrFPElementsAttr):

@@ -1,4 +1,4 @@
-"""The work of kernels: numbers, or formulas of the symbols of the function that calls them."""
+"""The work of kernels: numbers, or formulas in the symbols of the calling function."""
 
 from __future__ import annotations
 
@@ -59,8 +59,7 @@ class SymbolicFunction:
 
     @staticmethod
     def of_entry(function: FuncOp, given: Mapping[str, Sequence[int] | int] | None = None) -> SymbolicFunction:
-        """A function with the `given` shapes and numbers of parameters by name; the symbols of others have the names
-        that callers see."""
+        """A function with the `given` parameter shapes and values by name; other symbols keep their external names."""
         signature = FlatSignature.of(function)
         shapes: list[ShapeOf] = []
         for argument in function.args:
@@ -76,18 +75,17 @@ class SymbolicFunction:
 
     @cached_property
     def is_counted(self) -> bool:
-        """Whether all that a call does is in loops and branches of the function itself."""
+        """Whether all work of a call is in loops and branches of the function itself."""
         return not any(
             isinstance(op, CallOp) or (op.regions and not isinstance(op, _COUNTED))
             for op in operations_in(self.function.body)
         )
 
     def extent(self, value: SSAValue) -> KnownExtent:
-        """An index value."""
         return self._names.extent(value)
 
     def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
-        """The calls of functions that `find` gives, with their arguments, and the number of times that each runs."""
+        """The calls of functions that `find` returns, with their arguments, and the number of executions of each."""
         yield from self._calls(self.function.body, find, 1)
 
     def _calls(
@@ -136,8 +134,7 @@ class SymbolicFunction:
         return 1
 
     def flops(self) -> KnownExtent | None:
-        """Operations on floating-point numbers of a call, of branches those of the one with more; None if they are not
-        known."""
+        """Floating-point operations of a call, of branches those of the larger one; None if unknown."""
         return self._flops(self.function.body) if self.is_counted else None
 
     def _flops(self, region: Region) -> KnownExtent:
@@ -152,9 +149,10 @@ class SymbolicFunction:
         return total
 
     def moved_bytes(self, is_read: set[int]) -> KnownExtent | None:
-        """The bytes of parameters that a call moves at least: of each the elements that it loads and stores, at most
-        all of them. Loads count of the parameters `is_read`, for others are read where they were written. None if they
-        are not known."""
+        """A lower bound of the bytes of parameters that a call moves: of each its loaded and stored elements, at most
+        all of them. Only loads of the parameters `is_read` count; others read values that the function wrote. None if
+        unknown.
+        """
         if not self.is_counted:
             return None
         moved: dict[tuple[int, bool], KnownExtent] = {}
@@ -191,7 +189,7 @@ _UNKNOWN: Final = 8
 
 
 def number_of(extent: KnownExtent) -> int:
-    """An extent, with 8 for the numbers in it that are not known."""
+    """An extent, with 8 substituted for unknown numbers."""
     return evaluate(extent, dict.fromkeys(names_in(extent), _UNKNOWN))
 
 

@@ -1,4 +1,4 @@
-"""Functions at tir level, each with what it needs, as programs of their own: what is compiled apart, and tuned."""
+"""Functions at tir level as separate programs with the symbols that they need, for separate compilation and tuning."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from weft.support.user_functions import intrinsics, names_with_rules
 
 
 def is_taken_along(op: Operation | None) -> bool:
-    """Whether a function that is compiled apart may need a symbol: a constant, or an external function."""
+    """Whether a separately compiled function may refer to a symbol: a constant, or an external function."""
     if isinstance(op, GlobalOp):
         return op.constant is not None
     return isinstance(op, FuncOp) and op.is_declaration
 
 
 def function_digest(function: FuncOp, needed: Sequence[Operation]) -> bytes:
-    """The digest of a function with what it needs, in which its name and those of data do not count."""
+    """The digest of a function with the symbols that it needs, independent of its name and those of data."""
     if needed:
         function, needed = copy_of(function), [copy_of(op) for op in needed]
     for at, op in enumerate(op for op in needed if isinstance(op, GlobalOp)):
@@ -43,30 +43,30 @@ def function_digest(function: FuncOp, needed: Sequence[Operation]) -> bytes:
 
 @dataclass(frozen=True)
 class Task:
-    """A function of a program that can be scheduled by itself."""
+    """A function of a program that can be scheduled separately."""
 
     function: FuncOp
-    """As it stands in the program."""
+    """As in the program."""
     needed: tuple[Operation, ...]
     calls: int
-    """How often the program calls it, as far as its text tells; 1 for one that nobody calls."""
+    """The number of calls in the text of the program; 1 if there are none."""
 
     @cached_property
     def key(self) -> str:
-        """The key of its workload: whether it is private does not count either."""
+        """The key of its workload, which is independent of its visibility."""
         function = copy_of(self.function)
         function.properties.pop("sym_visibility", None)
         return function_digest(function, self.needed).hex()
 
     def unit(self) -> ModuleOp:
-        """A module of its own, in which callers from outside see the function."""
+        """A separate module in which the function is public."""
         function = copy_of(self.function)
         function.properties.pop("sym_visibility", None)
         return ModuleOp([function, *map(copy_of, self.needed)])
 
     @property
     def symbolic_parameter(self) -> str:
-        """The first parameter with extents that calls decide; empty if there is none."""
+        """The first parameter with extents that calls determine; empty if there is none."""
         names = self.function.body.block.args
         for at, type_ in enumerate(self.function.function_type.inputs):
             if isinstance(type_, IndexType) or (isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape()):
@@ -74,8 +74,9 @@ class Task:
         return ""
 
     def obstacle(self, kind: str, *, has_sizes: bool = False) -> str:
-        """The reason why it cannot be measured for a kind of target; empty if it can. `has_sizes` states that the sizes
-        of its calls are known."""
+        """The reason why it cannot be measured for a kind of target; empty if it can. `has_sizes`: the sizes of its
+        calls are known.
+        """
         if not has_sizes and (parameter := self.symbolic_parameter):
             return (
                 f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have "
@@ -89,7 +90,7 @@ class Task:
 
 
 def tasks_of(module: ModuleOp) -> list[Task]:
-    """The functions of a module at tir level that hold blocks and call no function of the module, in their order."""
+    """The functions of a module at tir level that contain blocks and call no function of the module, in order."""
     known = named_ops(module)
     calls: dict[str, int] = {}
     for op in operations_in(module):
@@ -104,7 +105,7 @@ def tasks_of(module: ModuleOp) -> list[Task]:
 
 
 def needed_by(function: FuncOp, known: Mapping[str, Operation]) -> tuple[Operation, ...] | None:
-    """The symbols to which a function refers; None if one of them cannot be taken along."""
+    """The symbols that a function refers to; None if one of them cannot be compiled with it."""
     names = {symbol: None for symbol, op in symbol_uses(function) if op is not function}
     ops = [known.get(name) for name in names]
     return tuple(op for op in ops if op is not None) if all(map(is_taken_along, ops)) else None

@@ -1,9 +1,9 @@
-"""A product of bytes by instructions for dot products, scheduled by hand.
+"""A product of bytes with dot-product instructions, scheduled by hand.
 
-Processors multiply bytes by fours and add the products to a sum of 32 bits: `vpdpbusd` on x86, `sdot` on AArch64. A
-tensor intrinsic such as `dot_16x4_s8u8` is that, on 16 columns: its description says what it computes, so any target
-can do without the instruction. `vpdpbusd` takes one signed and one unsigned factor. `recode` makes the right one
-unsigned, by adding 128, and takes 128 times the sum of each row of the left one off again: exact, for integers wrap.
+Processors multiply groups of four bytes and accumulate the products in 32 bits: `vpdpbusd` on x86, `sdot` on AArch64. A
+tensor intrinsic such as `dot_16x4_s8u8` does this for 16 columns; its description defines the computation, so it also
+works on targets without the instruction. `vpdpbusd` has one signed and one unsigned factor. `recode` makes the right
+one unsigned by adding 128, and subtracts 128 times the sum of each row of the left one: exact, because integers wrap.
 
 The default schedule does the same, for any shape (docs/default-schedules.md).
 """
@@ -18,7 +18,7 @@ from weft.te import ops
 
 M, N, K = 192, 256, 320
 ROWS, VECTORS, LANES, GROUP = 6, 4, 16, 4
-"""A tile is 6 rows of 4 registers of 16 sums; a step of the reduction is 4 products."""
+"""A tile is 6 rows of 4 registers of 16 sums; a reduction step is 4 products."""
 
 
 def scheduled(m: int = M, n: int = N, k: int = K) -> weft.Schedule:

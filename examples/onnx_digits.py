@@ -1,12 +1,12 @@
-"""A convolution net that PyTorch trains on scikit-learn's digits, exported to ONNX, and compiled by weft.
+"""A convolution net trained by PyTorch on scikit-learn's digits, exported to ONNX, and compiled by weft.
 
-    pip install 'weft[onnx,torch]' scikit-learn
-    python examples/onnx_digits.py                     # trains, exports, imports: about 10 seconds
-    python examples/onnx_digits.py --save digits.onnx  # keeps the model: weft run digits.onnx --shape x=1x1x8x8 --check
+    pip install 'weft[onnx,torch]' scikit-learn python examples/onnx_digits.py                     # trains, exports,
+    imports: about 10 seconds python examples/onnx_digits.py --save digits.onnx  # keeps the model: weft run digits.onnx
+    --shape x=1x1x8x8 --check
 
-The data are 1797 scans of written digits, 8x8 pixels each; a quarter of them is not trained on. The accuracy on these
-is printed before the import, by PyTorch, and after it, by weft; then with layers of 8 bits, calibrated on a part of the
-training data by each method, and with weights of 8 and 4 bits.
+The data are 1797 scans of written digits, 8x8 pixels each; a quarter is held out. Prints the accuracy on these before
+the import, by PyTorch, and after it, by weft; then with 8-bit layers, calibrated on a part of the training data by each
+method, and with weights of 8 and 4 bits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def quantized(module: ModuleOp, calibration: Images, images: Images) -> dict[str, Images]:
-    """The scores of the quantized net on images, by the way of rounding."""
+    """The scores of the quantised net on images, by rounding method."""
     found: dict[str, Images] = {}
     for method in ("minmax", "percentile", "mse"):
         model = weft.quantize(module, "int8", activations="int8", calibrate=[{"x": calibration}], method=method)
@@ -75,7 +75,7 @@ def quantized(module: ModuleOp, calibration: Images, images: Images) -> dict[str
 
 
 def trained(images: torch.Tensor, labels: torch.Tensor) -> nn.Module:
-    """Two convolutions with norms, a pool, and a linear layer, by Adam."""
+    """Two convolutions with norms, a pool, and a linear layer, trained by Adam."""
     torch.manual_seed(0)
     torch.set_num_threads(1)  # the net is small
     net = nn.Sequential(
@@ -101,7 +101,7 @@ def trained(images: torch.Tensor, labels: torch.Tensor) -> nn.Module:
 def export(net: nn.Module, file: Path) -> None:
     """Write the net to a file, for batches of any size."""
     with warnings.catch_warnings():
-        # The newer exporter of PyTorch needs the package onnxscript.
+        # PyTorch's newer exporter requires onnxscript.
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.onnx.export(
             net,

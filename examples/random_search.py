@@ -1,4 +1,4 @@
-"""Schedules that draw their tiles at random, what was decided, and the best of some trials.
+"""Schedules with random tile sizes, their decisions, and the best of several trials.
 
 python examples/random_search.py
 """
@@ -38,7 +38,7 @@ def schedule_mm(sch: weft.Schedule, jfactor: int = 4) -> weft.Schedule:
 
 
 def stochastic_schedule_mm(sch: weft.Schedule) -> weft.Schedule:
-    """The same with a width that is drawn: the factors are handles until they are used."""
+    """`schedule_mm` with a sampled width: the factors are handles until they are used."""
     block_C = sch.get_block("C", "main")
     i, j, k = sch.get_loops(block=block_C)
     j_factors = sch.sample_perfect_tile(loop=j, n=2)
@@ -49,7 +49,7 @@ def stochastic_schedule_mm(sch: weft.Schedule) -> weft.Schedule:
 
 
 def step_by_step() -> list[str]:
-    """What the trace says before and after the drawn factors are used."""
+    """The trace before and after the sampled factors are used."""
     sch = weft.Schedule(MyModule)
     block_C = sch.get_block("C", "main")
     i, j, k = sch.get_loops(block=block_C)
@@ -67,7 +67,7 @@ def step_by_step() -> list[str]:
 
 
 def random_search(num_trials: int = 5) -> tuple[weft.Schedule, float]:
-    """The fastest of some draws, in seconds. Every trial computes the same product."""
+    """The fastest of several samples, in seconds. Every trial computes the same product."""
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 128, 128), dtype=np.float32)
     best_sch, best_result = weft.Schedule(MyModule), float("inf")

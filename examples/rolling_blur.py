@@ -1,9 +1,9 @@
-"""Two 3x3 stencils, one after the other: the rows between them roll through a buffer of three.
+"""Two consecutive 3x3 stencils: the rows between them are in a rolling buffer of three.
 
     python examples/rolling_blur.py
 
-Computed where it is used, each row of the first stencil would be computed three times. `rolling_buffer` keeps the two
-that the next row needs again, so every row is computed once, and no more than three of them are in memory.
+Computed at its use, each row of the first stencil would be computed three times. `rolling_buffer` keeps the two that
+the next row needs again, so every row is computed once, and at most three are in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def program() -> weft.Schedule:
 
 
 def schedule(sch: weft.Schedule, *, rolling: bool) -> None:
-    """Bands of rows in parallel; in a band, a row of B right before the row of C that uses it."""
+    """Bands of rows in parallel; within a band, a row of B just before the row of C that uses it."""
     band, row = sch.split(sch.get_loops("C")[0], [8, None])
     sch.parallel(band)
     sch.compute_at("B", row)

@@ -18,7 +18,7 @@ from weft.support.target import Target
 FILE = Path(__file__).with_name("mm_relu.mlir")
 N = 128
 FLOPS = 2 * N**3 + N**2
-"""A multiply and an add for each of N^3 terms, a maximum for each result."""
+"""A multiply and an add per N^3 terms, a maximum per result."""
 ROUNDS = 7
 
 
@@ -44,7 +44,7 @@ def main() -> int:
         function(a, b, c)
         with_numpy = float(np.abs(c - np.maximum(a @ b, 0)).max())
         with_interpreter = float(np.abs(c - interpreted).max())
-        agrees = with_numpy < 1e-4 and with_interpreter < 1e-4  # NaN is not less
+        agrees = with_numpy < 1e-4 and with_interpreter < 1e-4  # False for NaN
         good = good and agrees
         print(
             f"  checked  {name}: {'agrees' if agrees else 'DIFFERS'}, max abs error {with_numpy:.1e} against NumPy, "
@@ -52,7 +52,7 @@ def main() -> int:
         )
 
     seconds = {"plain": float("inf"), "scheduled": float("inf")}
-    for _ in range(ROUNDS):  # interleaved, so that what else the machine does disturbs both alike
+    for _ in range(ROUNDS):  # interleaved, so that other load affects both alike
         for name, function in (("plain", plain), ("scheduled", scheduled)):
             c = np.empty((N, N), np.float32)
             measured = function.time_evaluator(number=1, repeat=1, min_repeat_ms=20.0)(a, b, c).min

@@ -1,4 +1,4 @@
-"""From a tensor expression to script, through schedule steps that print what they made, and a pass of one's own.
+"""From a tensor expression to script, through schedule steps that print their results, and a custom pass.
 
 python examples/script_and_schedule.py
 """
@@ -57,7 +57,7 @@ def scheduled() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class DoubleSums(ModulePass):
-    """A pass of one's own: every sum is added to itself. (It changes results, so that its work is seen.)"""
+    """A custom pass that adds every sum to itself. (It changes results, so that its effect is visible.)"""
 
     name = "double-sums"
 
@@ -69,7 +69,7 @@ class DoubleSums(ModulePass):
 
 
 def with_a_pass() -> np.ndarray:
-    """The pass runs after buffers were flattened, where custom vectorization would."""
+    """The pass runs after buffers are flattened, the position of a custom vectorisation."""
     lib = weft.build(add_one(), target="llvm", passes={"after:flatten": DoubleSums()})
     x = np.arange(8, dtype=np.float32)
     out = np.empty_like(x)

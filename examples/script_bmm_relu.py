@@ -72,7 +72,7 @@ def main() -> None:
     a, b = (rng.random(SHAPE, dtype=np.float32) for _ in range(2))
     c = np.empty_like(a)
     for name, module in (("as written", MyBmmRelu), ("transformed", sch.mod), ("weft's own", MyBmmRelu)):
-        # A program without a schedule gets weft's own, unless it is built as it is written.
+        # Unscheduled programs get weft's default schedule, unless built as written.
         lib = weft.build(module, target="llvm", default_schedule=name != "as written")
         lib["bmm_relu"](a, b, c)
         np.testing.assert_allclose(c, np.maximum(a @ b, 0), rtol=1e-5)

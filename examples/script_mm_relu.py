@@ -36,7 +36,7 @@ class MyModule:
 
 
 def transform() -> weft.Schedule:
-    """Tiles of four columns stay together: each is computed for all k, then rectified."""
+    """Tiles of four columns: each is computed for all k, then rectified."""
     sch = weft.Schedule(MyModule)
     block_y = sch.get_block("Y", func_name="mm_relu")
     _, j, k = sch.get_loops(block_y)
@@ -58,7 +58,7 @@ def main() -> None:
     a, b = (rng.random((128, 128), dtype=np.float32) for _ in range(2))
     expected = np.maximum(a @ b, 0)
     for name, module in (("as written", MyModule), ("transformed", sch.mod), ("weft's own", MyModule)):
-        # A program without a schedule gets weft's own, unless it is built as it is written.
+        # Unscheduled programs get weft's default schedule, unless built as written.
         lib = weft.build(module, target="llvm", default_schedule=name != "as written")
         c = np.empty((128, 128), np.float32)
         lib["mm_relu"](a, b, c)

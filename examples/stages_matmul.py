@@ -2,8 +2,8 @@
 
 python examples/stages_matmul.py [SIZE]
 
-A matmul with a plain schedule and an optimised one, a padded convolution, every kind of request of a stage, and three
-exercises. Results are compared with NumPy, times are those of this machine.
+A matmul with a plain schedule and an optimised one, a padded convolution, every stage transform, and three exercises.
+Results are compared with NumPy; times are of this machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import weft
 from weft import te
 
 TARGET = "llvm"
-"""This machine, as `llvm -mcpu=native` is elsewhere."""
+"""This machine, written `llvm -mcpu=native` elsewhere."""
 
 
 def matmul(M: int, K: int, N: int) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
@@ -29,7 +29,7 @@ def matmul(M: int, K: int, N: int) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
 
 
 def measure(func: weft.Library, name: str, size: int) -> float:
-    """GFLOP/s of a matmul of this size, after its result was compared with NumPy."""
+    """GFLOP/s of a matmul of this size, after comparing its result with NumPy."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, size), dtype=np.float32) for _ in range(2))
     c = np.zeros((size, size), dtype="float32")
@@ -40,7 +40,7 @@ def measure(func: weft.Library, name: str, size: int) -> float:
 
 
 def naive(size: int) -> float:
-    """The loops as they are declared."""
+    """The loops as declared."""
     A, B, C = matmul(size, size, size)
     s = te.create_schedule(C.op)
     print(weft.lower(s, [A, B, C], simple_mode=True))
@@ -70,7 +70,7 @@ def optimised(size: int) -> float:
 
 
 def requests() -> dict[str, str]:
-    """Each request of a stage, alone: its name -> the loops."""
+    """Each stage transform alone: name -> the loops."""
     found: dict[str, str] = {}
     for name in ("split", "reorder", "tile", "vectorize", "parallel", "unroll", "fuse"):
         A, B, C = matmul(1024, 1024, 1024)
@@ -99,7 +99,7 @@ def requests() -> dict[str, str]:
 
 
 def fully_connected(M: int = 24, N: int = 40) -> None:
-    """relu(W @ x + b): three stages, the middle ones computed where they are used."""
+    """relu(W @ x + b): three stages, the middle ones computed at their uses."""
     W, X, b = (te.placeholder(shape, name=name) for shape, name in (((M, N), "W"), ((N,), "X"), ((M,), "b")))
     j = te.reduce_axis((0, N), name="j")
     linear = te.compute((M,), lambda i: te.sum(W[i, j] * X[j], axis=j) + b[i])
@@ -114,7 +114,7 @@ def fully_connected(M: int = 24, N: int = 40) -> None:
 
 
 def conv2d(in_h: int = 224, in_w: int = 224, out_channel: int = 64) -> None:
-    """A convolution with padding: the padded input is a stage of its own, read through a condition."""
+    """A convolution with padding: the padded input is a separate stage with a conditional read."""
     batch, in_channel, kernel_h, kernel_w, pad_h, pad_w = 1, 3, 3, 3, 1, 1
     out_h = in_h - kernel_h + 2 * pad_h + 1
     out_w = in_w - kernel_w + 2 * pad_w + 1
@@ -167,7 +167,7 @@ def exercise_relu_of_sum(N: int = 1024 * 1024) -> None:
 
 
 def exercise_schedules(size: int = 512) -> dict[str, float]:
-    """Schedules to compare; the last one asks for an axis that tiling took apart, which is refused when it is asked."""
+    """Schedules to compare; the last one requests an axis that tiling has split, which is rejected immediately."""
 
     def tiled_and_vectorized(s: te.StageSchedule, C: Any) -> None:
         s[C].tile(*C.op.axis, 32, 32)

@@ -1,9 +1,9 @@
-"""Schedules by stages over symbolic shapes: each transform of an elementwise product, and what it changes.
+"""Stage schedules over symbolic shapes: each transform of an elementwise product, and its effect.
 
 python examples/stages_symbolic.py
 
-Every function prints the loops of one schedule; differences are shown line by line, as `difflib` sees them. One
-compiled function serves every shape, and views of arrays where it has strides.
+Every function prints the loops of one schedule; differences are shown line by line, by `difflib`. One compiled function
+works for every shape, and for views if its arrays have strides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import weft
 from weft import te
 
 Request = Callable[[te.Stage, Any], object]
-"""What is asked of a stage; its operation has the axes."""
+"""A transform of a stage; its operation has the axes."""
 
 
 def compute_diff(s1: str, s2: str) -> None:
@@ -30,7 +30,7 @@ def compute_diff(s1: str, s2: str) -> None:
 def product(
     request: Callable[[te.Stage, te.ComputeOp], object] | None = None,
 ) -> tuple[te.StageSchedule, list[te.Tensor]]:
-    """C = A * B over (m, n), and what is asked of the stage of C."""
+    """C = A * B over (m, n), after a transform of the stage of C."""
     n = te.var("n")
     m = te.var("m")
     A = te.placeholder((m, n), name="A")
@@ -89,7 +89,7 @@ def _tiles(stage: te.Stage, op: Any) -> None:
 
 
 def reorder_tiles() -> str:
-    """The order that `tile` gives: nothing changes."""
+    """The order of `tile`: nothing changes."""
     return lowered(_tiles)
 
 
@@ -115,7 +115,7 @@ def row_sums() -> tuple[te.StageSchedule, list[te.Tensor]]:
 
 
 def sigmoid() -> tuple[te.StageSchedule, list[te.Tensor]]:
-    """Bound to threads of a GPU: 64 a block."""
+    """A sigmoid bound to GPU threads, 64 per block."""
     n = te.var("n")
     A = te.placeholder((n,), name="A")
     B = te.compute(A.shape, lambda i: te.sigmoid(A[i]), name="B")
@@ -127,7 +127,7 @@ def sigmoid() -> tuple[te.StageSchedule, list[te.Tensor]]:
 
 
 def strided() -> weft.Library:
-    """The product for arrays that lie anywhere: strides are symbols, as extents are."""
+    """The product for arrays with any strides: strides are symbols, like extents."""
     n, m = te.var("n"), te.var("m")
     A = te.placeholder((m, n), name="A", strides=(te.var("sa"), 1))
     B = te.placeholder((m, n), name="B", strides=(None, None))

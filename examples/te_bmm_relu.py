@@ -1,7 +1,8 @@
 """Batched matrix multiplication with ReLU, transformed step by step into a given target program.
 
-The exercise: Y[n, i, j] = sum_k A[n, i, k] * B[n, k, j] and C = max(Y, 0) become, by schedule primitives, exactly the
-loops of TARGET; `assert_structural_equal` decides. Then both versions are compiled, compared with NumPy and timed.
+The exercise: schedule primitives transform Y[n, i, j] = sum_k A[n, i, k] * B[n, k, j] and C = max(Y, 0) into exactly
+the loops of TARGET, as checked by `assert_structural_equal`. Then both versions are compiled, compared with NumPy and
+timed.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def main() -> None:
     expected = np.maximum(a @ b, 0)
     times: dict[str, float] = {}
     for name, version in (("as written", module), ("transformed", sch.mod), ("weft's own", module)):
-        # A program without a schedule gets weft's own, unless it is built as it is written.
+        # Unscheduled programs get weft's default schedule, unless built as written.
         lib = weft.build(version, target="llvm", default_schedule=name != "as written")
         lib["bmm_relu"](a, b, c)
         np.testing.assert_allclose(c, expected, rtol=1e-5)

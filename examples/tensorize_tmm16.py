@@ -1,7 +1,7 @@
-"""Tensorization on a CPU: tiles of a matrix product are computed by a micro-kernel that is written in C.
+"""Tensorisation on a CPU: tiles of a matrix product are computed by a micro-kernel written in C.
 
-The kernel `tmm16` multiplies 16 x 16 tiles that lie in special memory (scopes "global.A_reg", "global.B_reg" and
-"global.accumulator"). Its description says what it computes, its implementation how it is called.
+The kernel `tmm16` multiplies 16 x 16 tiles in special memory (scopes "global.A_reg", "global.B_reg" and
+"global.accumulator"). Its description defines the computation, its implementation the call.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ int tmm16(float *cc, float *aa, float *bb, int64_t stride_a, int64_t stride_b, i
 
 
 def matmul(n: int) -> weft.Schedule:
-    """C = A @ B.T, to be scheduled."""
+    """C = A @ B.T, unscheduled."""
     A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
     k = te.reduce_axis((0, n), name="k")
     C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[j, k], axis=k), name="matmul")

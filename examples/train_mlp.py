@@ -1,10 +1,9 @@
 """Makes `mlp.mlir`: trains a two-layer perceptron on drawn digits and writes it as a graph function over constants.
 
-    python examples/train_mlp.py                # writes examples/mlp.mlir, in a few seconds, from fixed seeds
-    python examples/train_mlp.py --accuracy     # how often NumPy gets digits right that the training did not see
+    python examples/train_mlp.py                # writes examples/mlp.mlir, in a few seconds, from fixed seeds python
+    examples/train_mlp.py --accuracy     # accuracy of NumPy on digits that were not in the training data
 
-The digits are 5x7 bitmaps, turned, sheared, scaled, moved and noised on 28x28 pixels: drawn here, so that nothing is
-downloaded.
+The digits are 5x7 bitmaps, rotated, sheared, scaled, shifted and noised on 28x28 pixels, generated without downloads.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ func.func @main(%x: tensor<1x784xf32>) -> tensor<1x10xf32> {
 
 
 def digit_bitmaps() -> Floats:
-    """The ten digits, (10, 7, 5), 1 where there is ink."""
+    """The ten digits, (10, 7, 5), with 1 for ink."""
     rows = [[[float(pixel == "#") for pixel in glyph] for glyph in line.split()] for line in DIGITS.split("\n")[1:-1]]
     return np.array(rows, np.float32).transpose(1, 0, 2)
 
 
 def draw_digits(count: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
-    """`count` images, (count, 784) in 0..1, and the digits they show."""
+    """`count` images, (count, 784) in 0..1, and their digits."""
     random = np.random.default_rng(seed)
     bitmaps = np.pad(digit_bitmaps(), ((0, 0), (1, 1), (1, 1)))
     labels = random.integers(0, 10, count)
@@ -84,7 +83,7 @@ def draw_digits(count: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def _sample(images: Floats, v: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bilinear samples of images (count, height, width) at rows `v` and columns `u`; nothing outside."""
+    """Bilinear samples of images (count, height, width) at rows `v` and columns `u`; zero outside."""
     height, width = images.shape[1:]
     result = np.zeros(v.shape)
     which = np.arange(len(images))[:, None, None]

@@ -1,7 +1,8 @@
-"""Arrays to measure with: aligned to cache lines, their pages present.
+"""Arrays for measurements: aligned to cache lines, with their pages present.
 
-Where a large array comes to lie would be luck: in a hole that another one left, in small pages, or in fresh memory, in
-large ones; streams through it differ by half. So each has memory of its own, in large pages where the system has them.
+Otherwise the placement of a large array is luck: a hole left by another array, small pages, or fresh memory in large
+pages, and the speed of streams differs by half. Each large array has separate memory, in large pages if the system has
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ALIGNMENT = 64
 
 
 def empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> NDArray[Any]:
-    """An array that starts at a cache line, filled with what is no result: NaN, or the least integer."""
+    """An array aligned to a cache line and filled with an invalid result: NaN, or the least integer."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     if size >= LARGE_PAGE:
@@ -34,7 +35,6 @@ def empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> NDArray[Any]:
 
 
 def aligned(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy that starts at a cache line."""
     array = empty(values.shape, values.dtype)
     array[...] = values
     return array

@@ -1,4 +1,4 @@
-"""The C and C++ compilers of the system: they compile the C sources that come with programs, and programs in C."""
+"""The system's C and C++ compilers, for imported C sources and for programs emitted as C."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 _C_COMPILERS = ("cc", "gcc", "clang")
 _CXX_COMPILERS = ("c++", "g++", "clang++")
 FLAGS: Final = ("-O2", "-ftree-vectorize", "-ffp-contract=fast", "-fPIC")
-"""-O3 of GCC takes longer and gains nothing: weft has unrolled and vectorized what it knows."""
+"""-O3 of GCC takes longer without benefit: weft has already unrolled and vectorised."""
 NATIVE: Final = (*FLAGS, "-march=native")
 """For code that runs in this process."""
 LEAST_SECONDS: Final = 60.0
 MOST_SECONDS: Final = 900.0
 BYTES_A_SECOND: Final = 4096
-"""The time limit of compilers and linkers, see `finished`."""
+"""Bytes of input per second of time limit of compilers and linkers, see `finished`."""
 _MOST_PRINTED: Final = 1 << 16
 _HAS_GROUPS: Final = os.name == "posix"
 
 
 def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
-    """The path of a C or C++ compiler. Raises `CompileError`, which says what it is for, when there is none."""
+    """The path of a C or C++ compiler. Raises `CompileError`, with the purpose, if there is none."""
     names = _CXX_COMPILERS if is_cxx else _C_COMPILERS
     for name in names:
         path = shutil.which(name)
@@ -51,8 +51,9 @@ def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
 
 
 def run_tool(command: list[str], folder: Path, failure: str) -> None:
-    """Run a compiler or linker on files in `folder`. Raises `CompileError` of `failure` and the first lines that the
-    tool printed when it fails, and when it takes longer than its input can explain."""
+    """Run a compiler or linker on files in `folder`. Raises `CompileError` with `failure` and the first lines that the
+    tool printed if it fails, and with `failure` if it exceeds the time limit.
+    """
     status, printed = finished(command, failure)
     if status:
         lines = [line for line in printed.splitlines() if line.strip()]
@@ -61,11 +62,11 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 
 
 def finished(command: list[str], failure: str) -> tuple[int, str]:
-    """The status of a command after its end, and the first 64 KiB of its standard error.
+    """The exit status of a command and the first 64 KiB of its standard error.
 
-    It has a minute, and a second more for each 4 KiB of the files that it is given, a quarter of an hour at most. Then,
-    or when this process is interrupted, it is ended with all processes that it started: the compiler proper is a child
-    of `cc`. Raises `CompileError` of `failure` then, and when the system cannot start it.
+    The time limit is one minute plus one second per 4 KiB of input files, at most a quarter of an hour. After that, or
+    when this process is interrupted, the whole process group is killed: the compiler proper is a child of `cc`. Raises
+    `CompileError` with `failure` on a timeout, and if the system cannot start the command.
     """
     size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
     limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
@@ -93,7 +94,6 @@ def finished(command: list[str], failure: str) -> tuple[int, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that still runs, and its group."""
     if process.poll() is None:
         if _HAS_GROUPS:
             with suppress(ProcessLookupError, PermissionError):
@@ -103,14 +103,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_cxx(source: str) -> bool:
-    """Whether a source is C++: one with `extern "C"` is."""
     return 'extern "C"' in source
 
 
 def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], compiler: str = "") -> str:
-    """The path of the object of a C or C++ source, called `name` in errors. `compiler` is that for C.
+    """Compile a C or C++ source and return the path of the object. `name` is used in errors; `compiler` is for C.
 
-    Raises `CompileError` when there is no compiler, or when it refuses the source.
+    Raises `CompileError` if there is no compiler, or if it rejects the source.
     """
     if not compiler or is_cxx(source):
         compiler = compiler_for(is_cxx(source))
@@ -123,7 +122,9 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
 
 
 def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
-    """The LLVM IR that clang, a path, makes of a C or C++ source. Raises `CompileError` when it refuses the source."""
+    """The LLVM IR that clang, a path, produces from a C or C++ source. Raises `CompileError` if clang rejects the
+    source.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         given, made = folder / ("input.cc" if is_cxx(source) else "input.c"), folder / "output.ll"
@@ -135,9 +136,9 @@ def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
 
 @cache
 def compiled_symbols(source: str) -> dict[str, int]:
-    """Addresses of the functions that a C or C++ source defines, in this process.
+    """Addresses, in this process, of the functions that a C or C++ source defines.
 
-    Compiled once a process. Raises `CompileError` when there is no compiler, or when it refuses the source.
+    Compiled once per process. Raises `CompileError` if there is no compiler, or if it rejects the source.
     """
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
@@ -152,7 +153,7 @@ def compiled_symbols(source: str) -> dict[str, int]:
 
 
 def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
-    """Where a loaded library has a symbol; None when it has none."""
+    """The address of a symbol of a loaded library; None if it has none."""
     try:
         return ctypes.cast(getattr(code, symbol), ctypes.c_void_p).value
     except AttributeError:
@@ -160,7 +161,7 @@ def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
 
 
 def load_shared(compiler: str, linked: list[str], folder: Path) -> ctypes.CDLL:
-    """Objects and libraries, linked and loaded into this process until it ends."""
+    """Link objects and libraries and load the result into this process until it ends."""
     library = folder / "program.so"
     run_tool([compiler, "-shared", *linked, "-o", str(library)], folder, f"{Path(compiler).name} cannot link a program")
     return ctypes.CDLL(str(library))

@@ -1,4 +1,4 @@
-"""Programs as C: the text with its header, and functions that run through the C compiler of the system."""
+"""Programs in C: the text with its header, and functions compiled by the system's C compiler."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 FLAGS: Final = ("-std=c99", *NATIVE)
-"""Flags to compile the text for this machine; `-fopenmp` is added where the compiler supports it."""
+"""Flags to compile the text for this machine; `-fopenmp` is added if the compiler supports it."""
 SOURCE_KINDS: Final = ("c", "h")
 
 
 class CLibrary(Library):
     """Functions of a program in C.
 
-    The text (`get_source("c")`) and the header (`get_source("h")`) are there at once; the C compiler runs when a
-    function is first asked for. Parallel loops use OpenMP, whose environment variables hold, unless the target has one
-    thread (`c -num-threads=1`); threads that wait are kind to others with `OMP_WAIT_POLICY=passive`. `symbols`:
-    function -> name in the text. `imports`: C sources that come along. With `constants`, `text` is the program without
-    their elements, which it reads under external symbols. Raises `CompileError` when a function is called and there is
-    no compiler, or when it refuses the text.
+    The text (`get_source("c")`) and the header (`get_source("h")`) are available at once; the C compiler runs when a
+    function is first requested. Parallel loops use OpenMP and its environment variables, unless the target has one
+    thread (`c -num-threads=1`); with `OMP_WAIT_POLICY=passive` waiting threads yield the processor. `symbols`: function
+    -> name in the text. `imports`: C sources compiled with the program. With `constants`, `text` reads their elements
+    under external symbols. Raises `CompileError` on the first call if there is no compiler, or if it rejects the text.
     """
 
     def __init__(
@@ -92,8 +91,8 @@ class CLibrary(Library):
     ) -> Path:
         """Write the program (`.c`) or its header (`.h`) to a file; returns its path.
 
-        The header declares what the program defines, but the program does not include it. Raises `CompileError` for
-        another kind, for weights, and when there is no such folder.
+        The program does not include its header. Raises `CompileError` for another kind, for weights, and if the folder
+        does not exist.
         """
         path = Path(path)
         if weights is not None:
@@ -112,17 +111,16 @@ class CLibrary(Library):
 
 @cache
 def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDLL:
-    """A C text in this process; compiled once, and loaded until the process ends. `parallel`: with OpenMP."""
     return _compile(text, imports, parallel, {})
 
 
 def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Mapping[str, Array]) -> ctypes.CDLL:
-    """A C text in this process, with the elements of constants that it declares."""
+    """Compile and load a C text together with the elements of the constants that it declares."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
     openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
-        # clang's option goes before pragmas.
+        # In clang the option `fast` overrides pragmas.
         rounding = ("-ffp-contract=off",) if C.no_contraction in text else ()
         objects = [compile_source(text, folder, "program", (*FLAGS, *rounding, *openmp), compiler)]
         if constants:
@@ -135,7 +133,6 @@ def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Map
 
 
 def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
-    """A C text that holds the elements of constants: the assembler reads them from files."""
     parts = ['__asm__(".section .rodata\\n"']
     for name, array in constants.items():
         path = folder / f"{name}.bin"
@@ -146,7 +143,7 @@ def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
 
 @cache
 def _openmp(compiler: str) -> tuple[str, ...]:
-    """`-fopenmp` when the compiler and its library know it."""
+    """`-fopenmp` if the compiler and its library support it."""
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder, "probe.c")
         path.write_text("#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n", encoding="utf-8")

@@ -1,13 +1,13 @@
-"""Calls compiled functions: a `Caller` is made of a signature and an address, and is called with arrays and numbers.
+"""Calls compiled functions: a `Caller` is built from a signature and an address, and takes arrays and numbers.
 
-The fast way into compiled code is a C function for CPython that checks its arguments through the buffer protocol. One
-routine, written in LLVM IR (`native_call.ll`) and compiled once per process, serves every function: a table describes
-the arguments. It accepts what is surely right (arrays of NumPy's own class, not of a subclass, with the exact type,
-shape and layout, plain numbers) and calls the kernel; for anything else it calls a Python function with the same
-arguments, which finds out what is wrong, converts, or runs a call that may take long where it can be interrupted. Being
-too strict here is therefore safe, too lax would not be.
+The fast path is a C function for CPython that checks its arguments through the buffer protocol. One routine, written in
+LLVM IR (`native_call.ll`) and compiled once per process, serves every function: a table describes the arguments. It
+accepts only certainly valid arguments (arrays of NumPy's own class, not of a subclass, with the exact type, shape and
+layout; plain numbers) and calls the kernel. For anything else it calls a Python function with the same arguments, which
+reports errors, converts, or runs a long call interruptibly. The native check may therefore be too strict, but never too
+lax.
 
-The layouts relied on are `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
+It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
 """
 
 from __future__ import annotations
@@ -53,19 +53,20 @@ MAX_ARGUMENTS: Final = 64
 """Functions with more arguments, or more symbols, are called through Python."""
 
 GIL_THRESHOLD_BYTES: Final = 32 << 10
-"""Calls on this many bytes of arrays let other Python threads run meanwhile. Letting go of the interpreter
-lock costs about 0.05 us, and touching 32 KiB takes at least ten times that."""
+"""Calls on at least this many bytes of arrays release the interpreter lock. Releasing it costs about 0.05 us, and
+touching 32 KiB takes at least ten times that.
+"""
 
 _LARGE_BYTES: Final = 64 << 20
-"""Calls on this many bytes of arrays first see whether there is memory for temporaries."""
+"""Calls on at least this many bytes of arrays first check that there is memory for temporaries."""
 
 _FIRST_SYMBOL: Final = -(1 << 63)
-"""Strides may be negative: a symbol among them is its number, counted from the least integer."""
+"""Strides may be negative, so a symbol among them is encoded as its index above the least integer."""
 
 # Kinds of argument in the table.
 _ARRAY, _FLOAT64, _FLOAT32, _INTEGER, _BOOL, _PYTHON = range(6)
 
-# Classes of element types, by the letters of the buffer protocol's formats.
+# Bits of the element classes, and the format letters of the buffer protocol of each class.
 _CLASSES: Final = {"bool": 1, "int": 2, "uint": 4, "float": 8}
 _FORMATS: Final = {1: "?", 2: "bhilqn", 4: "BHILQN", 8: "efd"}
 
@@ -127,15 +128,17 @@ _FASTCALL_WITH_KEYWORDS: Final = 0x0080 | 0x0002
 def native_entry(
     signature: Signature, function: int, thunk: int, slow: Callable[..., object], *, always_release_gil: bool
 ) -> Callable[..., object] | None:
-    """A callable that checks arguments natively and falls back to `slow`. It keeps `slow` (and what that
-    refers to) alive, so `slow` must refer to the compiled code. None where there is no such way in: another
-    Python than CPython, a 32-bit one, a function with very many arguments, one with preconditions on other numbers
-    than symbols and arguments, or one with symbols that are elements of strided or unsigned arrays.
+    """A callable that checks arguments natively and falls back to `slow`.
+
+    It keeps `slow` and all that it refers to alive, so `slow` must refer to the compiled code. None if there is no
+    native path: a Python other than CPython, a 32-bit one, a function with more than `MAX_ARGUMENTS` arguments or
+    symbols, one with preconditions on numbers other than symbols and arguments, or one with symbols that are elements
+    of strided or unsigned arrays.
     """
     if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
-    # Calls with many bytes of temporaries, or a number of bytes that overflows, go the slow way.
+    # Calls with many bytes of temporaries, or whose size overflows, take the slow path.
     limits = [CallPrecondition(f"{limit.comparisons[0].left_text} < {_LARGE_BYTES}") for limit in signature.limits]
     facts = (*signature.facts, *limits)
     if any(name not in slots for fact in facts for name in fact.names):
@@ -164,7 +167,7 @@ def native_entry(
     )
     name, text = (text.encode(errors="backslashreplace") for text in (signature.name, str(signature)))
     method = _MethodDef(name, entry, _FASTCALL_WITH_KEYWORDS, text)
-    # The function object holds its "module", which is any object: this one keeps the tables alive.
+    # A function object owns its "module", which may be any object: this one keeps the tables alive.
     owner = (slow, call, arguments, shapes, elements, method)
     python = ctypes.pythonapi
     new_capsule = python.PyCapsule_New
@@ -182,7 +185,6 @@ def _is_plain_integers(spec: ArraySpec | ScalarSpec) -> bool:
 
 
 def _element_table(signature: Signature) -> ctypes.Array[_Element]:
-    """The rows of the elements that give symbols their values."""
     places = signature.elements
     table = (_Element * len(places))()
     for row, (symbol, (position, element)) in zip(table, places.items(), strict=True):
@@ -193,14 +195,14 @@ def _element_table(signature: Signature) -> ctypes.Array[_Element]:
 
 
 def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument) -> object:
-    """Fill in the table's row of one argument; returns what the row points to."""
+    """Fill in one argument's row of the table; returns the memory that the row points to."""
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
         row.kind, row.rank, row.writes = _ARRAY, len(spec.shape), spec.writes
         row.type_class = _CLASSES.get("uint" if spec.dtype == "bfloat16" else element.kind, 0)
         row.takes_number = is_number(spec) and element.kind in ("int", "uint")
-        # A symbol is its number, complemented, so that it is negative.
+        # A symbol is the complement of its index, hence negative.
         extents = [~signature.symbols.index(e) if isinstance(e, str) else e for e in spec.shape]
         shape = (ctypes.c_int64 * len(extents))(*extents)
         row.shape = ctypes.addressof(shape)
@@ -229,12 +231,11 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
 
 
 def _native_range(element: ElementType) -> tuple[int, int]:
-    """The integers of a type that the native way takes: those past the signed range go the slow way."""
+    """The integers of a type that the native path accepts: those beyond the signed range take the slow path."""
     return element.range[0], min(element.range[1], (1 << 63) - 1)
 
 
 def native_call_ir() -> str:
-    """The routine as LLVM IR."""
     letters = {letter: code for code, known in _FORMATS.items() for letter in known}
     classes = ", ".join(f"i8 {letters.get(chr(code), 0)}" for code in range(256))
     return ir_text(
@@ -250,10 +251,10 @@ def native_call_ir() -> str:
 
 @cache
 def _entry_address() -> int:
-    """The address of the compiled routine; 0 where it cannot serve."""
+    """The address of the compiled routine; 0 if this interpreter is not supported."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return 0
-    # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of 0.19 us a call.
+    # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of the 0.19 us of a call.
     return jit_forever(native_call_ir(), 0, {"weft_ndarray_type": id(np.ndarray)}).address("weft_call")
 
 
@@ -263,10 +264,10 @@ _THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 class Caller:
     """Calls one native function with checked arguments.
 
-    `call` is the quickest way in: native where possible. `call_in_python` is the same without the native way;
-    it lets other Python threads run during every call. Both return None, or the results that the caller left
-    out (one array, or a tuple). `owner` is whatever keeps the function's code alive. With `calls_registered`, the code
-    may call registered functions, whose exceptions `call` and `run` raise.
+    `call` is the fastest entry: native if possible. `call_in_python` skips the native path and releases the interpreter
+    lock during every call. Both return None, or the results that the caller omitted (one array, or a tuple). `owner`
+    keeps the function's code alive. With `calls_registered`, the code may call registered functions, whose exceptions
+    `call` and `run` raise.
     """
 
     def __init__(
@@ -303,7 +304,6 @@ class Caller:
             self.call = self._call_raising
 
     def _call_raising(self, *positional: object, **keywords: object) -> Any:
-        """A call that raises what a registered function raised in it."""
         with raising_failures():
             return self._unchecked_call(*positional, **keywords)
 
@@ -317,40 +317,41 @@ class Caller:
         return returned(bound.results)
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
-        """Run `work`, a call with these arguments; one that may take long can be interrupted."""
+        """Run `work`, a call with these arguments; a long one can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
             if is_long or size >= _LARGE_BYTES or self.signature.limits:
                 self._check_memory(bound)
             if is_long:
-                # It goes on after an interrupt: the thread holds the code and the arrays.
+                # The work continues after an interrupt: the thread keeps the code and the arrays alive.
                 interruptibly(work, (self, bound))
             else:
                 work()
 
     def _check_memory(self, bound: BoundArguments) -> None:
-        """Raises `MemoryError` where there is none for the temporaries of a call, before code ends the process."""
+        """Raise `MemoryError` if there is no memory for the temporaries of a call: the compiled code would end the
+        process.
+        """
         sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
         needed = max((size for size in sizes if size is not None), default=0)
         if needed < _LARGE_BYTES:
             return
         try:
             np.empty(needed, np.uint8)
-        except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
+        except (MemoryError, ValueError) as error:  # NumPy raises ValueError for more bytes than addresses
             shapes = ", ".join(f"'{self.signature.args[at].name}' {a.shape}" for at, a in bound.arrays.items())
             raise MemoryError(
                 f"{self.signature.name}: there is no memory for {needed} bytes of temporaries of a call on {shapes}"
             ) from error
 
     def _may_take_long(self, bound: BoundArguments, size: int) -> bool:
-        """See `Signature.may_take_long`."""
         signature = self.signature
         extents = (bound.symbols[symbol] for symbol in signature.independent_extents)
         return signature.may_take_long(extents, size)
 
     def _writes_something(self, bound: BoundArguments) -> bool:
-        """Whether a call does anything: loops over 2^40 elements of nothing take long too."""
+        """Whether a call has any effect: a loop over 2^40 empty rows would still take long."""
         pairs = zip(self.signature.arrays, bound.arrays.values(), strict=True)
         written = [array.size for spec, array in pairs if spec.writes]
         return any(written) or not written or self.signature.calls_out
@@ -360,8 +361,9 @@ class Caller:
         return bind_arguments(self.signature, positional, keywords)
 
     def _call_allocating(self, *positional: object, **keywords: object) -> Any:
-        """The native way with descriptors of the results that the call allocates, where the other arguments tell all
-        else; Python for other calls."""
+        """The native path with descriptors of the results that the call allocates, if the other arguments determine all
+        extents; otherwise a call in Python.
+        """
         native, signature = self._native, self.signature
         if native is None or keywords or len(positional) != len(signature.args) - signature.results:
             return self.call_in_python(*positional, **keywords)
@@ -376,7 +378,7 @@ class Caller:
         return returned(results) if found is None else found
 
     def _call_after_allocation(self, *positional: object) -> Any:
-        """A call that the native way refused; memory for the results is last."""
+        """A call that the native path rejected; the allocated results are its last arguments."""
         return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
@@ -400,8 +402,9 @@ class Caller:
         return returned(results)
 
     def _made(self, values: tuple[object, ...]) -> list[Array] | None:
-        """Memory for the results of a call on plain arrays that leaves out all of them: the usual one, so in little
-        time. None for other calls. The native way then checks all arguments."""
+        """Memory for the results of a call on plain arrays that omits all of them, the common case; None for other
+        calls. The native path then checks all arguments.
+        """
         if self._results is None or len(values) != len(self.signature.args) - len(self._results):
             return None
         try:
@@ -428,8 +431,9 @@ class Caller:
         return made
 
     def _allocated(self, values: list[object]) -> tuple[Any, ...] | None:
-        """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
-        do not tell. The check that follows covers all of it."""
+        """Memory for the omitted results, with shapes from the given arrays; None if these do not determine them. The
+        check that follows covers all of it.
+        """
         missing = len(self.signature.args) - len(values)
         if missing == 0:
             return ()
@@ -437,13 +441,14 @@ class Caller:
             return None
         try:
             return allocate(self.signature, self.signature.result_specs, self._numbers(values))
-        except (IndexError, MemoryError, TypeError):  # also of extents that preconditions refuse
+        except (IndexError, MemoryError, TypeError):  # also for extents that preconditions reject
             return None
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:
-        """The symbols and integers of a call with `values` by position, and the extents that preconditions define by
-        them. Raises `IndexError` and `TypeError` where they are no plain arrays and numbers: what a subclass says need
-        not be what the native way finds."""
+        """The symbols and integers of a call with `values` by position, and the extents that preconditions define in
+        terms of them. Raises `IndexError` and `TypeError` unless they are plain arrays and numbers: a subclass may
+        report other shapes than the native path finds.
+        """
         found: dict[str, int] = {}
         for name, (argument, dimension) in self._sources.items():
             value = values[argument]
@@ -469,10 +474,10 @@ class Caller:
 def interruptibly(work: Callable[[], None], held: object) -> None:
     """Run native code that may take long; `KeyboardInterrupt` is raised at once in the main thread.
 
-    Python's main thread sees signals only while it runs Python or waits for a lock.
-    Another thread runs `work` while the main thread waits, which costs about 0.1 ms. After an interrupt the code goes
-    on in the background until it is done, since native code cannot be stopped: `held` is kept for it, and arrays that
-    it writes still change. Other threads get no signals; there it is a plain call.
+    Python's main thread handles signals only while it runs Python or waits for a lock, so another thread runs `work`
+    while the main thread waits, which costs about 0.1 ms. Native code cannot be stopped: after an interrupt it
+    continues in the background, `held` stays alive, and the arrays that it writes still change. Only the main thread
+    receives signals; on other threads this is a plain call.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -486,9 +491,9 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
             done.release()
 
     try:
-        in_context = contextvars.copy_context().run  # where registered functions leave what they raise
+        in_context = contextvars.copy_context().run  # in which registered functions record their exceptions
         threading.Thread(target=in_context, args=(run, held), name="weft-call", daemon=True).start()
-    except RuntimeError:  # the system has no more threads, or the interpreter ends
+    except RuntimeError:  # the system is out of threads, or the interpreter is exiting
         work()
         return
     done.acquire()
@@ -497,9 +502,10 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """The element type and extents of each result that a call may omit: numbers, dimensions of arguments, or those of
-    `numbers`, the symbols that elements of arguments or preconditions define. None if there are no results, or one has
-    other extents or no element type of NumPy."""
+    """The element type and extents of each result that a call may omit. An extent is a number, a dimension of an
+    argument, or one of `numbers`, the symbols that elements of arguments or preconditions define. None if there are no
+    results, or one has other extents or an element type that NumPy lacks.
+    """
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []
@@ -521,8 +527,9 @@ def _plain_results(
 
 
 def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
-    """For each symbol and integer an argument that always comes, and the dimension of it that tells its value; None
-    where the argument is the value."""
+    """For each symbol and integer, the position of a required argument and the dimension that gives its value; None as
+    the dimension if the argument is the value.
+    """
     sources: dict[str, tuple[int, int | None]] = {}
     certain = list(enumerate(signature.args[: len(signature.args) - signature.results]))
     for position, spec in certain:
@@ -537,7 +544,7 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
 
 
 def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, CallPrecondition]:
-    """The preconditions that define symbols without a source by those that have one, in order."""
+    """The preconditions that define symbols without a source in terms of those with one, in order."""
     found: dict[str, CallPrecondition] = {}
     for fact in signature.facts:
         symbol = fact.defines
@@ -549,9 +556,9 @@ def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, Ca
 
 @cache
 def thunk_address(parameter_types: tuple[str, ...]) -> int:
-    """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have
-    these LLVM types with values from an array of 8-byte slots. Compiled once per list of types (about a
-    millisecond)."""
+    """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have these LLVM
+    types with values from an array of 8-byte slots. Compiled once per list of types (about 1 ms).
+    """
     lines = ["define void @weft_thunk(ptr %function, ptr %slots) {"]
     for index, kind in enumerate(parameter_types):
         stored = "i8" if kind == "i1" else kind

@@ -1,16 +1,16 @@
-"""The compile cache: kernels and models that were compiled before, in files.
+"""The compile cache: files with compiled kernels and models.
 
 A file `<key>.kernel` or `<key>.model` holds one of them:
 
-    weft cache 3 <SHA-256 of all that follows>\n
-    {"key": "...", "fields": {"declarations": "func.func private @kernel_...", ...}, "sizes": [4096, ...]}\n
-    blobs of these sizes, each behind zeros up to a multiple of 64 bytes: code, texts (deflated), constants
+    weft cache 3 <SHA-256 of all that follows>\n {"key": "...", "fields": {"declarations": "func.func private
+    @kernel_...", ...}, "sizes": [4096, ...]}\n blobs of these sizes, each preceded by zeros up to a multiple of 64
+    bytes: code, texts (deflated), constants
 
-The key covers all that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is never out
-of date: entries are evicted, least recently used first, when the folder grows beyond its limit. A file that is not as
-it was written, or holds another key, is removed and compiled again. Several processes may use one folder: files are
-written beside their place and renamed. Entries are run, so only the user and root may be able to change them
-(`support/trusted_files.py`); else the cache is off, with a warning that says how to repair that.
+The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is
+never out of date. When the folder exceeds its limit, entries are evicted, least recently used first. A damaged file, or
+one with another key, is removed and compiled again. Several processes may share a folder: files are written under a
+temporary name and renamed. Because entries are executed, only the user and root may be able to change them
+(`support/trusted_files.py`); otherwise the cache is off, with a warning that says how to repair that.
 """
 
 from __future__ import annotations
@@ -50,27 +50,28 @@ Blob: TypeAlias = "bytes | memoryview"
 SWITCH: Final = "WEFT_CACHE"
 FOLDER: Final = "WEFT_CACHE_DIR"
 LIMIT: Final = "WEFT_CACHE_LIMIT"
-"""Variables of the environment."""
+"""Environment variables."""
 DEFAULT_LIMIT: Final = 4 << 30
 _MAGIC: Final = b"weft cache 3 "
 _KERNEL: Final = ".kernel"
 _MODEL: Final = ".model"
 _ALIGNMENT: Final = 64
-"""Of blobs, constants among them."""
+"""Alignment of blobs, constants among them, in bytes."""
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _ABANDONED: Final = 3600
-"""Seconds after which a file that a process began to write is taken for abandoned."""
+"""Seconds after which an unfinished file is considered abandoned."""
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """The machine code of a kernel, and what its callers need."""
+    """The machine code of a kernel, and the declarations that its callers need."""
 
     declarations: str
-    """At low level without their bodies: the kernel, and what packs constants for it."""
+    """Declarations at low level: the kernel, and the function that packs constants for it."""
     caller: str
-    """How it is called, where constants are packed for it first: a function at tir level with its parameters, which
-    calls what packs them and then the kernel; else empty."""
+    """A function at tir level with the kernel's parameters that calls the packing function and then the kernel; empty
+    unless constants are packed.
+    """
     traces: tuple[str, ...]
     """The default schedules that were applied."""
     ir: str
@@ -85,7 +86,7 @@ class CompiledKernel:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledKernel:
-        """The kernel in a file. Raises what a file of something else leads to."""
+        """The kernel in a file. Raises whatever the malformed content of another file leads to."""
         code, text = blobs
         texts = str(fields["declarations"]), str(fields["caller"])
         return CompiledKernel(*texts, tuple(map(str, fields["traces"])), zlib.decompress(text).decode(), bytes(code))
@@ -93,18 +94,18 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """What the library of a model in a file is made of, its kernels apart."""
+    """The parts of a model's library that a file stores, without its kernels."""
 
     files: Mapping[str, str]
-    """The digests of the files that the model's file refers to, by their paths from its folder."""
+    """Digests of the files that the model's file refers to, by path relative to its folder."""
     signatures: str
-    """Those of its functions (`runtime/export/library_text.py`)."""
+    """The signatures of its functions (`runtime/export/library_text.py`)."""
     kernels: tuple[str, ...]
     """The keys of its kernels."""
     ir: str
-    """The LLVM IR of the functions that call them."""
+    """The LLVM IR of the functions that call the kernels."""
     constants: Mapping[str, Array]
-    """The large constants, by the symbols under which the code reads them. Read from a file they are rows of bytes."""
+    """The large constants, by the symbols under which the code reads them. Those read from a file are rows of bytes."""
 
     def parts(self) -> tuple[dict[str, object], list[Blob]]:
         """The fields and the blobs of a file."""
@@ -119,7 +120,7 @@ class ModelEntry:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> ModelEntry:
-        """The model in a file. Raises what a file of something else leads to."""
+        """The model in a file. Raises whatever the malformed content of another file leads to."""
         text, *contents = blobs
         constants = {
             str(name): np.frombuffer(content, np.uint8)
@@ -145,7 +146,7 @@ def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> li
 
 
 def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryview]] | None:
-    """The fields and the blobs in the content of a file; None when it is damaged, or the file of another key."""
+    """The fields and the blobs in the content of a file; None if it is damaged or has another key."""
     start = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1
     if bytes(data[:start]) != _MAGIC + hashlib.sha256(data[start:]).hexdigest().encode() + b"\n":
         return None
@@ -165,7 +166,7 @@ def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryv
 
 
 def _find_line(data: memoryview) -> int:
-    """The length of the first line, its end included; that of the data where there is none."""
+    """The length of the first line including its end; the length of the data if there is no line end."""
     step = 1 << 16
     for start in range(0, len(data), step):
         found = bytes(data[start : start + step]).find(b"\n")
@@ -181,12 +182,12 @@ class CacheEntry:
     path: Path
     size: int
     used: float
-    """When it was last read or written, in seconds since the epoch."""
+    """Time of the last read or write, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
 class CompileCache:
-    """The files in `folder`, of `limit` bytes at most."""
+    """The cache files in `folder`, at most `limit` bytes in total."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
@@ -197,19 +198,19 @@ class CompileCache:
         return CompileCache(_user_folder(), _user_limit())
 
     def load(self, key: str) -> CompiledKernel | None:
-        """The kernel of a key; None when there is none that can be used."""
+        """The kernel with a key; None if there is no usable one."""
         return self._load(key + _KERNEL, CompiledKernel.of_parts)
 
     def load_model(self, key: str) -> ModelEntry | None:
-        """The model of a key, likewise."""
+        """The model with a key; None if there is no usable one."""
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
-        """Keep a kernel; returns whether that could be done. Warns if it cannot, once for each folder."""
+        """Store a kernel; returns whether it was stored. A failure warns once per folder."""
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: ModelEntry) -> bool:
-        """Keep a model, likewise; one that takes more than half of the limit is not kept."""
+        """Store a model, as `store` does; a model with more than half of the limit in constants is not stored."""
         if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
             return False
         return self._store(key + _MODEL, *model.parts())
@@ -248,7 +249,7 @@ class CompileCache:
         return True
 
     def problem(self) -> str:
-        """Why the folder is not used: who else can change what it holds; empty if nobody can."""
+        """The reason why the folder is not used: who else can change its files; empty if only the user can."""
         try:
             trusted_folder(self.folder)
         except UntrustedError as error:
@@ -258,7 +259,7 @@ class CompileCache:
         return ""
 
     def _trusted(self) -> Path | None:
-        """The folder; None if it is missing, or others can change what it holds: then with a warning."""
+        """The folder; None if it is missing, or, with a warning, if others can change its files."""
         try:
             return trusted_folder(self.folder)
         except UntrustedError as error:
@@ -282,8 +283,9 @@ class CompileCache:
         return sorted(found, key=lambda entry: entry.used)
 
     def evict(self) -> int:
-        """Remove the least recently used files until the others fit the limit, and what a process that ended left
-        behind. Returns the number of entries that were removed."""
+        """Remove the least recently used files until the rest fits the limit, and abandoned unfinished files. Returns
+        the number of entries removed.
+        """
         folder = self._trusted()
         if folder is None:
             return 0
@@ -318,7 +320,6 @@ _warned: set[str] = set()
 
 
 def _warn(folder: str, reason: str) -> None:
-    """Once for each folder."""
     if folder not in _warned:
         _warned.add(folder)
         text = f"the compile cache '{folder}' is off: {reason} ({FOLDER} names another folder, {SWITCH}=0 uses none)"
@@ -326,7 +327,6 @@ def _warn(folder: str, reason: str) -> None:
 
 
 def is_switched_off() -> bool:
-    """Whether the environment says so: `WEFT_CACHE=0`."""
     return os.environ.get(SWITCH, "").strip().lower() in ("0", "false", "off", "no")
 
 
@@ -336,7 +336,7 @@ def _user_folder() -> Path:
         return Path(named).expanduser()
     try:
         home = Path.home()
-    except RuntimeError:  # a user without one: a folder that cannot be written
+    except RuntimeError:  # a user without a home: use a path that cannot be written
         home = Path(os.devnull)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "weft" / "cache"
@@ -364,8 +364,9 @@ _ROOMS: Final = (
 
 @cache
 def compiler_fingerprint() -> str:
-    """The versions of weft and of what it compiles with. Of weft it is the text of its sources, for in a checkout they
-    change while the version stays (some 10 ms, once)."""
+    """The versions of weft and of the libraries that it compiles with. For weft this is a digest of its sources,
+    because in a checkout they change while the version does not (about 10 ms, once).
+    """
     digest = hashlib.blake2b(digest_size=16)
     root = Path(files.__file__).parents[1]
     for file in sorted(file for room in _ROOMS for kind in ("*.py", "*.ll") for file in (root / room).rglob(kind)):
@@ -384,7 +385,8 @@ def _version(name: str) -> str:
 
 
 def code_depends_on(target: Target, options: BuildOptions) -> bytes:
-    """All that the code of a program depends on beside the program: versions, the target with what its CPU has, and
-    the options."""
+    """All that the code of a program depends on besides the program: versions, the target with its CPU's features, and
+    the options.
+    """
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
     return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

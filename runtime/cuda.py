@@ -1,4 +1,4 @@
-"""NVIDIA devices, through the driver and cuda-bindings; NVRTC compiles the kernels for the device that is there."""
+"""NVIDIA devices, through the driver and cuda-bindings; NVRTC compiles the kernels for the device present."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFAULT_SHARED: Final = 48 << 10
 
 @cache
 def _driver() -> Any:
-    """The driver's functions. Raises `DeviceError` when there is no package or no driver."""
+    """The driver's functions. Raises `DeviceError` if the package or the driver is missing."""
     try:
         driver = importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
@@ -44,7 +44,6 @@ def _error_text(driver: Any, status: Any) -> str:
 
 
 def _call(what: str, answer: tuple[Any, ...]) -> Any:
-    """The results of a driver's function. Raises `DeviceError` when its status is an error."""
     status = answer[0]
     if status.value:
         raise DeviceError(f"{what}: {_error_text(_driver(), status)}")
@@ -55,9 +54,10 @@ def _call(what: str, answer: tuple[Any, ...]) -> Any:
 
 @cache
 def pick_device(name: str = "") -> CudaDevice:
-    """The device with this number, or with this text in its name (any case); the first one without a name.
+    """The device with this number, or with this text in its name (case-insensitive); the first device if `name` is
+    empty.
 
-    Raises `DeviceError` when there is none, with the list of those that there are.
+    Raises `DeviceError`, with a list of the devices, if there is none.
     """
     driver = _driver()
     count: int = _call("counting CUDA devices", driver.cuDeviceGetCount())
@@ -121,7 +121,7 @@ class CudaQueue(Queue):
 
 
 class CudaDevice(Device):
-    """One device, in the context that other libraries of this process use as well."""
+    """A device, in the primary context, which other libraries of this process share."""
 
     def __init__(self, number: int) -> None:
         driver = _driver()
@@ -152,7 +152,6 @@ class CudaDevice(Device):
         return self._attribute(f"{name}_X"), self._attribute(f"{name}_Y"), self._attribute(f"{name}_Z")
 
     def _activate(self) -> None:
-        """Make the context the current one of this thread."""
         _call("entering the device's context", self._driver.cuCtxSetCurrent(self._context))
 
     def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
@@ -177,7 +176,9 @@ class CudaDevice(Device):
         return kernels
 
     def _architecture(self, program: KernelProgram) -> str:
-        """The architecture to compile for: that of the device, with the suffix of the target if it has one."""
+        """The architecture to compile for: the target's, with its suffix, if its number is the device's; else the
+        device's.
+        """
         wanted = program.target.arch
         return wanted if wanted.rstrip("af") == f"sm_{self.capability}" else f"sm_{self.capability}"
 

@@ -1,8 +1,8 @@
 """Devices that run kernels: the interface of each kind, and pools of their memory.
 
 A `Device` is a piece of hardware (or a simulator) with its limits; a `Queue` runs work on it in order. There are two
-kinds, OpenCL (`opencl.py`) and CUDA (`cuda.py`); both come with optional extras, and nothing of them is imported before
-a program for that kind is built.
+kinds, OpenCL (`opencl.py`) and CUDA (`cuda.py`); both need optional extras, which are imported when a program for that
+kind is built.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ class DeviceError(CompileError):
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A kernel of a program: `name` in the IR, `symbol` in the text, threads of a block, `shared_bytes` of shared
-    memory that a launch must ask for; its `arguments` are "buffer", or the element type of a scalar as NumPy names it.
-    `alignment` is that of a buffer, in bytes, by its position, where tensor cores need more than other accesses.
-    `function` is the host function that starts the kernel.
+    """A kernel of a program.
+
+    `name` is its name in the IR, `symbol` in the text. `threads` are the threads of a block, `shared_bytes` the dynamic
+    shared memory of a launch. Each of `arguments` is "buffer" or the NumPy name of a scalar's element type. `alignment`
+    maps the positions of buffers to their alignment in bytes, if tensor cores need more than other accesses. `function`
+    is the host function that launches the kernel.
     """
 
     name: str
@@ -62,20 +64,21 @@ class KernelSpec:
 
 @cache
 def _slots(arguments: tuple[str, ...]) -> struct.Struct:
-    """Not kept in the kernel, which is passed between processes."""
+    """Not cached in the kernel, which is passed between processes."""
     return struct.Struct("=" + "".join(_PACKING[kind] for kind in arguments))
 
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """The text of kernels, in the language of `target`'s kind, and for CUDA the machine code of it for the target's
-    architecture, where it was compiled before (`binary`)."""
+    """The text of kernels in the language of `target`'s kind; for CUDA also the machine code for the target's
+    architecture if it was compiled before (`binary`).
+    """
 
     text: str
     kernels: tuple[KernelSpec, ...]
     target: Target
     barriers_in_branches: bool = False
-    """Whether barriers stand in branches that whole blocks of threads take or do not take."""
+    """Whether there are barriers in branches that are uniform in each block of threads."""
     binary: bytes = b""
 
 
@@ -84,9 +87,9 @@ Memory: TypeAlias = Any
 
 
 class Queue(ABC):
-    """Work for one device, done in the order in which it was given.
+    """In-order work for one device.
 
-    Nothing waits for the device but `copy_out`, `synchronize` and `seconds_between`.
+    Only `copy_out`, `synchronize` and `seconds_between` wait for the device.
     """
 
     device: Device
@@ -101,20 +104,21 @@ class Queue(ABC):
 
     @abstractmethod
     def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
-        """Run a kernel on a grid of blocks that was checked. At `places` lies an array of pointers to its arguments,
-        of `kernel`. Raises `DeviceError` when the driver refuses."""
+        """Run a kernel on a checked grid. `places` is the address of an array of pointers to the arguments of `kernel`.
+        Raises `DeviceError` if the driver rejects the launch.
+        """
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until all work is done. Raises `DeviceError` when a kernel failed."""
+        """Wait until all work is done. Raises `DeviceError` if a kernel failed."""
 
     @abstractmethod
     def mark(self) -> Any:
-        """A point in the order of work, whose time the device takes when it gets there."""
+        """A timestamp event in the queue."""
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Waits for the mark `end`; returns the device's time since `start`. Marks are used once."""
+        """Wait for the mark `end`; returns the device time since `start`. Each mark is used once."""
 
 
 class Device(ABC):
@@ -122,23 +126,23 @@ class Device(ABC):
 
     description: str
     model: str
-    """What devices have in common whose times are comparable: the name of the processor, and how many units it has."""
+    """Identifies devices with comparable times: the name of the processor and its number of units."""
     limits: GpuMachine
     exact_memory: bool = False
-    """Whether memory is given out to the byte, since the device notices accesses beyond its end."""
+    """Whether allocations have exactly the requested size, because the device detects accesses past their end."""
     dlpack: tuple[int, int] | None = None
-    """DLPack's type and number of this device; None when arrays of other libraries cannot be used on it."""
+    """DLPack's device type and number of this device; None if it cannot use arrays of other libraries."""
 
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
-        """Compile a program for this device. Raises `CompileError` with the compiler's words when it refuses."""
+        """Compile a program for this device. Raises `CompileError` with the compiler's messages if it is rejected."""
 
     @abstractmethod
     def check_target(self, target: Target) -> None:
-        """Raises `DeviceError` when this device cannot run programs for a target of its kind."""
+        """Raises `DeviceError` if this device cannot run programs for a target of its kind."""
 
     def check_kernels(self, program: KernelProgram) -> None:
-        """Raises `DeviceError` for a kernel that needs more than this device has, whatever it is launched on."""
+        """Raises `DeviceError` for a kernel that exceeds the device's limits, whatever its grid."""
         for spec in program.kernels:
             threads, axes = math.prod(spec.threads), zip("xyz", spec.threads, self.limits.max_block, strict=True)
             if spec.shared_bytes > self.limits.max_shared_bytes:
@@ -159,37 +163,37 @@ class Device(ABC):
 
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
-        """The device's own queue, or that of a stream (a handle of the driver) which another library made."""
+        """The device's own queue, or that of another library's stream (a driver handle)."""
 
     @abstractmethod
     def allocate(self, size: int) -> Memory:
-        """`size` bytes. Raises `DeviceError` when there are not as many."""
+        """Allocate `size` bytes. Raises `DeviceError` if the device lacks memory."""
 
     @abstractmethod
     def release(self, memory: Memory) -> None:
-        """Give memory back; work that uses it is done first."""
+        """Free memory, after the work that uses it."""
 
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A kernel that is loaded on a device. `handle` is what the driver knows it by."""
+    """A kernel loaded on a device. `handle` is the driver's."""
 
     spec: KernelSpec
     handle: Any
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
-        """The arguments of a launch, which stand in slots from the first of its `places` on. `memories` holds pieces of
-        memory that the device does not name by their address."""
+        """The arguments of a launch, which are in slots from the first of its `places` on. `memories` maps handles to
+        the memory objects of devices that do not identify memory by address.
+        """
         layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
         pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
         return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
-        """The grid to launch, None when there is nothing to do.
+        """The grid to launch; None if it is empty.
 
-        Raises `DeviceError` when the grid is beyond the device's limits, or the block is not what the kernel was
-        compiled for.
+        Raises `DeviceError` if the grid exceeds the device's limits, or if the kernel was compiled for another block.
         """
         if 0 in grid:
             return None
@@ -210,26 +214,26 @@ _LEAST = 256
 class MemoryPool:
     """A pool of one device's memory, for one library. Released allocations are reused until `clear`.
 
-    An allocation is used on one queue only (its `owner`), so that the order of work on it is all the synchronisation
-    needed. What the pool holds is at most twice the most that was in use at a time: allocations for sizes that do not
-    come again go back to the device, those first that were released first.
+    An allocation is used on one queue only (its `owner`), whose order is all the synchronisation needed. The pool holds
+    at most twice the peak in use: beyond that, free allocations are returned to the device, the oldest release first.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._free: dict[tuple[object, int], list[tuple[int, Memory]]] = {}
-        """By owner and capacity, with the number of the release; the last one released is the last."""
+        """By owner and capacity, with the number of the release, in order of release."""
         self._lock = threading.Lock()
         self._releases = count()
         self._in_use = self._most_in_use = 0
         self.bytes_held = 0
-        """All that this pool has from the device, in use or not."""
+        """Bytes obtained from the device, in use or free."""
         self.allocations = 0
-        """How often it asked the device for memory."""
+        """The number of allocations on the device."""
 
     def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
-        """Memory of at least `size` bytes and its capacity, which `release` wants back. What is lasting is not rounded
-        up for the sake of other sizes. Raises `DeviceError`."""
+        """Memory of at least `size` bytes and its capacity, which `release` requires. Lasting allocations are not
+        rounded up for reuse. Raises `DeviceError`.
+        """
         capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
             self._in_use += capacity
@@ -256,13 +260,12 @@ class MemoryPool:
         return memory, capacity
 
     def release(self, memory: Memory, capacity: int, owner: object = None) -> None:
-        """Keep a piece for the next request."""
+        """Keep a piece for reuse."""
         with self._lock:
             self._in_use -= capacity
             self._free.setdefault((owner, capacity), []).append((next(self._releases), memory))
 
     def _take_surplus(self) -> list[Memory]:
-        """Take the pieces that are too many out of the pool."""
         found: list[Memory] = []
         while self.bytes_held > 2 * self._most_in_use:
             key = min((key for key, pieces in self._free.items() if pieces), key=lambda key: self._free[key][0][0])
@@ -271,7 +274,7 @@ class MemoryPool:
         return found
 
     def clear(self) -> None:
-        """Give everything that is not in use back to the device."""
+        """Return all free memory to the device."""
         with self._lock:
             free, self._free = self._free, {}
             self.bytes_held -= sum(capacity * len(pieces) for (_, capacity), pieces in free.items())
@@ -281,6 +284,6 @@ class MemoryPool:
 
 
 def _capacity(size: int) -> int:
-    """`size` rounded up, by an eighth at most, so that sizes near each other share their memory."""
+    """`size` rounded up, by an eighth at most, so that similar sizes share memory."""
     step = max(_LEAST, 1 << max(0, size.bit_length() - 4))
     return max(_LEAST, -(-size // step) * step)

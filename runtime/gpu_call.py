@@ -1,12 +1,12 @@
-"""One call of a function whose kernels run on a device: checked arguments, memory for them, copies, and its host code.
+"""One call of a function whose kernels run on a device: checked arguments, their memory, copies, and its host code.
 
-Host functions are compiled by LLVM into this process; the runtime that they call is the device. Native code that calls
-Python cannot pass an exception on. The first one is kept, the calls after it do nothing, and the host function, which
-reads nothing of the device, runs to its end; the exception is raised then.
+Host functions are compiled by LLVM into this process and call the device as their runtime. An exception cannot pass
+from Python through native code: the first one is kept, later calls into Python do nothing, and the host function, which
+does not depend on device data, runs to its end. Then the exception is raised.
 
-Arrays of other libraries that lie in the device's memory come with a *shadow*: a NumPy array with the address, shape,
-strides and type of the device's array. It is never read or written; it lets the same code check arguments in both kinds
-of memory.
+Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the address, shape, strides
+and type of the device's array. It is never read or written; it allows the same code to check arguments in both kinds of
+memory.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DEVICE_NAMES: Final = {
     **{8: "Metal device", 10: "ROCm device", 13: "managed memory"},
 }
 _MAX_RANK: Final = 64
-"""Of NumPy's arrays."""
+"""The maximum rank of NumPy's arrays."""
 _LEGACY_STREAM: Final = 1
 """The default stream; DLPack writes it as 1, the driver accepts 0 and 1."""
 
@@ -64,7 +64,7 @@ class _DLDataType(ctypes.Structure):
 
 
 class _DLTensor(ctypes.Structure):
-    """`DLTensor` of dlpack.h; also what a `DLManagedTensor` begins with."""
+    """`DLTensor` of dlpack.h, also the start of a `DLManagedTensor`."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -84,8 +84,9 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array on a device: its shadow, whether its elements are bfloat16 (the shadow's are then uint16), the stream on
-    which its library works, and what keeps the memory alive."""
+    """An array on a device: its shadow, whether its elements are bfloat16 (the shadow's are then uint16), its library's
+    stream, and the object that keeps the memory alive.
+    """
 
     shadow: Array
     is_bfloat16: bool
@@ -94,8 +95,7 @@ class DeviceArray:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """The device (type and number, as DLPack counts them) that an array lies on; None for what is no such array, and
-    for this machine's memory."""
+    """The device of an array (type and number of DLPack); None for host memory and for other values."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return None
     device_type, number = value.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
@@ -111,11 +111,11 @@ def device_name(device: tuple[int, int]) -> str:
 
 
 def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
-    """An array on a CUDA device, which is what `device_of` says of it. Its library makes what it did to it so far
-    visible on the stream that is returned.
+    """An array on a CUDA device, `device_of(value)`. Its library makes its previous work visible on the returned
+    stream.
 
-    Raises `TypeError` for an element type that weft has no name for, `ValueError` for a capsule that is none or that
-    names another device, and what the library raises when it does not export the array.
+    Raises `TypeError` for an unsupported element type, `ValueError` for an invalid capsule or one of another device,
+    and whatever the library raises if it does not export the array.
     """
     stream = current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
@@ -147,15 +147,15 @@ class _Interface:
             "shape": shape,
             "strides": strides,
             "typestr": "|b1" if kind[0] == "b" else f"<{kind}",
-            "data": (address or 16, False),  # an empty array may have no address; the shadow is not read
+            "data": (address or 16, False),  # an empty array may have no address; the shadow is never read
         }
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """The properties of an array on a device on which the checks of a call depend: address, shape, strides, type,
+    """The properties of an array on a device that the checks of a call depend on: address, shape, strides, type,
     device.
 
-    None for arrays of libraries that do not give them quickly, and for all other values.
+    None for arrays of libraries that do not return them quickly, and for all other values.
     """
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
@@ -168,11 +168,11 @@ def identity(value: Any) -> tuple[object, ...] | None:
 
 
 def current_stream(value: Any) -> int:
-    """The stream on which the array's library works now."""
+    """The current stream of the array's library."""
     library = type(value).__module__.split(".")[0]
     module: Any = sys.modules.get(library)
     if library == "torch":
-        # What torch's compiler uses: the same answer in a tenth of the time.
+        # Used by torch's compiler: the same result in a tenth of the time.
         quick = getattr(module._C, "_cuda_getCurrentRawStream", None)
         if quick is not None:
             return int(quick(value.device.index)) or _LEGACY_STREAM
@@ -185,12 +185,12 @@ def current_stream(value: Any) -> int:
 
 
 _ALIGNMENT: Final = 16
-"""Kernels read and write up to so many bytes at once, from the start of a buffer on."""
+"""Bytes of the widest access of a kernel, relative to the start of a buffer."""
 _HANDLE_SHIFT: Final = 6
 """Temporaries are aligned to 64 bytes, which LLVM assumes."""
 
 Slots: TypeAlias = "ctypes.Array[ctypes.c_uint64]"
-"""The arguments of a host function, symbols included, in eight bytes each."""
+"""The arguments of a host function, including symbols, in eight bytes each."""
 HostFunction: TypeAlias = "Callable[[Run, Slots], None]"
 _EXTENTS: Final = (ctypes.c_int64,) * 6
 _PROTOTYPES: Final = (
@@ -201,10 +201,10 @@ _PROTOTYPES: Final = (
     ctypes.CFUNCTYPE(None, ctypes.c_char_p, *_EXTENTS, ctypes.c_void_p),
 )
 """The types of the functions named by `SYMBOLS`."""
-# Python's lock is kept: most of what a host function does is call Python.
+# The interpreter lock is kept, because a host function mostly calls Python.
 _THUNK: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _FAILED: Final = 64
-"""The handle that allocations return after an exception: LLVM assumes that it is not null."""
+"""The handle that allocations return after an exception, since LLVM assumes that it is not null."""
 
 
 class Run:
@@ -216,7 +216,7 @@ class Run:
         self._held: dict[int, tuple[Memory, int]] = {}
         self._memories: dict[int, Memory] = {}
         self.log: list[tuple[DeviceKernel, Any, Any]] | None = None
-        """Kernels with the marks before and behind them, while they are measured."""
+        """Kernels with the marks before and after them, if they are measured."""
 
     def allocate(self, size: int) -> Memory:
         memory, capacity = self._pool.allocate(size, self.queue)
@@ -228,8 +228,9 @@ class Run:
         self._pool.release(memory, capacity, self.queue)
 
     def handle(self, memory: Memory) -> int:
-        """The handle of an allocation in native code, valid until `close`: its address, or a number for an object of
-        the driver."""
+        """The handle of an allocation in native code, valid until `close`: its address, or a number for a driver
+        object.
+        """
         if isinstance(memory, int):
             return memory
         handle = id(memory) << _HANDLE_SHIFT
@@ -237,11 +238,10 @@ class Run:
         return handle
 
     def memory(self, handle: int) -> Memory:
-        """The allocation of a handle."""
         return self._memories.get(handle, handle)
 
     def launch(self, kernel: DeviceKernel, grid: Dimensions, block: Dimensions, places: int) -> None:
-        """Launch a kernel; at `places` lies an array of pointers to its arguments."""
+        """Launch a kernel; `places` is the address of an array of pointers to its arguments."""
         checked = kernel.checked_grid(grid, block)
         if checked is None:
             return
@@ -270,7 +270,7 @@ def _check_alignment(kernel: DeviceKernel, arguments: Sequence[Any]) -> None:
 
 
 class _Runtime:
-    """The device as the host functions of a program call it, for one call at a time: that of `run`."""
+    """The device as called by the host functions of a program, for one call at a time: that of `run`."""
 
     def __init__(self, kernels: Mapping[str, DeviceKernel], pool: MemoryPool) -> None:
         self._kernels = {symbol_name(name).encode(): kernel for name, kernel in kernels.items()}
@@ -303,7 +303,6 @@ class _Runtime:
         run.release(run.memory(handle))
 
     def _constant(self, run: Run, address: int, size: int) -> int:
-        """The device's copy of the constant at an address, made when it is first needed."""
         if address not in self._constants:
             memory, capacity = self._pool.allocate(size, is_lasting=True)
             self._constants[address] = memory, capacity
@@ -321,11 +320,11 @@ class _Runtime:
         run.launch(self._kernels[name], (gx, gy, gz), (tx, ty, tz), places)
 
     def constant_bytes(self) -> int:
-        """Of the device's memory, for constants."""
+        """Bytes of device memory for constants."""
         return sum(capacity for _, capacity in self._constants.values())
 
     def close(self) -> None:
-        """Give the memory of the constants back to the pool."""
+        """Return the memory of the constants to the pool."""
         for memory, capacity in self._constants.values():
             self._pool.release(memory, capacity)
         self._constants.clear()
@@ -349,11 +348,11 @@ class HostFunctions:
         self._hooks = self._runtime.hooks()
         addresses = {name: ctypes.cast(hook, ctypes.c_void_p).value or 0 for name, hook in self._hooks.items()}
         addresses |= {name: array.ctypes.data for name, array in constants.items()}
-        # Level 0: the code runs once a call, and everything that it does is in the calls that it makes.
+        # Level 0: the code runs once per call and only makes calls.
         self._module = jit(text, Target.of_process(0), addresses)
 
     def function(self, signature: Signature) -> HostFunction:
-        """A function of the program, which runs on one thread at a time. It raises what the device raised."""
+        """A function of the program, for one thread at a time. It raises exceptions of the device."""
         runtime, address = self._runtime, self._module.address(symbol_name(signature.name))
         thunk = _THUNK(thunk_address(signature.parameter_types()))
 
@@ -370,16 +369,16 @@ class HostFunctions:
         return call
 
     def constant_bytes(self) -> int:
-        """Of the device's memory, for constants."""
+        """Bytes of device memory for constants."""
         return self._runtime.constant_bytes()
 
     def close(self) -> None:
-        """Give the memory of the constants back to the pool."""
+        """Return the memory of the constants to the pool."""
         self._runtime.close()
 
 
 class DeviceCall:
-    """One call: checked arguments, and the device's memory for each."""
+    """One call: checked arguments, and device memory for each."""
 
     def __init__(
         self,
@@ -402,9 +401,9 @@ class DeviceCall:
         self.stream = streams.pop() if streams else None
         self.run = Run(device.queue(self.stream), pool)
         self._copies: list[tuple[Array, Any, Array | None]] = []
-        """The memory of an array here and on the device, and the array itself where it is written."""
+        """The memory of an array here and on the device, and the array itself if it is written."""
         self._new = {id(array) for array in self.bound.results}
-        """Results that the caller left out: nothing stands in them yet."""
+        """Results that the caller omitted, which have no contents yet."""
         try:
             self._values = self._slots(views)
         except BaseException:
@@ -437,21 +436,20 @@ class DeviceCall:
         return (ctypes.c_uint64 * len(values))(*values)
 
     def _copied(self, views: Mapping[int, DeviceArray]) -> dict[int, Array]:
-        """The arrays that are copied to the device, each for itself."""
         return {position: array for position, array in self.bound.arrays.items() if id(array) not in views}
 
     def copy_in(self) -> None:
-        """Copies arrays to the device; outputs too, because a program need not write all of their elements."""
+        """Copy arrays to the device, outputs too, because a program may leave some of their elements unwritten."""
         for array, memory, written in self._copies:
             if id(written) not in self._new:
                 self.run.queue.copy_in(memory, array)
 
     def start(self, function: HostFunction) -> None:
-        """Give the work of the host function to the device."""
+        """Enqueue the work of the host function on the device."""
         function(self.run, self._values)
 
     def measure(self, function: HostFunction) -> tuple[float, list[tuple[KernelSpec, float]]]:
-        """Run once more; the device's seconds, and those of each kernel that was started, in order."""
+        """Run once more; returns the device's seconds, in total and for each launched kernel in order."""
         queue, self.run.log = self.run.queue, []
         start = queue.mark()
         try:
@@ -469,7 +467,7 @@ class DeviceCall:
             self.run.queue.synchronize()
 
     def _copy_back(self, span: Array, memory: Any, written: Array) -> None:
-        """Copies an output; of a view only its elements, because those of another output may lie between them."""
+        """Copy an output back; of a view only its elements, because another output may interleave with it."""
         if written.size == span.size:
             self.run.queue.copy_out(span, memory)
             return
@@ -478,7 +476,7 @@ class DeviceCall:
         written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
     def repeat(self, function: HostFunction) -> None:
-        """Run once more; for calls whose arrays all lie on the device, which were found right."""
+        """Run once more, for a checked call whose arrays are all on the device."""
         try:
             self.run.queue.device.queue(self.stream)
             function(self.run, self._values)
@@ -490,8 +488,9 @@ class DeviceCall:
 
 
 def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """The key of the cache of checked calls; None when an argument is neither a number of Python nor an array whose
-    `identity` is known."""
+    """The key of the cache of checked calls; None if an argument is neither a Python number nor an array with an
+    `identity`.
+    """
     key: list[object] = []
     streams: dict[object, int] = {}
     for value in values:
@@ -513,7 +512,7 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
 def _on_device(
     device: Device, function: str, spec: ArraySpec | ScalarSpec, value: object, views: dict[int, DeviceArray]
 ) -> object:
-    """An array on the device as its shadow, noted in `views`; everything else as it is."""
+    """The shadow of an array on the device, recorded in `views`; any other value unchanged."""
     where = f"{function}: argument '{spec.name}'"
     try:
         place = device_of(value)

@@ -1,4 +1,4 @@
-"""Programs of kernels that Python can call: a `GpuLibrary` looks like a `Library`; its functions run on a device."""
+"""Programs of kernels callable from Python: a `GpuLibrary` is a `Library` whose functions run on a device."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 
 _CALLS_KEPT = 256
-"""Calls with arrays on the device that a function remembers as checked."""
+"""The number of checked calls with device arrays that a function caches."""
 
 
 class DeviceProgram:
-    """A program that is loaded on its device when it is first needed, and again if that failed."""
+    """A program that is loaded on its device on first use, and again after a failure."""
 
     def __init__(
         self, program: KernelProgram, host: str, signatures: Sequence[Signature], constants: Mapping[str, Array]
@@ -65,7 +65,7 @@ class DeviceProgram:
 
     @cached_property
     def device(self) -> Device:
-        """Raises `DeviceError` when there is none."""
+        """Raises `DeviceError` if there is none."""
         return device_for(self.target)
 
     @cached_property
@@ -75,7 +75,7 @@ class DeviceProgram:
 
     @cached_property
     def host(self) -> HostFunctions:
-        """The compiled host functions. Raises `DeviceError` without a device that can run the kernels."""
+        """The compiled host functions. Raises `DeviceError` unless a device can run the kernels."""
         pool = self.pool
         host = HostFunctions(self._text, self.device.load(self._program), pool, self._constants)
 
@@ -98,27 +98,26 @@ class DeviceProgram:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What a library has of the memory of its device, in bytes."""
+    """Device memory of a library, in bytes."""
 
     held: int
-    """All of it: constants, and what calls take for temporaries and copies of arguments, which is kept for the next
-    ones."""
+    """Total: constants, temporaries and copies of arguments; freed memory is kept for later calls."""
     constants: int
-    """The constants that calls have needed so far: each is copied to the device once."""
+    """The constants needed so far: each is copied to the device once."""
     allocations: int
-    """How often the device was asked for memory."""
+    """The number of allocations on the device."""
 
 
 class GpuFunction(Function):
     """A function of a GPU program.
 
-    Call it with NumPy arrays, which are copied to the device and back, or with arrays that lie on the device (anything
-    with DLPack: torch, cupy), which are used where they are: the work is put on their library's current stream, and the
-    call does not wait for it. Scalars are numbers. Raises `TypeError` and `ValueError` that name the argument, and
-    `DeviceError` when there is no device or it fails.
+    Its arguments are numbers, NumPy arrays, which are copied to the device and back, and arrays on the device (anything
+    with DLPack: torch, cupy), which are used in place: the work is enqueued on their library's current stream, without
+    waiting for it. Raises `TypeError` and `ValueError` that name the argument, and `DeviceError` if there is no device
+    or it fails.
 
-    Times of runs are those of the device's own clock, from before the first kernel to after the last one, temporaries
-    included, copies of arguments not.
+    Times of runs are measured by the device, from before the first kernel to after the last one, including temporaries
+    but not copies of arguments.
     """
 
     def __init__(self, program: DeviceProgram, signature: Signature) -> None:
@@ -171,8 +170,7 @@ class GpuFunction(Function):
     def kernel_times(
         self, rows: Sequence[KernelRow], arguments: Sequence[object], keywords: Mapping[str, object], runs: int
     ) -> tuple[KernelTimes, BoundArguments]:
-        """The medians of `runs` runs, after one that does not count. A kernel of a report may be several of the
-        device."""
+        """Medians of `runs` runs, after one warm-up run. One kernel of a report may be several of the device."""
         function = self._program.functions[self.name]
         symbols = {name: row.symbol for row in rows for name in row.names}
         call = DeviceCall(self._program.device, self._program.pool, self.signature, arguments, keywords)
@@ -203,8 +201,8 @@ class GpuFunction(Function):
 class GpuLibrary(Library):
     """Functions that run kernels on a device.
 
-    Kernels are compiled at once where there is a device for them. Where there is none the sources are all there is:
-    `device_error` says what is missing, and calls raise it.
+    Kernels are compiled at once if there is a device. Without one only the sources are available: `device_error` says
+    what is missing, and calls raise it.
     """
 
     def __init__(
@@ -224,7 +222,7 @@ class GpuLibrary(Library):
             texts["ptx"] = partial(compile_ptx, program.text, program.target.arch)
         self._sources = Sources({**texts, "host": host})
         self.imported_modules = [Sources(texts)]
-        """The device's part: `get_source` gives the text of its kernels."""
+        """The kernels: `get_source` returns their text."""
         try:
             self._program.load()
         except DeviceError as error:
@@ -232,12 +230,12 @@ class GpuLibrary(Library):
 
     @property
     def device(self) -> str:
-        """The description of the device that functions run on. Raises `DeviceError` when there is none."""
+        """The description of the device. Raises `DeviceError` if there is none."""
         return self._program.device.description
 
     @property
     def memory(self) -> DeviceMemory:
-        """What the library has of the memory of its device now. Raises `DeviceError` when there is none."""
+        """The library's current device memory. Raises `DeviceError` if there is no device."""
         pool = self._program.pool
         return DeviceMemory(pool.bytes_held, self._program.host.constant_bytes(), pool.allocations)
 
@@ -259,9 +257,9 @@ _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYP
 
 
 def device_for(target: Target) -> Device:
-    """The device that a program for `target` runs on: the named one (`-device=...`), else the first of its kind.
+    """The device for programs of `target`: the named one (`-device=...`), else the first of its kind.
 
-    Raises `DeviceError` that says what is missing and how to get it.
+    Raises `DeviceError` that says what is missing and how to install it.
     """
     if target.kind == "opencl":
         from weft.runtime.opencl import pick_device  # start-up: 5 ms
@@ -281,9 +279,9 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
 
 def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, dict[str, Array]]:
     """The kernels of a module at low level in the language of `target`'s kind, its host functions as LLVM IR, and the
-    constants that these read.
+    constants of the latter.
 
-    Raises `CompileError` when kernels use what the target lacks, or host code does what only kernels can.
+    Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels have.
     """
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     constants = take_constants(module, kept=used_globals(kernels))
@@ -313,7 +311,7 @@ def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, 
 
 
 def _alignment(kernel: FuncOp) -> dict[int, int]:
-    """Position of an argument of which `wmma` accesses tiles -> the multiple of bytes where it starts."""
+    """Position of an argument with tiles accessed by `wmma` -> its required alignment in bytes."""
     found: dict[int, int] = {}
     for op in kernel.walk():
         pointer = op.source if isinstance(op, WmmaLoadOp) else op.target if isinstance(op, WmmaStoreOp) else None

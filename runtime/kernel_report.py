@@ -1,4 +1,4 @@
-"""What a model does, kernel by kernel: `lib.report()`, and with times `lib.profile("main", x)`."""
+"""Reports on the kernels of a model: `lib.report()`, and with times `lib.profile("main", x)`."""
 
 from __future__ import annotations
 
@@ -12,69 +12,69 @@ from weft.support.shown import ShownAsText
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel, in one call of the function that calls it."""
+    """A kernel, within one call of the calling function."""
 
     symbol: str
-    """Of its code."""
+    """The symbol of its code."""
     names: tuple[str, ...]
-    """The functions of the program that are this kernel."""
+    """The functions of the program with this kernel."""
     holds: tuple[str, ...]
     """The operators that it computes."""
     calls: int
     constant_bytes: int
-    """Of the constants that it gets."""
+    """Bytes of its constant operands."""
     flops: int | None = None
-    """Operations on floating-point numbers; None where they depend on extents that are not known."""
+    """Floating-point operations; None if they depend on unknown extents."""
     moved_bytes: int | None = None
-    """What it reads and writes at least."""
+    """Lower bound of the bytes read and written."""
     seconds: float | None = None
-    """Of all its calls together, once they were measured."""
+    """Seconds of all its calls together, once measured."""
     flops_formula: str = ""
-    """`flops` in terms of the symbols of the function, where it is not a number."""
+    """`flops` in terms of the symbols of the function, unless it is a number."""
     bytes_formula: str = ""
 
     @property
     def title(self) -> str:
-        """The first of its functions, and how many others are the same kernel."""
+        """The first of its functions, and the number of others with the same kernel."""
         return self.names[0] + (f" (+{len(self.names) - 1})" if len(self.names) > 1 else "")
 
 
 @dataclass(frozen=True)
 class MachinePeaks:
-    """What the machine can do at most."""
+    """Peak rates of the machine."""
 
     gflops: float
-    """Of 32-bit floats."""
+    """Billions of operations per second on 32-bit floats."""
     memory: float
     """GB/s of memory."""
     cache: float
-    """GB/s of the second cache."""
+    """GB/s of L2."""
     cache_bytes: int
-    """The size of that, of all threads together."""
+    """Bytes of L2 of all threads together."""
 
     def seconds(self, flops: int, moved_bytes: int) -> float:
-        """The time that a kernel takes at least."""
+        """A lower bound of the time of a kernel."""
         bandwidth = self.cache if moved_bytes <= self.cache_bytes else self.memory
         return max(flops / (self.gflops * 1e9), moved_bytes / (bandwidth * 1e9))
 
 
 class ReportSource(Protocol):
-    """Knows the program that a library was compiled from."""
+    """Reports on the program that a library was compiled from."""
 
     def functions(self) -> Sequence[str]:
         """The functions that call kernels."""
         ...
 
     def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]:
-        """The kernels that a function calls, given arguments of these shapes."""
+        """The kernels that a function calls for arguments of these shapes."""
         ...
 
     def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None:
-        """The memory that a call takes for temporaries."""
+        """Bytes of temporaries of a call."""
         ...
 
     def temporary_formula(self, name: str) -> str:
-        """The memory for temporaries in terms of the symbols of the function; empty if it is not known."""
+        """Bytes of temporaries in terms of the symbols of the function; empty if unknown."""
         ...
 
     def registered(self, name: str) -> Sequence[str]:
@@ -82,7 +82,7 @@ class ReportSource(Protocol):
         ...
 
     def peaks(self) -> MachinePeaks | None:
-        """The limits of the machine; None where they are not known."""
+        """The peak rates of the machine; None if unknown."""
         ...
 
 
@@ -94,13 +94,13 @@ class Report(ShownAsText):
     rows: tuple[KernelRow, ...]
     temporary_bytes: int | None = None
     seconds: float | None = None
-    """Of a call, in the run that measured the kernels."""
+    """Seconds of the measured call."""
     peaks: MachinePeaks | None = None
-    """Of the machine, where times were measured."""
+    """Of the machine, if times were measured."""
     temporary_formula: str = ""
-    """`temporary_bytes` in terms of the symbols of the function, where it is not a number."""
+    """`temporary_bytes` in terms of the symbols of the function, unless it is a number."""
     registered: tuple[str, ...] = ()
-    """The registered functions that the function calls: their time is that between kernels."""
+    """The registered functions that the function calls, whose time is spent between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
         """The report with the seconds and counts of calls by symbol."""
@@ -108,8 +108,9 @@ class Report(ShownAsText):
         return replace(self, rows=tuple(rows), seconds=total)
 
     def share_of_peak(self, row: KernelRow) -> float | None:
-        """The time that a kernel would take at least on this machine, for its arithmetic or for what it moves, over the
-        time that it takes."""
+        """The lower bound of a kernel's time on this machine, from its arithmetic and traffic, over its measured time;
+        None if either is unknown.
+        """
         if self.peaks is None or not row.seconds or not row.calls or row.flops is None or row.moved_bytes is None:
             return None
         return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
@@ -175,5 +176,4 @@ def _millions(number: int | None) -> str:
 
 
 def _rate(number: int | None, seconds: float) -> str:
-    """Billions a second."""
     return f"{number / seconds / 1e9:.4g}" if number is not None and seconds else "-"

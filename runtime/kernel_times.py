@@ -1,8 +1,7 @@
 """Times of the kernels that compiled code calls.
 
-The object of the calling function is linked once more, with other symbols in the place of its kernels: functions that
-call the kernel, and log when they began and when it returned. The library itself stays as it is, so measuring costs
-nothing when nobody asks for it.
+The object of the calling function is linked again with its kernels replaced by functions that call the kernel and log
+its start and end. The library itself is unchanged, so profiling costs nothing unless used.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 _CALLED: Final = re.compile(r"^declare void @(kernel_\w+)\(([^()]*)\)$", re.MULTILINE)
 _FIRST_ROOM: Final = 1 << 12
-"""Calls of kernels that the log holds, unless one call of the function makes more."""
+"""The initial capacity of the log, in calls of kernels; it grows if one call of the function makes more."""
 _HEAD: Final = """\
 declare i32 @clock_gettime(i32, ptr)
 
@@ -91,8 +90,8 @@ def kernel_times(
 ) -> KernelTimes:
     """Run a function of the LLVM IR `text` on the arguments `call`, positional and by name, and measure its kernels.
 
-    The medians of `runs` runs count, after one that does not. Raises `CompileError` where the system has no POSIX
-    clock, and as a call of the function does.
+    Returns the medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock,
+    and as a call of the function does.
     """
     clock = getattr(time, "CLOCK_MONOTONIC", None)
     if clock is None:
@@ -107,7 +106,7 @@ def kernel_times(
 
 
 class _Profiled:
-    """The function, linked so that its kernels are logged: `count, (kernel, nanoseconds), ...`."""
+    """The function, linked so that calls of its kernels are logged: `count, (kernel, nanoseconds), ...`."""
 
     def __init__(
         self,
@@ -142,7 +141,7 @@ class _Profiled:
         )
 
     def run(self, call: tuple[Sequence[object], Mapping[str, object]], runs: int) -> KernelTimes | None:
-        """The times; None when the log has too little room, then `wanted` is what it needs."""
+        """The times; None if the log is too short, then `wanted` is the required capacity."""
         seconds_of = native_runs(self._caller, *call)
         seconds_of(1)
         totals = array("d")
@@ -167,7 +166,7 @@ class _Profiled:
 
 
 def _logging_function(number: int, name: str, types: str) -> str:
-    """Calls a kernel of these parameter types, and logs it under its number."""
+    """A function that calls a kernel with these parameter types and logs the call under its number."""
     parameters = [f"{type_.strip()} %p{at}" for at, type_ in enumerate(types.split(",") if types.strip() else ())]
     arguments = ", ".join(parameters)
     return f"""

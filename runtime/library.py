@@ -1,4 +1,4 @@
-"""Compiled programs: a `Library` is a module of native functions that Python can call by name."""
+"""Compiled programs: a `Library` is a module of native functions that Python calls by name."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class UnknownFunctionError(CompileError, KeyError):
 class Function:
     """A compiled function.
 
-    Call it with NumPy arrays, anything that offers DLPack or the buffer protocol, and numbers, in order or by
-    name. Results (arrays that are only written, last in the signature) may be left out and are then returned.
-    Raises `TypeError` and `ValueError` that name the argument. Ctrl-C leaves a call that takes long (2^30 iterations or
-    512 MiB of arrays, and more) at once; native code cannot be stopped, so it goes on in the background, on the arrays.
-    A call that writes only empty arrays does nothing.
+    Its arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
+    Results (arrays that are only written, last in the signature) may be omitted and are then returned. Raises
+    `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (at least 2^30 iterations or 512
+    MiB of arrays) at once; native code cannot be stopped, so it continues in the background and still writes the
+    arrays. A call that writes only empty arrays does nothing.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -57,8 +57,9 @@ class Function:
 
     @staticmethod
     def make(caller: Caller) -> Function:
-        """A function whose call goes straight to native code: Python looks `__call__` up in the class, so
-        each function has a class of its own, which holds the native entry. It halves the cost of a call."""
+        """A function whose call enters native code directly: Python looks `__call__` up in the class, so each function
+        gets a class with its native entry. This halves the cost of a call.
+        """
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
         if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
@@ -74,12 +75,12 @@ class Function:
         return self.signature.name
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Call the result with the function's arguments to measure it, see `TimeEvaluator`."""
+        """Returns a callable that measures the function with given arguments, see `TimeEvaluator`."""
         return TimeEvaluator(self.name, self.runs, number, repeat, min_repeat_ms)
 
     @contextmanager
     def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
-        """Runs of the function on arguments that are checked once, and their times."""
+        """Times of runs of the function on arguments that are checked once."""
         yield native_runs(self._caller, positional, keywords)
 
     def __repr__(self) -> str:
@@ -87,7 +88,7 @@ class Function:
 
 
 class DonatingFunction(Function):
-    """A function that writes results over arguments. Calls return these with the results that they allocate."""
+    """A function that overwrites arguments with results. Calls return these together with the allocated results."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -104,13 +105,13 @@ class DonatingFunction(Function):
         return returned(tuple(found[n] if n in found else self._given(n, positional, keywords) for n in names))
 
     def _given(self, name: str, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """The argument of a call with that name."""
         return keywords[name] if name in keywords else positional[self._places[name]]
 
 
 class CheckedFunction(Function):
-    """A function that logs divisions by zero, accesses outside of their arrays, which it skips, and sizes outside of
-    their bounds, which it clamps: its call raises `IndexError`, `ZeroDivisionError` or `ValueError` then."""
+    """A function that logs divisions by zero, skips accesses outside of their arrays, and clamps sizes outside of their
+    bounds: its call then raises `ZeroDivisionError`, `IndexError` or `ValueError`.
+    """
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -128,7 +129,7 @@ class CheckedFunction(Function):
 
     @contextmanager
     def _log(self) -> Generator[Array]:
-        """The log of a call. Raises an error for the first access outside of its array, else for a division by zero."""
+        """The log of a call. On exit raises an error for the first logged failure."""
         log = np.zeros((len(self._places), 3), np.int64)
         yield log
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
@@ -141,12 +142,13 @@ class CheckedFunction(Function):
 
 
 Run: TypeAlias = "Callable[[Sequence[Array | int]], None]"
-"""Runs a function. It gets the memory of each array as a flat array (writable where the function writes), the bits
-of each scalar, and then the symbols: the parameters of the function at low level."""
+"""Runs a function, given the parameters of the function at low level: the memory of each array as a flat array
+(writable if the function writes it), the bits of each scalar, and then the symbols.
+"""
 
 
 class CallableFunction(Function):
-    """A function that Python runs, on arguments that were checked as everywhere."""
+    """A function that Python runs, on arguments with the usual checks."""
 
     def __init__(self, signature: Signature, run: Run) -> None:
         self.signature = signature
@@ -185,32 +187,31 @@ class Sources:
 
 @checked_methods
 class Library:
-    """Functions by name: `lib["f"](a, b)`. Made of LLVM IR, they are compiled for this machine.
+    """Functions by name: `lib["f"](a, b)`. Given LLVM IR, they are compiled for this machine.
 
-    `sources` holds what was generated, by kind: "ll", the LLVM IR that is compiled, and any other text that
-    `get_source` should give back. `symbols` are addresses of what the code calls beyond libm, libc and weft's
-    own runtime. Raises `CompileError` when the code needs an unknown symbol or lacks a function of
-    `signatures`. `c_sources` are C sources that `symbols` come from, which exports compile in. `constants` are arrays
-    that the code reads under external symbols. `kernels` are functions that the code calls and that were compiled
-    before, without C sources of their own.
+    `sources` maps kinds to texts for `get_source`; "ll" is the LLVM IR to compile. `symbols` are addresses of functions
+    that the code calls outside libm, libc and weft's runtime; `c_sources` are the C sources that they come from, which
+    exports compile in. `constants` are arrays that the code reads under external symbols. `kernels` are precompiled
+    functions that the code calls, without C sources. Raises `CompileError` if the code needs an unknown symbol or lacks
+    a function of `signatures`.
     """
 
     timing: Stopwatch
     """The time of each stage of the compilation: `print(lib.timing)`, `lib.timing.milliseconds`."""
 
     report_source: Callable[[], ReportSource | None] = staticmethod(lambda: None)
-    """Gives what knows the kernels, where the library is a model."""
+    """Returns the source of reports, if the library is a model."""
     trace_source: Callable[[], tuple[sched.FuncOp, ...]] = tuple
-    """Gives `traces`, when they are asked for first."""
+    """Computes `traces` on first use."""
 
     target: Target
     _signatures: dict[str, Signature]
     _functions: dict[str, Function]
-    """Those that are loaded; kinds of libraries that load them one by one override `_function`."""
+    """The loaded functions; libraries that load them lazily override `_function`."""
     constants: Mapping[str, Array] = MappingProxyType({})
     """The large constants of the program, read-only, by the symbols under which its code reads them."""
     _ir: str = ""
-    """The LLVM IR that is exported, with that of the kernels."""
+    """The LLVM IR that is exported together with that of the kernels."""
     _kernels: tuple[CompiledKernel, ...] = ()
 
     def __init__(
@@ -247,14 +248,14 @@ class Library:
         sources: Mapping[str, str | Callable[[], str]],
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        """Initializes the fields of all kinds of libraries."""
+        """Initialise the fields of all kinds of libraries."""
         self.target = target
         self.timing = stopwatch or Stopwatch()
         self._sources = Sources(sources)
         self._signatures = {signature.name: signature for signature in signatures}
         self._functions = {}
         self._reports: dict[str, Report] = {}
-        """Those with times."""
+        """The reports with times."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
         """Compile the functions into this process."""
@@ -279,23 +280,24 @@ class Library:
 
     @property
     def own_ir(self) -> str | None:
-        """The LLVM IR of what the library was made with, that of its kernels and its constants excluded; None for one
-        that C sources belong to, or that was not made of LLVM IR."""
+        """The LLVM IR of the library, without its kernels and constants; None for a library with C sources, or one that
+        was not built from LLVM IR.
+        """
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
-        """The LLVM IR of the whole program."""
         return linked_ir([self._ir, *(kernel.ir for kernel in self._kernels)])
 
     @cached_property
     def traces(self) -> tuple[sched.FuncOp, ...]:
-        """The default schedules that were applied, one for each function that got one, and for each version of it."""
+        """The default schedules that were applied, one for each scheduled function and for each version of it."""
         return self.trace_source()
 
     @property
     def trace(self) -> str:
-        """The default schedules as IR; empty when there are none. Each replays on the original module, except those of
-        versions for few iterations."""
+        """The default schedules as IR; empty if there are none. Each replays on the original module, except those of
+        versions for few iterations.
+        """
         return "".join(str(trace) + "\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:
@@ -306,7 +308,6 @@ class Library:
         return self._function(name)
 
     def _function(self, name: str) -> Function:
-        """A function that the library has."""
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
@@ -327,12 +328,12 @@ class Library:
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def report(self, name: str | None = None) -> Report:
-        """The kernels that a function of a model calls, as a table: the operators that each holds, its calls, the bytes
-        of its constants, its arithmetic, and what it moves; and its time, after `profile`.
+        """A table of the kernels that a function of a model calls: the operators of each, its calls, the bytes of its
+        constants, its arithmetic and its memory traffic; also its time, after `profile`.
 
             print(lib.report())
 
-        Raises `CompileError` for a library without kernels, and where several functions call some and none is named.
+        Raises `CompileError` for a library without kernels, and if several functions call kernels and none is named.
         """
         from weft.runtime.kernel_report import report_from  # start-up: 8 ms
 
@@ -340,8 +341,8 @@ class Library:
         return self._reports.get(name) or report_from(source, name, None)
 
     def profile(self, name: str, *arguments: object, runs: int = 10, **keywords: object) -> Report:
-        """Call a function of a model `runs` times on arguments that are checked once, and measure its kernels. `report`
-        shows the medians from then on, too.
+        """Call a function of a model `runs` times on arguments that are checked once, and measure its kernels. Later
+        reports of `report` include the medians.
 
             print(lib.profile("main", x))
 
@@ -367,7 +368,6 @@ class Library:
         call: tuple[Sequence[object], Mapping[str, object]],
         runs: int,
     ) -> tuple[KernelTimes, BoundArguments]:
-        """The times of the kernels of a report in a call with arguments, positional and by name."""
         from weft.runtime.kernel_times import kernel_times  # start-up: 6 ms
 
         times = kernel_times(signature, self._ir, self._kernels, self.target, self._symbols, self._options, call, runs)
@@ -379,11 +379,11 @@ class Library:
 
     @property
     def has_report(self) -> bool:
-        """Whether the library is a model, whose kernels `report` and `profile` know."""
+        """Whether the library is a model, whose kernels `report` and `profile` cover."""
         return self._report_source is not None
 
     def _reported(self, name: str | None) -> tuple[ReportSource, str]:
-        """What knows the kernels, and the function whose kernels are reported."""
+        """The source of reports, and the function whose kernels are reported."""
         if self._report_source is None:
             raise CompileError(
                 "reports are of models for llvm and GPUs, whose functions call private ones: time_evaluator measures "
@@ -397,12 +397,12 @@ class Library:
         return self._report_source, name or names[0]
 
     def get_source(self, kind: str = "") -> str:
-        """The program as text; what kinds there are depends on the target, the first is the default.
+        """The program as text; the kinds depend on the target, the first is the default.
 
-        Of LLVM: "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm"; of C: "c", "h" (its header); of
-        kernels: "cuda", "opencl" or "metal", "host" what launches them (LLVM IR), and "ptx" what NVRTC makes of CUDA
-        for the target's architecture; besides, other kinds that the library was made with. Raises `CompileError` for
-        an unknown kind, and for "ptx" when there is no NVRTC.
+        For LLVM: "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm"; for C: "c", "h" (its header); for
+        kernels: "cuda", "opencl" or "metal", "host" (the LLVM IR that launches them), and "ptx" (NVRTC's output for the
+        target's architecture); also the kinds of `sources`. Raises `CompileError` for an unknown kind, and for "ptx"
+        without NVRTC.
         """
         return self._sources.get_source(kind)
 
@@ -418,16 +418,15 @@ class Library:
 
             lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
             lib.export("libmm.so")  a shared library, which `weft.load` loads back    kind "shared"
-            lib.export("libmm.a")   a static library                                  kind "archive"
-            lib.export("mm.h")      the C header (`docs/c-abi.md` has the rules)      kind "header"
-            lib.export("mm.ll"), lib.export("mm.s")                                   kinds "ll", "asm"
+            lib.export("libmm.a")   a static library                                  kind "archive" lib.export("mm.h")
+            the C header (`docs/c-abi.md` has the rules)      kind "header" lib.export("mm.ll"), lib.export("mm.s")
+            kinds "ll", "asm"
 
-            lib.export("libmodel.so", weights="model.weights")  # large constants in a file of their own
+            lib.export("libmodel.so", weights="model.weights")  # large constants in a separate file
 
-        The suffix says the kind where none is given. Programs with `weights` read the file before the first call
-        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler` links shared libraries; it is the system's C
-        compiler unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, and what cannot
-        be linked.
+        The suffix determines the kind unless given. Programs with `weights` read the file before the first call
+        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler` links shared libraries, by default the
+        system's C compiler. Raises `CompileError` for an unknown kind, a missing compiler or folder, and a failed link.
         """
         from weft.runtime.export.program import Program  # start-up: 200 ms
 
@@ -440,25 +439,24 @@ class Library:
         return program.export(path, kind, compiler=compiler, weights=weights)
 
     def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
-        """Another name of `export`."""
+        """An alias of `export`."""
         return self.export(path, compiler=compiler)
 
     def __repr__(self) -> str:
         return f"<weft library for {self._place()}: {', '.join(map(str, self._signatures.values()))}>"
 
     def _place(self) -> str:
-        """The target or device of the functions, for `repr`."""
         return str(self.target)
 
 
 class ForeignLibrary(Library):
-    """Functions for a CPU that has what this one lacks: compiled here, exported, and run there.
+    """Functions for a CPU with features that this one lacks: compiled here, exported, and run there.
 
-    All that a library has but calls: `get_source("asm")`, `export("f.o")`. Asking for a function raises `CompileError`.
+    Supports everything except calls: `get_source("asm")`, `export("f.o")`. Requesting a function raises `CompileError`.
     """
 
     def _load(self, symbols: Mapping[str, int]) -> None:
-        """Nothing is compiled before it is exported."""
+        """Compilation is left to the export."""
 
     def _function(self, name: str) -> NoReturn:
         raise CompileError(f"'{name}': {self.target.obstacle}; export it")
@@ -468,9 +466,9 @@ class ForeignLibrary(Library):
 
 
 class CallableLibrary(Library):
-    """Functions that Python runs: the library of a backend that has its own way to run what it emits.
+    """Functions that Python runs: the library of a backend that runs its own output.
 
-    `sources` is what the backend emitted, by kind; the first is the default.
+    `sources` is the output of the backend, by kind; the first is the default.
     """
 
     def __init__(self, functions: Mapping[Signature, Run], sources: Mapping[str, str], target: Target) -> None:

@@ -1,7 +1,7 @@
-"""Call preconditions as native code: a function that says whether they hold of the numbers of a call.
+"""Call preconditions as native code: a predicate on the numbers of a call.
 
-Sums, products and quotients are those of 64-bit integers. Where they overflow, or a divisor is not positive, the
-function says that the conditions do not hold; the slow way, which knows all integers, then decides.
+Arithmetic is on 64-bit integers. If it overflows, or a divisor is not positive, the predicate is false; the slow path,
+with unbounded integers, then decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COMPARISONS: Final = {"==": "eq", "<=": "sle", "<": "slt"}
 
 @dataclass
 class _Code:
-    """The lines of a function of LLVM IR, and the bits that are set where its numbers do not count."""
+    """The lines of a function of LLVM IR, and the bits that are set if its numbers are invalid."""
 
     lines: list[str] = field(default_factory=list[str])
     unclear: list[str] = field(default_factory=list[str])
@@ -33,7 +33,7 @@ class _Code:
 
 @dataclass(frozen=True)
 class _Number:
-    """A number that the code computes, with the arithmetic that preconditions use."""
+    """A number computed by the code, with the arithmetic that preconditions use."""
 
     code: _Code
     text: str
@@ -96,7 +96,6 @@ class _Number:
 
 
 def _text(number: _Number | int) -> str:
-    """Raises `OverflowError` for an integer of more than 64 bits."""
     if isinstance(number, _Number):
         return number.text
     if not -(1 << 63) <= number < 1 << 63:
@@ -105,8 +104,9 @@ def _text(number: _Number | int) -> str:
 
 
 def predicate_address(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> int:
-    """The address of `bool f(int64_t *slots)`, which says whether all preconditions hold of the numbers in the slots of
-    their names."""
+    """The address of `bool f(int64_t *slots)`, which returns whether all preconditions hold for the numbers in the
+    slots of their names.
+    """
     return _jit(predicate_ir(preconditions, slots))
 
 

@@ -1,25 +1,24 @@
 """The runtime that compiled code calls: the threads that run `parallel` loops, and memory for temporaries.
 
 Generated code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`, where `fn` is `void (i64 begin, i64 end,
-ptr closure)`. The range is cut into one contiguous chunk per thread, sizes differing by at most one. The calling thread
-runs the first chunk, and then each chunk that no worker has claimed yet: a worker that is slow to wake up costs nothing
-but its help.
+ptr closure)`. The range is divided into one contiguous chunk per thread, with sizes that differ by at most one. The
+calling thread runs the first chunk, and then each chunk that no worker has claimed yet, so a worker that wakes up
+slowly delays nothing.
 
-The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they watch
-their own cache line for about 0.1 ms, then sleep on it (a futex), and are woken on other processors than the caller's.
-They start with the first parallel loop, stop when the interpreter exits, and start anew in a forked child. A loop that
-meets a busy pool (nested, or from a second Python thread) runs serially in its own thread. Elsewhere than on Linux a
-`ThreadPoolExecutor` serves.
+The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they spin on
+their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel loop, stop when
+the interpreter exits, and start anew in a forked child. A loop that finds the pool busy (nested, or from a second
+Python thread) runs serially in its own thread. Systems other than Linux use a `ThreadPoolExecutor`.
 
-A thread that is woken may run on the processor of the one that wakes it (some kernels pack threads on few
-processors), and then gets no time until the caller has done all of the work. So on Linux the caller sets, before it
-wakes a worker, where that may run: on every processor but the caller's own, or, among several workers, on a part of
-them each. It does so again when it has moved itself, or when another number of workers takes part.
+Some kernels pack threads on few processors: a woken thread may share the processor of its waker, and gets no time until
+the caller has done all of the work. So on Linux the caller sets the affinity of a worker before waking it: all
+processors except the caller's, divided among the workers if there are several. It does so again after it has moved to
+another processor, and when the number of workers changes.
 
-Temporaries come from `ptr weft_alloc(i64 bytes)`, whose result is 64-byte aligned, and go to `void weft_free(ptr)`. A
-freed block of 4 KiB or more is kept for the next request of a similar size (up to 32 blocks, 256 MiB in all unless
-`set_cache_limit` says otherwise), since new memory from the system costs a page fault for every 4 KiB that is touched.
-When the system has no more memory the process ends with a message: generated code has no way to go on.
+Temporaries come from `ptr weft_alloc(i64 bytes)`, whose result is 64-byte aligned, and are freed by `void
+weft_free(ptr)`. A freed block of 4 KiB or more is kept for the next request of a similar size (up to 32 blocks, 256 MiB
+in all by default, see `set_cache_limit`), since new memory from the system costs a page fault per 4 KiB touched. If the
+system has no more memory, the process ends with a message, because generated code cannot recover.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ MEMORY: Final = ("weft_alloc", "weft_free")
 DEFAULT_CACHE_BYTES: Final = 256 << 20
 MAX_THREADS: Final = 256
 FUTEX_SYSCALLS: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
-"""The number of Linux's system call to sleep on a word and to wake who sleeps there, by architecture."""
+"""The number of Linux's futex system call, by architecture."""
 _PLACE_SYSCALLS: Final = {
     "x86_64": {"gettid": 186, "getcpu": 309, "getaffinity": 204, "setaffinity": 203},
     "aarch64": {"gettid": 178, "getcpu": 168, "getaffinity": 123, "setaffinity": 122},
@@ -64,7 +63,7 @@ _X86_PAUSE: Final = "call void @llvm.x86.sse2.pause()"
 _ARM_PAUSE: Final = "call void @llvm.aarch64.hint(i32 1)"
 _PAUSES: Final = {"x86_64": _X86_PAUSE, "AMD64": _X86_PAUSE, "aarch64": _ARM_PAUSE, "arm64": _ARM_PAUSE}
 _SPINS: Final = 8192
-"""Looks at the claim before sleeping: about 0.1 ms."""
+"""Polls of the claim before sleeping: about 0.1 ms."""
 _WORKER_BYTES: Final = 128
 _POOL: Final = Path(__file__).with_name("thread_pool.ll")
 _FUTEX: Final = Path(__file__).with_name("futex.ll")
@@ -99,8 +98,9 @@ def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
 
 @checked
 def set_num_threads(count: int | None) -> None:
-    """Sets the number of threads of parallel loops, whatever their target; None undoes it. Raises
-    `ValueError` unless 1 <= count <= 256."""
+    """Set the number of threads of parallel loops of all targets; None restores the default. Raises `ValueError` unless
+    1 <= count <= 256.
+    """
     global _requested
     if count is not None and not 1 <= count <= MAX_THREADS:
         raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
@@ -111,14 +111,14 @@ def set_num_threads(count: int | None) -> None:
 
 
 def get_num_threads(target_threads: int) -> int:
-    """Threads for loops of a target with `target_threads`: what `set_num_threads` said, else
-    WEFT_NUM_THREADS, else the target's. Raises `CompileError` when the environment variable is no such
-    number."""
+    """Threads for loops of a target with `target_threads`: the number given to `set_num_threads`, else
+    WEFT_NUM_THREADS, else the target's. Raises `CompileError` if the environment variable is not a valid number.
+    """
     return requested_threads() or target_threads
 
 
 def requested_threads() -> int:
-    """The number from `set_num_threads` or the environment; 0 when neither says one."""
+    """The number from `set_num_threads` or the environment; 0 if neither is set."""
     return _requested or _environment_threads()
 
 
@@ -133,13 +133,12 @@ def _environment_threads() -> int:
 
 
 def parallel_for_address(target_threads: int) -> int:
-    """The address of `weft_parallel_for` for code of a target with `target_threads`."""
     with _lock:
         return _entry(min(target_threads, MAX_THREADS))
 
 
 _lock = threading.RLock()
-"""Held while the pool is made, so that there is one."""
+"""Ensures that only one pool is created."""
 
 
 @cache
@@ -156,18 +155,18 @@ def _pool() -> _FutexPool | _ExecutorPool:
 
 
 def parallel_for_ir(target_threads: int) -> str:
-    """The entry for code of a target with `target_threads`."""
     return ir_text(_ENTRY, threads=target_threads)
 
 
 def pause_ir(architecture: str) -> str:
-    """The hint that a thread waits in a loop; empty where an architecture has none."""
+    """The spin-wait hint of an architecture; empty if it has none."""
     return _PAUSES.get(architecture, "")
 
 
 def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
-    """The pool for an architecture, as the first part of a triple. `sleeping`: IR of
-    `futex_wait`, `futex_wake`, `own_thread` and `keep_apart`; `hook` is the function that starts workers."""
+    """The pool for an architecture, the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`,
+    `own_thread` and `keep_apart`; `hook` is the function that starts workers.
+    """
     size, pause = MAX_THREADS * _WORKER_BYTES, pause_ir(architecture)
     return sleeping + ir_text(_POOL, most=MAX_THREADS, bytes=size, spins=_SPINS, pause=pause, hook=hook)
 
@@ -205,7 +204,7 @@ class _FutexPool:
         ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._module.address(name))(value)
 
     def _start(self, threads: int) -> None:
-        """Called from native code that holds the pool, when it has fewer than `threads - 1` workers."""
+        """Called from native code that holds the pool when it has fewer than `threads - 1` workers."""
         try:
             while len(self._threads) < threads - 1:
                 index = len(self._threads)
@@ -213,7 +212,7 @@ class _FutexPool:
                 thread.start()
                 self._threads.append(thread)
         except RuntimeError:
-            # No more threads can be had (a limit of the system, or the interpreter is ending): do with these.
+            # No more threads are available (a limit of the system, or the interpreter is exiting): continue with these.
             self.limit(max(len(self._threads), 0) + 1)
         self._call("weft_pool_set_started", len(self._threads))
 
@@ -229,7 +228,7 @@ class _FutexPool:
 
 
 class _ExecutorPool:
-    """The portable pool: some 50 us a loop."""
+    """The portable pool: about 50 us per loop."""
 
     def __init__(self) -> None:
         self._executor: ThreadPoolExecutor | None = None
@@ -281,12 +280,11 @@ class _ExecutorPool:
 
 
 def memory_ir(architecture: str) -> str:
-    """`weft_alloc` and `weft_free` as LLVM IR for an architecture, as the first part of a triple."""
+    """`weft_alloc` and `weft_free` as LLVM IR for an architecture, the first part of a triple."""
     return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
 
 
 def results_ir() -> str:
-    """`weft_set_allocator` and `weft_return_result` as LLVM IR."""
     return ir_text(_RESULTS)
 
 
@@ -305,17 +303,16 @@ def _memory() -> JitModule:
 
 
 def symbol_addresses() -> dict[str, int]:
-    """The addresses of `weft_alloc` and `weft_free`."""
     return {name: _memory().address(name) for name in MEMORY}
 
 
 def cached_bytes() -> int:
-    """Bytes of freed memory that are kept for reuse."""
+    """Bytes of freed memory kept for reuse."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
 
 
 def release_cache() -> None:
-    """Give all memory that is kept for reuse back to the system."""
+    """Return all memory kept for reuse to the system."""
     ctypes.CFUNCTYPE(None)(_memory().address("weft_memory_trim"))()
 
 

@@ -1,7 +1,7 @@
 """OpenCL devices, through pyopencl: GPUs, and processors with PoCL.
 
-The extra `weft[opencl]` brings pyopencl and PoCL, so that programs run on any machine that pip works on, and Oclgrind,
-a simulator that finds races and reads of uninitialised memory.
+The extra `weft[opencl]` installs pyopencl, PoCL, so that programs run on any machine, and Oclgrind, a simulator that
+detects races and reads of uninitialised memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _INSTALL = "pip install 'weft[opencl]' brings pyopencl and PoCL, which runs OpenCL on the processor"
 _PORTABLE = "Portable Computing Language"
-"""PoCL. When it optimises, version 3 mixes up what threads keep across barriers on both sides of a branch."""
+"""PoCL. With optimisation, version 3 confuses values that threads keep across barriers on both sides of a branch."""
 _SOON = 0.002
-"""Seconds of work that are waited for without another thread, which Ctrl-C needs."""
+"""Seconds that the queue is polled before another thread waits for it, which Ctrl-C requires."""
 _SIMULATOR = "Oclgrind"
 """A platform that is used only if named, because it is slow."""
 
@@ -63,9 +63,10 @@ def _label(device: Any) -> str:
 
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
-    """The device with `name` in its name, version or platform (any case); without a name a GPU, else a processor.
+    """The device with `name` in its name, version or platform (case-insensitive); without a name a GPU, else a
+    processor.
 
-    Raises `DeviceError` when there is none, with the list of those that there are.
+    Raises `DeviceError`, with a list of the devices, if there is none.
     """
     devices = _all_devices()
     if not devices:
@@ -83,7 +84,7 @@ def pick_device(name: str = "") -> OpenClDevice:
 
 
 class OpenClQueue(Queue):
-    """A command queue that works in order and takes times."""
+    """An in-order command queue with profiling."""
 
     def __init__(self, device: OpenClDevice) -> None:
         self.device = device
@@ -140,7 +141,7 @@ class OpenClQueue(Queue):
 
 
 class OpenClDevice(Device):
-    """One OpenCL device with a context of its own."""
+    """An OpenCL device with a separate context."""
 
     def __init__(self, device: Any) -> None:
         cl = _pyopencl()
@@ -188,5 +189,4 @@ class OpenClDevice(Device):
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """A scalar as the kernel declares it."""
     return np.dtype("uint16" if kind == "bfloat16" else "uint8" if kind == "bool" else kind).type(value)

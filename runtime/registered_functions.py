@@ -1,9 +1,8 @@
-"""Registered Python functions as compiled code calls them: the runtime's `weft_call_registered` looks a name up among
-the functions that `weft_set_function` has set, and one that is set for all names calls Python.
+"""Calls of registered Python functions from compiled code: the runtime's `weft_call_registered` looks a name up among
+the functions set by `weft_set_function`; the one set for all names calls Python.
 
-ctypes takes the interpreter lock for the call. What the function raises cannot pass through native code: its results
-become zeros, later registered functions are not called, and the exception is raised when the call of the compiled
-function returns.
+ctypes takes the interpreter lock for the call. An exception cannot pass through native code: the function's results
+become zeros, later registered functions are not called, and the exception is raised when the compiled function returns.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _FILE: Final = Path(__file__).with_name("registered_functions.ll")
 _NAMES: Final = {numbers: name for name, numbers in DLPACK_TYPES.items()}
 
 _failures: contextvars.ContextVar[list[BaseException]] = contextvars.ContextVar("weft_failures")
-"""What registered functions have raised in the compiled call that runs."""
+"""Exceptions of registered functions in the current compiled call."""
 
 
 class _Array(ctypes.Structure):
@@ -57,7 +56,7 @@ _FUNCTION_TYPE: Final = ctypes.CFUNCTYPE(
 
 
 class _Memory:
-    """Memory that NumPy makes an array of."""
+    """Memory viewed as an array by NumPy."""
 
     def __init__(self, address: int, shape: tuple[int, ...], kind: str) -> None:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": kind}
@@ -76,7 +75,7 @@ def _view(row: Any) -> tuple[Array, str]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """The dtype of arrays of an element type: that of ml_dtypes where it is loaded, else the bits."""
+    """The dtype of arrays of an element type: that of ml_dtypes if it is loaded, else the bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -85,7 +84,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _call(_context: int | None, name: bytes, arrays: Any, inputs: int, outputs: int) -> int:
-    """Called by compiled code. 0, or 1 when the function has failed or an earlier one had."""
+    """Called by compiled code. Returns 1 if this function or an earlier one has failed, else 0."""
     failures = _failures.get(None)
     if failures:
         return 1
@@ -98,7 +97,7 @@ def _call(_context: int | None, name: bytes, arrays: Any, inputs: int, outputs: 
         shown = ", ".join(f"{dtype}[{', '.join(map(str, view.shape))}]" for view, dtype in views)
         error.add_note(f'in graph.call_dps "{name.decode()}" of arrays {shown}')
         if failures is None:
-            traceback.print_exception(error)  # a call from C has nobody else to tell
+            traceback.print_exception(error)  # a call from C has no other way to report it
         else:
             failures.append(error)
         return 1
@@ -111,8 +110,7 @@ keep_forever(_CALLBACK)
 
 @contextmanager
 def raising_failures() -> Generator[None]:
-    """Runs compiled code in the `with` block, at the end of which the first exception of a registered function is
-    raised."""
+    """Runs compiled code in the `with` block, and raises the first exception of a registered function at its end."""
     failures: list[BaseException] = []
     token = _failures.set(failures)
     try:
@@ -130,7 +128,7 @@ def registered_functions_ir(*, thread_local: bool) -> str:
 
 @cache
 def call_registered_address() -> int:
-    """The address of `weft_call_registered` for code that is compiled into this process."""
+    """The address of `weft_call_registered` for code compiled into this process."""
     module = jit_forever(registered_functions_ir(thread_local=False), 0)
     _set_callback(module.address(SET_FUNCTION))
     return module.address(CALL_REGISTERED)
@@ -141,7 +139,7 @@ _connected: Final[set[int]] = set()
 
 
 def connect(code: ctypes.CDLL) -> bool:
-    """Let a loaded library call registered Python functions. Whether it calls any."""
+    """Let a loaded library call registered Python functions. Returns whether it calls any."""
     address = address_of(code, SET_FUNCTION)
     if address is None:
         return False

@@ -1,4 +1,4 @@
-"""Measures how long a compiled function runs, without the cost of calling it from Python."""
+"""Measures the run time of a compiled function, without the cost of calling it from Python."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MOST_REPEATS: Final = 10**6
 REPEAT_FILE: Final = Path(__file__).with_name("repeat.ll")
 EVICT_FILE: Final = Path(__file__).with_name("evict.ll")
 _BETWEEN_SIGNALS: Final = 0.1
-"""Seconds of runs in one native loop; between such loops Ctrl-C is seen."""
+"""Seconds of runs in one native loop; Ctrl-C is handled between such loops."""
 
 
 SecondsOf: TypeAlias = "Callable[[int], float]"
@@ -76,11 +76,11 @@ SecondsOf: TypeAlias = "Callable[[int], float]"
 
 
 class TimeEvaluator:
-    """Runs a function with given arguments `repeat` times `number` times and measures the runs.
+    """Measures `repeat` times `number` runs of a function with given arguments, after one warm-up run.
 
-    The arguments are checked once. With `min_repeat_ms`, `number` grows until one repeat takes that many
-    milliseconds. One run that is not measured comes first. Ctrl-C ends it at any time. Raises `ValueError` for counts
-    that are not positive or beyond `MOST_RUNS`, `MOST_REPEATS`.
+    The arguments are checked once. With `min_repeat_ms`, `number` grows until one repeat takes that many milliseconds.
+    Ctrl-C interrupts it at any time. Raises `ValueError` for counts that are not positive or exceed `MOST_RUNS`,
+    `MOST_REPEATS`.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class TimeEvaluator:
         repeat: int,
         min_repeat_ms: float,
     ) -> None:
-        """`prepare` checks arguments and makes them ready for runs of the function called `function`."""
+        """`prepare` checks and converts arguments for runs of the function called `function`."""
         for name, count, most in (("number", number, MOST_RUNS), ("repeat", repeat, MOST_REPEATS)):
             if not 1 <= count <= most:
                 raise ValueError(f"{function}: time_evaluator: {name}: expected 1 to {most}, got {described(count)}")
@@ -119,7 +119,7 @@ class TimeEvaluator:
 
 
 def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[str, object]) -> SecondsOf:
-    """Runs of a native function, whose arguments are checked here; in one native loop, but for signals."""
+    """Check the arguments of a native function and return its timed runs, in native loops that Ctrl-C can interrupt."""
     bound = caller.bind(*positional, **keywords)
     slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
     loop, took, pace = _repeat_loop(), 0.0, _BETWEEN_SIGNALS
@@ -149,7 +149,7 @@ def _repeat_loop() -> Callable[..., Any]:
 
 
 def evict(arrays: Iterable[Array]) -> None:
-    """Take the memory of arrays out of all caches; does nothing on other than x86-64."""
+    """Evict the memory of arrays from all caches; does nothing except on x86-64."""
     if (routine := _evict()) is not None:
         for array_ in arrays:
             routine(array_.ctypes.data, array_.nbytes)

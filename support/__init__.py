@@ -1,1 +1,1 @@
-"""Used by all rooms: errors and their rendering, source locations, targets."""
+"""Shared by all packages: errors and their rendering, source locations, targets."""

@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked against the annotations of their parameters."""
+"""Checks arguments of public functions against the annotations of their parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 C = TypeVar("C", bound=type)
 
 _UNCHECKED: Final = object()
-"""The annotation of what takes any value, or of names that are known to type checkers only."""
+"""The annotation of parameters of any type, and of names defined for type checkers only."""
 _SHORT: Final = Repr()
 _SHORT.maxstring = _SHORT.maxother = 160
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 16
@@ -34,17 +34,17 @@ _COMMON: Final[dict[str, object]] = {
     "Path": Path,
     "Sequence": Sequence,
 }
-"""Names in annotations that modules import for type checkers only."""
+"""Names in annotations that modules import only for type checkers."""
 _DEEPEST: Final = 32
 """The deepest nesting of lists."""
 
 
 class _WrongTypeError(Exception):
-    """The value is not what the annotation says."""
+    """The value does not match the annotation."""
 
 
 def checked_methods(class_: C) -> C:
-    """A class decorator: the public methods that the class defines are `checked`."""
+    """A class decorator that makes the class's public methods `checked`."""
     for name, method in list(vars(class_).items()):
         if name.startswith("_") and name != "__init__":
             continue
@@ -58,9 +58,9 @@ def checked_methods(class_: C) -> C:
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Check the arguments of each call before it runs.
 
-    Integers and floats of NumPy become those of Python. Raises `TypeError` for a wrong count of arguments, an unknown
-    keyword and a value that is not what the parameter's annotation says, and `ValueError` for an integer of more than
-    64 bits; the message names the argument, what is expected and what was given.
+    NumPy integers and floats are converted to Python's. Raises `TypeError` for a wrong number of arguments, an unknown
+    keyword and a value that does not match the parameter's annotation, and `ValueError` for an integer of more than 64
+    bits; the message names the argument, the expected type and the value.
     """
     signature = inspect.signature(function)
     unwrapped = cast("types.FunctionType", inspect.unwrap(function))
@@ -86,7 +86,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown(value: object) -> str:
-    """A value as messages show it, shortened."""
+    """A value as shown in messages, shortened."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -106,7 +106,7 @@ def _count_text(signature: inspect.Signature, own: bool, keywords: Mapping[str, 
 
 
 def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:
-    """One argument, checked as `checked` does: for classes that a module imports when it needs them only."""
+    """One argument, checked as by `checked`, for classes that a module imports lazily."""
     try:
         return _converted(value, hint)
     except _WrongTypeError:
@@ -135,7 +135,6 @@ def _hint_text(hint: object) -> str:
 
 @cache
 def _hints(function: types.FunctionType) -> dict[str, object]:
-    """The annotation of each parameter; those that cannot be read at run time are not checked."""
     found: dict[str, object] = {}
     names = {**_COMMON, **function.__globals__}
     for name, annotation in inspect.get_annotations(function).items():
@@ -147,7 +146,7 @@ def _hints(function: types.FunctionType) -> dict[str, object]:
 
 
 def _converted(value: object, hint: object) -> Any:
-    """The value as the annotation wants it. Raises `_WrongTypeError`, and `OverflowError` for a long integer."""
+    """Convert a value to the annotated type. Raises `_WrongTypeError`, and `OverflowError` for a long integer."""
     kind = cast("object", type(value))
     if kind is hint and kind is not int:
         return value
@@ -170,7 +169,7 @@ def _converted(value: object, hint: object) -> Any:
             for one, wanted in zip(part, arguments, strict=False):
                 _converted(one, _UNCHECKED if wanted is Any else wanted)
     elif origin is not None and _is_sequence(origin):
-        # `tuple[int, str]` is not spelled in public signatures.
+        # `tuple[int, str]` does not occur in public signatures.
         _require(isinstance(value, Sequence if origin is tuple else origin) and not isinstance(value, str | bytes))
         wanted = arguments[0] if arguments else _UNCHECKED
         parts = [_converted(part, wanted) for part in cast("Sequence[object]", value)]
@@ -194,12 +193,12 @@ def _require(condition: bool) -> None:
 
 
 def _is_sequence(origin: Any) -> bool:
-    """Whether values of a generic class are read as sequences; iterators are not, as that would use them up."""
+    """Whether values of a generic class are read as sequences; iterators are not, because that would exhaust them."""
     return origin is Iterable or (origin is not Callable and issubclass(origin, Collection))
 
 
 def _scan(value: object, depth: int = 0) -> None:
-    """Rejects long integers and lists that contain themselves in nested lists."""
+    """Reject long integers in nested lists, and lists that contain themselves."""
     if isinstance(value, int):
         _integer(value)
     elif isinstance(value, list | tuple | Mapping):

@@ -1,4 +1,4 @@
-"""xDSL's parser, but for floats in dense constants that are written as their bits, and for text that is not ASCII."""
+"""xDSL's parser, corrected for floats in dense constants that are written as bits, and for non-ASCII text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 
 class BitsParser(Parser):
-    """Reads `dense<0xff800000> : vector<8xf32>` as what xDSL prints so, minus infinity.
+    """Parses `dense<0xff800000> : vector<8xf32>` as minus infinity, as xDSL prints it.
 
-    xDSL 0.74 reads the bits as an integer there, 4.29e+09, though not in `0xff800000 : f32`. It prints text that is not
-    ASCII as escaped bytes, "\\C3\\A9", and reads these as bytes, which are no names and no keys. Here bytes that are
-    UTF-8 are text, as in MLIR.
+    xDSL 0.74 reads such bits as an integer, 4.29e+09, though not in `0xff800000 : f32`. It prints non-ASCII text as
+    escaped bytes, "\\C3\\A9", and parses these as bytes, which are not valid as names and keys. Here UTF-8 bytes are
+    text, as in MLIR.
     """
 
     def parse_optional_str_literal(self) -> str | None:
@@ -43,7 +43,7 @@ class BitsParser(Parser):
 
 
 class _Bits(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
-    """An element that is written in hexadecimal digits."""
+    """An element in hexadecimal digits."""
 
     def to_type(self, parser: Any, type: Any) -> Any:
         if not isinstance(type, AnyFloat) or not isinstance(self.value, int):

@@ -1,4 +1,4 @@
-"""The options of a build: one record from the command line, or the keywords of `weft.build`, to the passes."""
+"""The options of a build: one record, from the command line or the keywords of `weft.build`, for all passes."""
 
 from __future__ import annotations
 
@@ -17,55 +17,57 @@ if TYPE_CHECKING:
 Inserted: TypeAlias = "ModulePass | str | Sequence[ModulePass | str]"
 """A pass, passes as text (`"my-pass{x=1},canonicalize"`), or several of them."""
 Insertions: TypeAlias = Mapping[str, Inserted]
-"""Point, as in `"before:vectorize"`, -> what runs there."""
+"""Insertion point, such as `"before:vectorize"`, -> the passes to run there."""
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a program is compiled, apart from its target."""
+    """How a program is compiled, except for its target."""
 
     scheduled: bool = True
     """Whether schedules in the module are applied."""
     default_schedule: bool = True
     """Whether functions without a schedule get a default one."""
     passes: Insertions = field(default_factory=dict[str, "Inserted"])
-    """Passes of users, inserted into the lowering from tir."""
+    """User passes, inserted into the lowering from tir."""
     checked: bool = False
-    """Whether accesses that are not proved in bounds are guarded."""
+    """Whether accesses that are not proved to be in bounds are guarded."""
     verify: bool = True
     """Whether blocks are checked first."""
     database: str | os.PathLike[str] | None = None
-    """The file whose records take the place of default schedules."""
+    """The file whose records replace default schedules."""
     require_tuned: bool = False
-    """Whether each function that can be tuned must have a record in the database."""
+    """Whether each tunable function must have a record in the database."""
     rewrite: bool = True
-    """Whether operators of graphs are replaced by others, some of which round differently."""
+    """Whether graph operators are rewritten to others, some of which round differently."""
     layouts: bool = True
-    """Whether images of a graph are laid out in blocks of channels if that pays."""
+    """Whether images of a graph use a layout in blocks of channels when profitable."""
     winograd: bool = True
-    """Whether convolutions of such images may use Winograd's minimal filtering."""
+    """Whether convolutions in such layouts may use Winograd's minimal filtering."""
     fuse: bool = True
-    """Whether operators of graphs are fused."""
+    """Whether graph operators are fused."""
     precision: str = ""
-    """The precision of products of graphs (`weft.support.precision`); that of the model if it is empty."""
+    """The precision of products of graphs (`weft.support.precision`); empty for that of the model."""
     donate: tuple[str, ...] = ()
-    """Parameters whose memory results may take."""
+    """Parameters whose memory results may reuse."""
     specialize: Sequence[Sizes] = ()
     """Sizes of symbols for which functions get versions, chosen at the call (`passes/versions.py`)."""
 
     def can_compile_apart(self, target: Target) -> bool:
-        """Whether kernels of models are compiled apart for a target: passes of users see whole modules, and checked
-        functions log for their caller."""
+        """Whether kernels of models are compiled separately for a target. User passes operate on whole modules, and
+        checked functions log for their caller, so neither is possible then.
+        """
         return target.kind == "llvm" and not target.obstacle and not self.passes and not self.checked
 
     def of_kernels(self) -> BuildOptions:
-        """The options of kernels that are compiled apart: loops that no user scheduled, without graphs."""
-        database = None if self.database is None else os.fspath(self.database)  # worker processes get it
+        """The options of separately compiled kernels, which have no user schedules and no graphs."""
+        database = None if self.database is None else os.fspath(self.database)  # passed to worker processes
         return BuildOptions(default_schedule=self.default_schedule, verify=self.verify, database=database)
 
     def key(self) -> str:
-        """The options as a part of keys of caches. Nothing is cached with
-        `passes`; keys cover records of `database` apart."""
+        """The options as part of cache keys. Nothing is cached with `passes`; keys cover records of `database`
+        separately.
+        """
         parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
         parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
         parts += [f"precision={self.precision}"] if self.precision else []

@@ -1,8 +1,7 @@
-"""Checks the arguments of a call in Python, one clear error for each way they can be wrong.
+"""Checks the arguments of a call in Python, with a separate error for each way in which they can be wrong.
 
-This is the rule of what a call accepts. The native path (`native_call.ll`) only recognises arguments that are
-surely right and leaves the rest to this one: array-likes that need converting, omitted results, and every
-error message.
+This module defines what a call accepts. The native path (`native_call.ll`) only recognises certainly valid arguments
+and leaves the rest to this one: array-likes that need conversion, omitted results, and all error messages.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ if TYPE_CHECKING:
 
 
 Failure: TypeAlias = "Callable[[type[Exception], object, object], Exception]"
-"""From the class of an error, what was expected and what came to the error about one argument."""
+"""Maps the class of an error, the expected and the actual value to the error about one argument."""
 _Symbols: TypeAlias = dict[str, tuple[int, str]]
-"""The values of symbols, and what gave each its value."""
+"""The values of symbols, each with the argument that determined it."""
 
 
 @dataclass(frozen=True)
 class BoundArguments:
-    """Arguments as the native function takes them: `slots` holds a pointer, the bits of a scalar or the value
-    of a symbol for each parameter. `arrays`, by the position of their argument, keep the memory alive; `results` are
-    those that were allocated."""
+    """Arguments of the native function: `slots` contains for each parameter a pointer, the bits of a scalar, or the
+    value of a symbol. `arrays`, by position of the argument, keep the memory alive; `results` are the allocated ones.
+    """
 
     slots: tuple[int, ...]
     arrays: Mapping[int, Array]
@@ -53,14 +52,14 @@ class BoundArguments:
 
 
 class AllocatedResult:
-    """A result that a call allocates: the descriptor that it fills in."""
+    """The descriptor of a result that a call allocates."""
 
     def __init__(self, spec: ArraySpec) -> None:
         self.spec = spec
         self.descriptor = np.zeros(1 + len(spec.shape), np.int64)
 
     def take(self) -> Array:
-        """The array, which owns the memory from now on."""
+        """The array, which then owns the memory."""
         address, *shape = self.descriptor.tolist()
         self.descriptor[0] = 0
         dtype = bfloat16_dtype() if self.spec.dtype == "bfloat16" else numpy_dtype(self.spec)
@@ -74,7 +73,7 @@ class AllocatedResult:
 
 
 class _Memory:
-    """Memory of the C library's `malloc`, as bytes. It is freed with the last array over it."""
+    """Bytes allocated by the C library's `malloc`, freed with the last array over them."""
 
     def __init__(self, address: int, size: int) -> None:
         self._address, self._free = address, _free_function()
@@ -92,7 +91,7 @@ def _free_function() -> Callable[[int], None]:
 
 
 def returned(results: tuple[Any, ...]) -> Any:
-    """The value of a call that has `results`."""
+    """The return value of a call with `results`."""
     if not results:
         return None
     found = tuple(result.take() if isinstance(result, AllocatedResult) else result for result in results)
@@ -102,11 +101,11 @@ def returned(results: tuple[Any, ...]) -> Any:
 def bind_arguments(
     signature: Signature, positional: Sequence[object], keywords: Mapping[str, object], *, copied: bool = False
 ) -> BoundArguments:
-    """Check the arguments of a call and make them ready. With `copied` the function gets copies of the arrays, which
-    may have any layout; the strides of the copies are chosen.
+    """Check and convert the arguments of a call. With `copied` the function gets copies of the arrays, which may have
+    any layout; the strides of the copies are chosen.
 
-    Raises `TypeError` when their number, names, kinds or element types are wrong, and `ValueError` when rank,
-    shape, strides, alignment, writability, overlap or the range of a scalar is.
+    Raises `TypeError` for a wrong number, names, kinds or element types of arguments, and `ValueError` for a wrong
+    rank, shape, strides, alignment, writability, overlap or value of a scalar.
     """
     values = by_position(signature, positional, keywords)
     symbols: _Symbols = {}
@@ -125,7 +124,7 @@ def bind_arguments(
             if spec.element.kind == "int":
                 numbers[spec.name] = number
             if spec.symbol:
-                # It gives the extent its value, or agrees with the array that did.
+                # It determines the extent, or must agree with the array that does.
                 if number < 0 and spec.symbol in signature.extent_symbols:
                     _check_stated(signature, spec.symbol, number)
                     raise fail(ValueError, f"an extent of at least 0 ({_uses(signature, spec.symbol)})", number)
@@ -172,7 +171,7 @@ def bind_arguments(
 
 
 def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
-    """The values in the order of the signature; trailing results may be missing, allocated ones must be."""
+    """The values in the order of the signature; trailing results are optional, allocated ones must be omitted."""
     allocated = [arg.name for arg in signature.arrays if arg.is_allocated]
     names = [arg.name for arg in signature.args if arg.name not in allocated]
     optional = signature.results - sum(spec.is_allocated for spec in signature.result_specs)
@@ -208,20 +207,19 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
 def argument_error(
     signature: Signature, position: int, kind: type[Exception], expected: object, got: object
 ) -> Exception:
-    """The error that names function, argument (counted from 1), what was expected and what came."""
+    """The error that names the function, the argument (counted from 1), and the expected and actual value."""
     name = signature.args[position].name
     return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
 
 
 def as_array(signature: Signature, position: int, value: object) -> Array:
-    """`value`, which is given for an array argument, as an array of NumPy's own class over the same memory; bfloat16
-    elements as integers with their bits.
+    """The value of an array argument as an array of NumPy's own class over the same memory; bfloat16 elements as
+    integers with their bits.
 
-    Attributes of subclasses, and of arrays of other libraries, are not believed: shape, strides, element type and
-    address are those that NumPy's constructor finds. What a DLPack capsule or a buffer says about memory is believed.
-    A number of Python stands for an array of rank 0 that is only read.
-    Raises `TypeError` for a value without such a view, whatever its methods raise, and `ValueError` for an integer
-    outside of the range of the elements.
+    Shape, strides, element type and address are those found by NumPy's constructor, since attributes of subclasses and
+    of other libraries' arrays are not trusted. Memory described by a DLPack capsule or a buffer is trusted. A Python
+    number is accepted for an array of rank 0 that is only read. Raises `TypeError` for a value without such a view,
+    whatever its methods raise, and `ValueError` for an integer outside of the range of the elements.
     """
     spec = signature.args[position]
     if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and is_number(spec):
@@ -248,7 +246,7 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
 
 
 def is_number(spec: ArraySpec) -> bool:
-    """Whether a number of Python may be given for an array."""
+    """Whether a Python number is accepted for an array."""
     return not spec.shape and spec.access == "read" and spec.element.kind != "stored"
 
 
@@ -261,7 +259,7 @@ def _plain_view(value: object, bfloat: bool) -> Array:
     source: Any = value
     bfloat = bfloat and str(getattr(source, "dtype", "")).endswith("bfloat16")
     if bfloat and (torch := cast("Any", sys.modules.get("torch"))) is not None:
-        # NumPy knows no bfloat16; the bits travel as integers.
+        # NumPy lacks bfloat16; the bits are passed as integers.
         source = source.view(torch.int16)
     array = cast("Array", np.from_dlpack(source))
     if array.size and array.flags.owndata:
@@ -270,7 +268,7 @@ def _plain_view(value: object, bfloat: bool) -> Array:
 
 
 def hidden_meaning(value: object) -> str:
-    """How the elements of an array differ from the contents of its memory; empty where they are the same."""
+    """How the elements of an array differ from the contents of its memory; empty if they are the same."""
     if isinstance(value, np.ma.MaskedArray):
         return f"{_kind_of(value)}, whose mask would be lost (pass its .filled(value) or .data)"
     for query, bit in (("is_conj", "conjugate"), ("is_neg", "negative")):
@@ -291,13 +289,14 @@ def described(value: object) -> str:
 
 
 def bfloat16_dtype() -> np.dtype[Any]:
-    """The dtype of new bf16 arrays: that of ml_dtypes when it is loaded, else uint16 with the bits."""
+    """The dtype of new bf16 arrays: that of ml_dtypes if it is loaded, else uint16 with the bits."""
     return np.dtype(getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16))
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """The dtype of arrays for `spec`: bfloat16 travels as its bits. Raises `TypeError` for a type that NumPy has by
-    the package ml_dtypes alone where that is not installed."""
+    """The dtype of arrays for `spec`: uint16 for bfloat16. Raises `TypeError` for a type that requires the package
+    ml_dtypes if it is not installed.
+    """
     if spec.element.kind != "stored":
         return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
     found = stored_dtype(spec.dtype)
@@ -307,7 +306,7 @@ def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def stored_dtype(name: str) -> np.dtype[Any] | None:
-    """The dtype of a type that elements have in memory only; None where the package ml_dtypes is not installed."""
+    """The dtype of a type that only array elements have; None if the package ml_dtypes is not installed."""
     try:
         module = import_module("ml_dtypes")
     except ImportError:
@@ -316,7 +315,7 @@ def stored_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check one array, and give the symbols of its shape their values (with the name of who gave it)."""
+    """Check one array, and record the values of the symbols in its shape with their source."""
     try:
         wanted = numpy_dtype(spec)
     except TypeError as error:
@@ -339,7 +338,7 @@ def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure
 
 
 def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check where the elements of an array lie, and give the symbols of its strides their values."""
+    """Check the layout of an array, and record the values of the symbols in its strides."""
     if spec.strides is not None:
         _check_strides(spec, array, symbols, fail)
     elif not array.flags.c_contiguous:
@@ -351,9 +350,9 @@ def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failur
 
 
 def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check the strides of an array that may be a view, and give their symbols values.
+    """Check the strides of an array that may be a view, and record their symbols' values.
 
-    The stride of a dimension of at most one element is never used, so any will do; so will all of an empty array.
+    The stride of a dimension with at most one element is never used, so any value is valid, as for an empty array.
     """
     size = spec.element.bytes
     dense = row_major(array.shape)
@@ -382,12 +381,12 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
 def choose_strides(
     arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
 ) -> dict[str, int]:
-    """Values for the symbols among the strides of arrays (shape and strides each) that `symbols` leaves open.
+    """Values for the stride symbols of arrays (shape and strides each) that are not in `symbols`.
 
-    The last dimension is the densest; no two elements of an array meet because of a stride that is chosen here.
+    The last dimension is the densest. The chosen strides never make two elements of an array overlap.
     """
     chosen: dict[str, int] = {}
-    # A symbol that several dimensions share grows to what the largest needs, and so do the strides that count on it.
+    # A symbol shared by several dimensions grows to the largest requirement, as do the strides that depend on it.
     for _ in range(1 + sum(len(strides) for _, strides in arrays)):
         before = dict(chosen)
         for shape, strides in arrays:
@@ -413,9 +412,10 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 def memory_span(array: Array) -> Array:
-    """The memory from the first element of an array to its last as one dimension, with the gaps of a view.
+    """The memory from the first to the last element of an array as one dimension, including the gaps of a view.
 
-    Raises `ValueError` for strides that are negative."""
+    Raises `ValueError` for negative strides.
+    """
     if array.flags.c_contiguous:
         return array.reshape(-1)
     if any(stride < 0 for stride in array.strides):
@@ -426,7 +426,7 @@ def memory_span(array: Array) -> Array:
 
 
 def overlaps_itself(array: Array) -> bool:
-    """Whether two elements may share bytes. Exact for views that slicing and transposing make."""
+    """Whether two elements may share bytes. Exact for views made by slicing and transposing."""
     steps = sorted(
         (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1
     )
@@ -439,7 +439,7 @@ def overlaps_itself(array: Array) -> bool:
 
 
 def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Symbols) -> None:
-    """Check what must hold of the numbers of a call; extents of results that are left out are computed from others."""
+    """Check the preconditions on the numbers of a call, and compute the extents of omitted results from them."""
     values = {**numbers, **{name: value for name, (value, _) in symbols.items()}}
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in values:
@@ -455,7 +455,7 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
 
 
 def _check_stated(signature: Signature, symbol: str, value: int) -> None:
-    """Check the preconditions that state a least value of `symbol` above 0, and why."""
+    """Check the preconditions that bound `symbol` from below by more than 0 and state a reason."""
     for fact in signature.facts:
         is_bound = fact.names == (symbol,) and " == " not in fact.relation
         if is_bound and fact.reason and not fact.holds({symbol: value}) and not fact.holds({symbol: 0}):
@@ -465,19 +465,16 @@ def _check_stated(signature: Signature, symbol: str, value: int) -> None:
 def _broken(
     signature: Signature, fact: CallPrecondition, values: Mapping[str, int], symbols: Collection[str]
 ) -> ValueError:
-    """The error for a precondition that does not hold for `values`, with the arguments that give `symbols`."""
     sources = {name: _source(signature, name) for name in fact.names if name in symbols}
     return ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
 
 
 def _uses(signature: Signature, symbol: str) -> str:
-    """The axes of arguments that a symbol is the extent of."""
     places = [(spec.shape.index(symbol), spec.name) for spec in signature.arrays if symbol in spec.shape]
     return ", ".join(f"axis {axis} of '{name}'" for axis, name in places)
 
 
 def _no_extent(signature: Signature, fact: CallPrecondition, value: int, values: Mapping[str, int]) -> str:
-    """The message for numbers that give an extent below 0."""
     known = [name for name in fact.names if name != fact.defines and name in values]
     given = ", ".join(f"{name} = {values[name]} ({_source(signature, name)})" for name in known)
     extent = fact.text.replace(" == ", " = ")
@@ -485,7 +482,7 @@ def _no_extent(signature: Signature, fact: CallPrecondition, value: int, values:
 
 
 def _source(signature: Signature, symbol: str) -> str:
-    """The argument that gives a symbol its value, in words."""
+    """The argument that determines a symbol's value, for messages."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
         array = cast("ArraySpec", signature.args[position])
@@ -516,8 +513,9 @@ def _shape_text(shape: Sequence[int | str]) -> str:
 
 
 def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: bool = False) -> None:
-    """Outputs may share no byte with another argument: the code was compiled relying on that, but for arguments that
-    both may overlap. Those that are `copied` to another memory may not, either. Raises `ValueError`."""
+    """Raise `ValueError` if an output shares a byte with another argument, which the compiled code assumes it does not.
+    Two arguments may overlap if both specifications allow it and neither is `copied` to other memory.
+    """
     for position, array in arrays.items():
         spec = signature.args[position]
         if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
@@ -533,7 +531,7 @@ def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: 
 
 
 def share_memory(one: Array, other: Array) -> bool:
-    """Whether two arrays share a byte, or may, where that takes long to find out."""
+    """Whether two arrays share a byte; True if that is expensive to determine."""
     if not np.may_share_memory(one, other):
         return False
     try:
@@ -546,7 +544,8 @@ def allocate(
     signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]
 ) -> tuple[Array | AllocatedResult, ...]:
     """Memory for results that the caller omitted, or descriptors of those that the call allocates. Raises `TypeError`
-    if no argument determines their extents."""
+    if no argument determines their extents.
+    """
     for spec in specs:
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:
@@ -562,9 +561,8 @@ def allocate(
 
 
 def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
-    """Memory for an argument; of bfloat16 when ml_dtypes is loaded, else of uint16 with its bits.
-
-    It has the strides of the argument; `symbols` maps those that are decided to their values.
+    """Memory for an argument, with its strides; `symbols` maps known stride symbols to their values. bfloat16 elements
+    need ml_dtypes to be loaded, else they are uint16 with the bits.
     """
     if spec.strides is None:
         return _dense_array(spec, shape)
@@ -582,12 +580,11 @@ def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, i
 def _dense_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
     try:
         return np.empty(shape, bfloat16_dtype() if spec.dtype == "bfloat16" else numpy_dtype(spec))
-    except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
+    except (MemoryError, ValueError) as error:  # NumPy raises ValueError for more bytes than addresses
         raise MemoryError(f"there is no memory for '{spec.name}' of shape {shape}: {error}") from error
 
 
 def _scalar_bits(spec: ScalarSpec, value: object, fail: Failure) -> int:
-    """The bits of a scalar as an unsigned integer."""
     element = spec.element
     if isinstance(value, np.ndarray) and cast("Array", value).ndim == 0:
         value = cast("object", value[()])

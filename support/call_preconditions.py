@@ -1,8 +1,9 @@
 """Call preconditions as text: `n % 32 == 0`, `x_d0 == n * (m + 1)`, `m + 4 < n or m < 1`.
 
-Names, integers, `+ - * // %`, `min(x, y)`, `max(x, y)`, parentheses, and comparisons by `==`, `<=` or `<` that `or`
-joins, separated by spaces. Quotients round down and remainders have the sign of the divisor, as in Python. The reason
-follows ` # `, with the place in the program: `5 <= n # block "B" reads A out of bounds otherwise, at f.py:3:9`.
+The grammar has names, integers, `+ - * // %`, `min(x, y)`, `max(x, y)`, parentheses, and comparisons by `==`, `<=` or
+`<` joined by `or`; tokens are separated by spaces. Quotients round down and remainders have the sign of the divisor, as
+in Python. A reason follows ` # `, with the place in the program: `5 <= n # block "B" reads A out of bounds otherwise,
+at f.py:3:9`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
 Number: TypeAlias = Callable[[Mapping[str, Any]], Any]
-"""The value of a sum; numbers, or other objects with the arithmetic of numbers."""
+"""Evaluates an expression, on numbers or on other objects with their arithmetic."""
 
 _SUMS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": operator.add, "-": operator.sub}
 _PRODUCTS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -29,14 +30,14 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,
 }
 _EMPTY = re.compile(r"\S+ <= 0")
-"""A comparison that holds if a loop has no iterations."""
+"""A comparison that holds for a loop without iterations."""
 _NUMBER = re.compile(r"-?\d+")
 _NAME = re.compile(r"[A-Za-z_$.][\w$.\-]*\Z")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sums that are compared."""
+    """A comparison of two expressions."""
 
     text: str
     relation: str
@@ -45,19 +46,18 @@ class Comparison:
     right: Number = field(compare=False, repr=False)
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether it is true of these numbers. A division by zero makes it false."""
+        """Whether it holds for these numbers. A division by zero makes it false."""
         try:
             return _RELATIONS[self.relation](self.left(values), self.right(values))
         except ZeroDivisionError:
             return False
 
     def difference(self, values: Mapping[str, Any]) -> Any:
-        """Left side minus right side, of numbers or of other objects with their arithmetic."""
+        """Left side minus right side, on numbers or on other objects with their arithmetic."""
         return self.left(values) - self.right(values)
 
     @property
     def left_text(self) -> str:
-        """The text of the left side."""
         return self.text.split(f" {self.relation} ")[0]
 
     @property
@@ -74,17 +74,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class CallPrecondition:
-    """Comparisons of numbers, one of which is true in every call. Raises `ValueError` for text that is none."""
+    """A disjunction of comparisons that holds in every call. Raises `ValueError` for invalid text."""
 
     text: str
     relation: str = field(init=False, compare=False)
     """The text without the reason."""
     reason: str = field(init=False, compare=False)
-    """The consequence of a violation, and its place; empty if the program states the precondition itself."""
+    """The consequence of a violation, and its place; empty for a precondition stated by the program."""
     comparisons: tuple[Comparison, ...] = field(init=False, compare=False)
     names: tuple[str, ...] = field(init=False, compare=False)
     defines: str | None = field(init=False, compare=False)
-    """The name on the left of `name == ...`, where the right side does not have it."""
+    """The name on the left of `name == ...`, unless the right side contains it."""
 
     def __post_init__(self) -> None:
         relation, _, reason = self.text.partition(" # ")
@@ -106,11 +106,10 @@ class CallPrecondition:
             object.__setattr__(self, name, value)
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether one of the comparisons is true of these numbers."""
         return any(comparison.holds(values) for comparison in self.comparisons)
 
     def substituted(self, texts: Mapping[str, str]) -> CallPrecondition:
-        """The precondition with sums, given as text, in the place of names."""
+        """The precondition with names replaced by expressions, given as text."""
 
         def replaced(token: re.Match[str]) -> str:
             sign, name = token[1], token[2]
@@ -120,15 +119,16 @@ class CallPrecondition:
         return CallPrecondition(f"{relation} # {self.reason}" if self.reason else relation)
 
     def defined(self, values: Mapping[str, Any]) -> Any:
-        """The number that the name on the left must be (`defines`), or what stands for it; None where not known."""
+        """The value of the right side if the precondition `defines` a name; None if unknown."""
         try:
             return self.comparisons[0].right(values) if self.defines else None
         except (KeyError, ZeroDivisionError):
             return None
 
     def problem(self, values: Mapping[str, int], given: Mapping[str, str] | None = None) -> str | None:
-        """The expected relation and the actual numbers, or None when the relation is true. `given` has the sources of
-        numbers: `{"n": "axis 0 of 'A'"}`."""
+        """The expected relation and the actual numbers, or None if it holds. `given` maps numbers to their sources:
+        `{"n": "axis 0 of 'A'"}`.
+        """
         if self.holds(values):
             return None
         empty = [c.text.removesuffix(" <= 0") for c in self.comparisons if _EMPTY.fullmatch(c.text)]
@@ -224,7 +224,7 @@ def _greatest(left: Any, right: Any) -> Any:
 
 
 def _of_expression(kind: str, left: Any, right: Any) -> Any:
-    """The smaller or greater of two objects with the arithmetic of numbers, one of which is no number."""
+    """The minimum or maximum of two objects with the arithmetic of numbers, at least one of them not a number."""
     expression, other = (right, left) if isinstance(left, int) else (left, right)
     return getattr(expression, kind)(other)
 
@@ -246,8 +246,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 def near_numbers(
     start: Mapping[_Key, int], searched: Sequence[_Key], holds: Callable[[Mapping[_Key, int]], bool]
 ) -> Mapping[_Key, int]:
-    """`start`, or numbers near to it for which `holds`, of up to three of the `searched` names; `start` if there are
-    none."""
+    """`start`, or nearby numbers for which `holds`, with up to three of the `searched` names changed; `start` if none
+    is found.
+    """
     if holds(start) or len(searched) > _MOST_NAMES:
         return start
     if len(searched) > _MOST_SEARCHED:

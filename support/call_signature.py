@@ -1,8 +1,8 @@
 """Signatures of compiled functions: names, element types, shapes and access of their arguments.
 
-The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to
-the first element of each array, the value itself for each scalar. Arrays are C-contiguous but where their strides say
-otherwise. The pointer for a result that the function allocates is that of a descriptor: an address, then the extents.
+The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to the first
+element of each array, the value of each scalar. Arrays are C-contiguous unless they have strides. For a result that the
+function allocates, the pointer is to a descriptor: an address, then the extents.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 BY_ZERO: Final = 2
-"""The first number in the row of a bounds log for a division by zero."""
+"""First number in a row of a bounds log: a division by zero."""
 BAD_SIZE: Final = 3
-"""The first number in the row of a bounds log for an extent, decided by data, that is above its bound or negative."""
+"""First number in a row of a bounds log: a data-dependent extent that is negative or exceeds its bound."""
 LONG_ITERATIONS: Final = 1 << 30
 LONG_BYTES: Final = 512 << 20
-"""Calls of that many iterations, or on arrays of that many bytes, are interruptible: about 20 ms, compared with which
-their thread costs little (0.2 ms, and caches that hold nothing of the arrays)."""
+"""Calls on at least this many bytes of arrays, or with `LONG_ITERATIONS`, are interruptible. They take about 20 ms,
+compared with which the extra thread is cheap (0.2 ms, and cold caches).
+"""
 
 Access: TypeAlias = Literal["read", "write", "readwrite", "allocated"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
-"""`stored`: numbers of a byte or less that arrays hold, and no scalar is."""
+"""`stored`: numbers of at most one byte, which are elements of arrays but not scalars."""
 
 
 @dataclass(frozen=True)
 class ElementType:
-    """An element type: its size, and the LLVM type a scalar of it has as a parameter."""
+    """An element type: its size, and the LLVM type of a scalar parameter."""
 
     name: str
     kind: Kind
@@ -65,7 +66,7 @@ ELEMENT_TYPES: Final = {
 
 
 def element_type(dtype: str) -> ElementType:
-    """The element type named `dtype`. Raises `CompileError` when there is none."""
+    """The element type named `dtype`. Raises `CompileError` if it is unknown."""
     if dtype not in ELEMENT_TYPES:
         raise CompileError(f"unknown element type '{dtype}'{did_you_mean(dtype, ELEMENT_TYPES)}")
     return ELEMENT_TYPES[dtype]
@@ -73,11 +74,12 @@ def element_type(dtype: str) -> ElementType:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide.
+    """An array argument. A text in `shape` or `strides` is a symbol, whose value the caller's arrays determine.
 
-    So is one in `strides`, which count elements; without them the array is C-contiguous. Arrays that are written share
-    no memory with others unless both `may_overlap`. An `allocated` one is a result whose extents depend on
-    data: the call allocates and returns it, and texts in its `shape` are no symbols of the call."""
+    `strides` are in elements; without them the array is C-contiguous. Arrays that are written share no memory with
+    others unless both `may_overlap`. An `allocated` one is a result whose extents depend on data: the call allocates
+    and returns it, and texts in its `shape` are not symbols of the call.
+    """
 
     name: str
     dtype: str
@@ -98,14 +100,13 @@ class ArraySpec:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols that it gives values to, in order; extents first."""
+        """The symbols whose values it determines, in order; extents first."""
         if self.is_allocated:
             return ()
         return tuple(number for number in (*self.shape, *(self.strides or ())) if isinstance(number, str))
 
     @property
     def is_allocated(self) -> bool:
-        """Whether the call allocates and returns it."""
         return self.access == "allocated"
 
     @property
@@ -145,8 +146,9 @@ class ScalarSpec:
 
 
 def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The symbols that are elements of arrays of integers, such as `x.0`: the position of the argument, and the element
-    in row-major order."""
+    """The symbols that are elements of integer arrays, such as `x.0`: the position of the argument, and the element in
+    row-major order.
+    """
     found: dict[str, tuple[int, int]] = {}
     for symbol in symbols:
         name, dot, element = symbol.rpartition(".")
@@ -166,9 +168,9 @@ def _limits(temporaries: tuple[CallPrecondition, ...]) -> tuple[CallPrecondition
 class Signature:
     """The arguments of one function.
 
-    The last `results` arguments may be left out of a call; they are then allocated and returned. Raises
-    `CompileError` when names repeat, when a symbol occurs in no shape or is not listed, or when a result is
-    not an array that is only written.
+    The last `results` arguments are optional; if omitted they are allocated and returned. Raises `CompileError` for
+    repeated names, for a symbol that occurs in no shape or is not listed, and for a result that is not a write-only
+    array.
     """
 
     name: str
@@ -178,17 +180,18 @@ class Signature:
     facts: tuple[CallPrecondition, ...] = ()
     """Preconditions on the symbols and integer arguments."""
     bounds_log: tuple[str, ...] = ()
-    """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape
-    (rows, 3) with whether one happened, an index, and the extent; or `BY_ZERO` for a division by zero; or `BAD_SIZE`, a
-    size, and its bound."""
+    """Descriptions of the rows of the first argument, if that is a bounds log: int64 of shape (rows, 3) with whether an
+    access was out of bounds, its index, and the extent; or `BY_ZERO` for a division by zero; or `BAD_SIZE`, a size, and
+    its bound.
+    """
     iterations: int = 1
-    """Iterations of its loops whose extents are known at compile time; the extents of a call multiply them."""
+    """Product of the extents of its loops that are known at compile time; the extents of a call multiply it."""
     calls_out: bool = True
-    """Whether it calls functions from outside, which may do more than write arrays."""
+    """Whether it calls external functions, which may have other effects than writing arrays."""
     returned: tuple[str, ...] = ()
-    """The names of the arguments that calls return, if donated ones are among them: the allocated results and these."""
+    """The names of the arguments that calls return if some are donated: these and the allocated results."""
     temporaries: tuple[CallPrecondition, ...] = ()
-    """`bytes == ...` of the symbols: a call takes the greatest of these for what it computes on the way."""
+    """`bytes == ...` in terms of the symbols: a call allocates at most the greatest of these for temporaries."""
 
     def __post_init__(self) -> None:
         names = [arg.name for arg in self.args]
@@ -208,7 +211,7 @@ class Signature:
 
     @property
     def limits(self) -> tuple[CallPrecondition, ...]:
-        """Conditions that the bytes of temporaries are 64-bit integers: code does not compute others correctly."""
+        """Conditions that the bytes of temporaries fit 64-bit integers, which the code assumes."""
         return _limits(self.temporaries)
 
     @property
@@ -217,12 +220,11 @@ class Signature:
 
     @property
     def elements(self) -> Mapping[str, tuple[int, int]]:
-        """The symbols that are elements of arrays: the position of the argument, and the element in row-major order."""
         return elements_of(self.args, self.symbols)
 
     @property
     def result_specs(self) -> tuple[ArraySpec, ...]:
-        """The arrays that may be left out of a call."""
+        """The arrays that a call may omit."""
         return self.arrays[len(self.arrays) - self.results :]
 
     @property
@@ -231,7 +233,7 @@ class Signature:
         return any(arg.is_allocated for arg in self.arrays)
 
     def with_descriptors(self) -> Signature:
-        """The signature with the descriptors of allocated results, which are arrays of int64, in their place."""
+        """The signature with each allocated result replaced by its descriptor, an array of int64."""
         if not self.allocates:
             return self
         args = tuple(
@@ -253,7 +255,9 @@ class Signature:
 
     @property
     def independent_extents(self) -> tuple[str, ...]:
-        """The extents that no precondition defines by other symbols, of which loops run as often."""
+        """The extents that no precondition defines in terms of other symbols, and that bound the iterations of
+        loops.
+        """
         defined = {fact.defines for fact in self.facts}
         return tuple(symbol for symbol in self.extent_symbols if symbol not in defined)
 

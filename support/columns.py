@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 
 def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) -> str:
-    """Columns two spaces apart: those in `left` are aligned to the left, the others to the right."""
+    """Columns two spaces apart: those in `left` are left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

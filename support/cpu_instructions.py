@@ -1,13 +1,13 @@
-"""Instructions of CPUs that LLVM has intrinsics for: the CPU features that each needs, and those for dot products.
+"""CPU instructions with LLVM intrinsics: the CPU features that each requires, and the instructions for dot products.
 
-LLVM ends the process when it has to generate an instruction that its target lacks. Emitters call an intrinsic where
-`has_intrinsic` holds; `missing_for` finds the others in LLVM IR, which may come from elsewhere.
+LLVM aborts the process when it selects an instruction that its target lacks. Emitters call an intrinsic if
+`has_intrinsic` holds; `missing_for` reports others in LLVM IR from elsewhere.
 
-Instructions for dot products of neighbouring integers add, to every lane of 32 bits, the products of a group of narrow
-integers: x86 has `vpdpbusd` and relatives for four bytes, and `pmaddwd` for two halves, which does not add to a sum
-yet; AArch64 has `sdot`, `udot` and `usdot`. Those for pairs of bf16 add to a sum of float32: `vdpbf16ps` and `bfdot`,
-which take subnormal numbers for zero.
-(Intel SDM, "VPDPBUSD", "PMADDWD", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
+Dot-product instructions of adjacent integers add, per 32-bit lane, the products of a group of narrow integers: x86 has
+`vpdpbusd` and its relatives for four bytes, and `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has
+`sdot`, `udot` and `usdot`. Those for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush
+subnormal numbers to zero. (Intel SDM, "VPDPBUSD", "PMADDWD", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)",
+"BFDOT (vector)")
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 Features: TypeAlias = tuple[tuple[str, ...], ...]
-"""Sets of features of a CPU, each of which is enough."""
+"""Alternative sets of CPU features, each of which suffices."""
 
 
 @dataclass(frozen=True)
 class DotInstruction:
-    """One instruction, and how it reads its operands. Sums wrap."""
+    """One instruction and its operands. Sums wrap."""
 
     name: str
     """LLVM's intrinsic, without `llvm.`."""
     lanes: int
-    """Sums of 32 bits."""
+    """The number of 32-bit accumulators."""
     group: int
-    """Products that each sum gets."""
+    """Products per accumulator."""
     left_signed: bool
     right_signed: bool
     features: Features
     adds: bool = True
-    """Whether it adds to a sum; it gives the dot products only otherwise."""
+    """Whether it adds to an accumulator; otherwise it returns only the dot products."""
     floats: bool = False
-    """Whether it multiplies bf16, and adds in float32."""
+    """Whether it multiplies bf16 and accumulates in float32."""
 
     @property
     def bits(self) -> int:
-        """Width of what it multiplies."""
+        """Bits of a multiplied element."""
         return 32 // self.group
 
     def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
-        """Whether it computes this, with its operands in the one order or the other."""
+        """Whether it computes this, possibly with swapped operands."""
         signs = (self.left_signed, self.right_signed)
         return (self.lanes, self.group, self.floats) == (lanes, group, floats) and signs in (
             (left_signed, right_signed),
@@ -95,13 +95,14 @@ _DOT_INSTRUCTIONS: Final = (
     ),
     DotInstruction("aarch64.neon.bfdot.v4f32.v8bf16", 4, 2, True, True, (("bf16",),), floats=True),
 )
-"""For bytes before halves, then the widest first; those for floats last."""
+"""Bytes before 16-bit integers, then the widest first; floats last."""
 
 
 @dataclass(frozen=True)
 class IntegerConversion:
-    """An instruction that converts floats to signed integers, which are the least ones for NaN and for numbers beyond
-    their range. (Intel SDM, "CVTTPS2DQ", "CVTTPD2QQ")"""
+    """An instruction that converts floats to signed integers; NaN and numbers out of range become the least integer.
+    (Intel SDM, "CVTTPS2DQ", "CVTTPD2QQ")
+    """
 
     name: str
     """LLVM's intrinsic, without `llvm.`."""
@@ -110,11 +111,11 @@ class IntegerConversion:
     bits: int
     features: Features
     masked: bool = True
-    """Whether it takes the values of lanes that are masked out, and a mask."""
+    """Whether its operands include the values of masked-out lanes and a mask."""
 
     @property
     def has_rounding(self) -> bool:
-        """Whether it also takes a rounding mode."""
+        """Whether its operands include a rounding mode."""
         return self.masked and max(self.source_bits, self.bits) * self.lanes == 512
 
 
@@ -147,10 +148,10 @@ FEATURES: Final[Mapping[str, Features]] = {
     **{conversion.name: conversion.features for conversion in _INTEGER_CONVERSIONS},
     "aarch64.hint": ((),),
 }
-"""Intrinsic without `llvm.` -> what it needs."""
+"""Intrinsic without `llvm.` -> required features."""
 
 _ARCHITECTURES: Final = {"x86": ("x86_64", "i386", "i686"), "aarch64": ("aarch64", "arm64")}
-"""The first part of an intrinsic's name -> the architectures that have it; for others the part is the architecture."""
+"""The first part of an intrinsic's name -> its architectures; other parts are the architecture."""
 _NAME: Final = re.compile(
     r"@llvm\.((?:x86|aarch64|arm|riscv|ppc|s390|wasm|loongarch|mips|hexagon|nvvm|amdgcn)\.[\w.]+)\("
 )
@@ -169,15 +170,16 @@ def _has_architecture(target: Target, name: str) -> bool:
 
 
 def called_intrinsics(text: str) -> frozenset[str]:
-    """The intrinsics of particular architectures that LLVM IR calls, without `llvm.`."""
-    # Texts of models are long, and names of intrinsics are rare: what stands before is looked at for these only.
+    """The target-specific intrinsics that LLVM IR calls, without `llvm.`."""
+    # Texts of models are long and such names are rare, so the preceding text of the line is searched only for these.
     found = ((match[1], match.start()) for match in _NAME.finditer(text))
     return frozenset(name for name, at in found if _CALL.search(text, text.rfind("\n", 0, at) + 1, at))
 
 
 def missing_for(target: Target, name: str) -> str:
-    """What `target` lacks to have the instruction of an intrinsic, in words; empty where it lacks nothing, or where the
-    intrinsic is not in the table."""
+    """Why `target` lacks the instruction of an intrinsic, for messages; empty if it has it, or if the intrinsic is not
+    in the table.
+    """
     if not _has_architecture(target, name):
         return f"is an instruction of {name.split('.', 1)[0]}"
     if name not in FEATURES or has_intrinsic(target, name):
@@ -187,8 +189,9 @@ def missing_for(target: Target, name: str) -> str:
 
 @cache
 def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
-    """The instructions of the CPU of a target, the best first: for bytes before halves, then the widest first. Empty
-    for targets that are not compiled by LLVM."""
+    """The dot-product instructions of a target's CPU, best first: bytes before 16-bit integers, then the widest. Empty
+    for targets that LLVM does not compile.
+    """
     if target.kind != "llvm":
         return ()
     return tuple(
@@ -199,24 +202,24 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
 
 
 def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
-    """Whether the CPU of a target has an instruction that adds `group` products of such integers, or of bf16, to a
-    sum."""
+    """Whether a target's CPU has an instruction that accumulates `group` products of such integers, or of bf16."""
     return any(i.takes(i.lanes, group, left_signed, right_signed, floats) for i in dot_instructions(target))
 
 
 def has_bf16_products(target: Target) -> bool:
-    """Whether the CPU of a target has an instruction that adds products of bf16 to a sum of float32."""
+    """Whether a target's CPU has an instruction that accumulates products of bf16 in float32."""
     return has_dot_product(target, 2, True, True, floats=True)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:
-    """The intrinsic, without `llvm.`, for the extrema of vectors of floats in registers of AVX-512DQ."""
+    """The AVX-512DQ intrinsic, without `llvm.`, for the extrema of float vectors."""
     return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"
 
 
 def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
-    """Lanes of the registers that hold a vector of floats for `range_intrinsic`; 0 where the CPU lacks it, or where the
-    vector does not fill them: LLVM cuts and pads such vectors as it finds best."""
+    """Lanes per register of a float vector for `range_intrinsic`. 0 if the CPU lacks it, or if the vector does not fill
+    registers: LLVM splits and pads such vectors better itself.
+    """
     whole = lanes * element_bits
     size = min(whole, 8 * target.vector_bytes)
     fills = size in (128, 256, 512) and whole % size == 0
@@ -225,8 +228,9 @@ def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
 
 @cache
 def conversion_to_integer(target: Target, lanes: int, source_bits: int, bits: int) -> IntegerConversion | None:
-    """The widest instruction that converts vectors of `lanes` floats of `source_bits` to integers of `bits`, some lanes
-    of them at a time; None if the CPU has none, or for scalars (0 lanes)."""
+    """The widest instruction that converts vectors of `lanes` floats of `source_bits` to integers of `bits`, possibly
+    in several parts; None if the CPU has none, or for scalars (0 lanes).
+    """
     for conversion in _INTEGER_CONVERSIONS:
         widest = conversion.lanes * max(source_bits, bits) // 8
         if (

@@ -16,4 +16,4 @@ DLPACK_TYPES: Final[Mapping[str, tuple[int, int]]] = {
     "float8_e5m2": (12, 8),
     "float8_e5m2fnuz": (13, 8),
 }
-"""Element type of an array -> its number in DLPack (`DLDataTypeCode`), and the bits of an element in memory."""
+"""Element type of an array -> its DLPack code (`DLDataTypeCode`) and the bits of an element in memory."""

@@ -1,7 +1,7 @@
-"""Classes of errors, each with a code that its messages end with: `weft explain tir.out-of-bounds` tells about it.
+"""Classes of errors, each with a code that its messages end with; `weft explain tir.out-of-bounds` describes one.
 
-A class is known by its message, so that the place that raises an error states the message alone. Requirements of
-schedule primitives have separate codes, `vectorize.2`: the primitive and the number in its docstring.
+A message determines its class, so raising an error requires only the message. Requirements of schedule primitives have
+separate codes, `vectorize.2`: the primitive and the number in its docstring.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """Errors of one cause. `example` is a Python program that raises one; a test runs it."""
+    """Errors with the same cause. `example` is a Python program that raises one; a test runs it."""
 
     code: str
     pattern: str
-    """A regular expression that its messages begin with."""
+    """A regular expression that matches the start of its messages."""
     meaning: str
     fix: str
     example: str
@@ -274,7 +274,6 @@ CLASSES: Final = (
         "from weft.tools.weft_cli import execute\nexecute(['run', '--tiem', 'x.mlir'])",
     ),
 )
-"""The classes, by areas."""
 
 
 @cache
@@ -289,6 +288,6 @@ def class_of(message: str) -> ErrorClass | None:
 
 
 def with_code(message: str) -> str:
-    """A message followed by its code, ` [tir.out-of-bounds]`; as it is if its class has none."""
+    """A message followed by its code, ` [tir.out-of-bounds]`; unchanged if no class matches."""
     found = class_of(message)
     return message if found is None else f"{message} [{found.code}]"

@@ -1,7 +1,7 @@
-"""The errors that reach users, and the one that means our own bug.
+"""The errors that users see, and the one that indicates a bug in weft.
 
-Errors are data: they keep values and the operations they speak of, and become text only when printed, so that a search
-that provokes thousands of refusals pays for none of them.
+Errors are data: they keep values and the operations they refer to, and become text only when printed, so that a search
+with thousands of rejections does not pay for messages.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class WeftError(PassFailedException):
-    """Base of every error that weft raises about what a user gave it. Drivers of xDSL report it as a diagnostic."""
+    """Base of all errors about user input. xDSL's drivers report it as a diagnostic."""
 
     passes: tuple[str, ...] = ()
-    """The passes in which it was raised, innermost first, where a tool or a caller chose them."""
+    """The passes in which it was raised, innermost first, if a tool or a caller chose them."""
 
     def add_pass(self, name: str) -> None:
-        """State that the error was raised in the pass `name`, around those that it names already."""
+        """Record that the error was raised in the pass `name`, which encloses those recorded before."""
         if name not in self.passes:
             self.passes = (*self.passes, name)
 
     def with_passes(self, message: str) -> str:
-        """`message (pass 'cse' in 'func.func')`, with the passes that it does not name."""
+        """`message (pass 'cse' in 'func.func')`, with the passes that the message does not name."""
         names = [repr(name) for name in self.passes if f"pass '{name}'" not in message]
         if not names:
             return message
@@ -44,10 +44,10 @@ class WeftError(PassFailedException):
 
 @dataclass(eq=False, repr=False)
 class CompileError(WeftError):
-    """Something in a program, an option or a target is wrong.
+    """A program, an option or a target is invalid.
 
-    `location` is where, `str(error)` is the message as `file:line:col: error: ...` with the source line and a caret
-    when the place is known, followed by `notes`: other places that the message speaks of, with what they are.
+    `location` is the place. `str(error)` is the message as `file:line:col: error: ...`, with the source line and a
+    caret if the place is known, followed by `notes`: related places with their descriptions.
     """
 
     message: str
@@ -56,7 +56,7 @@ class CompileError(WeftError):
 
     @staticmethod
     def at(operation: Operation, message: str) -> CompileError:
-        """An error about `operation`, placed where the operation was written."""
+        """An error about `operation`, with its location."""
         return CompileError(message, location=location_of(operation))
 
     def __str__(self) -> str:
@@ -67,16 +67,15 @@ class CompileError(WeftError):
 
 
 def _placed(kind: str, message: str, location: SourceLocation | None) -> str:
-    """`file:line:col: kind: message`, with the source line if it is at hand."""
     if location is None:
         return f"{kind}: {message}"
     return f"{location}: {kind}: {message}\n{render_source_line(location)}".rstrip("\n")
 
 
 class Remark(UserWarning):
-    """What a pass tells of an operation that is right but was left as it is: `file:line:col: remark: ...`.
+    """A remark of a pass about a valid operation that it left unchanged: `file:line:col: remark: ...`.
 
-    A Python warning, so filters of `warnings` apply; `weft-opt` prints it as a diagnostic.
+    It is a Python warning, so filters of `warnings` apply; `weft-opt` prints it as a diagnostic.
     """
 
     def __init__(self, message: str, location: SourceLocation | None = None) -> None:
@@ -88,7 +87,7 @@ class Remark(UserWarning):
 
 
 def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
-    """Warn of `message`, placed where the operation was written. With `strict` it is a `CompileError`."""
+    """Emit `message` as a warning at the location of `operation`. With `strict`, raise a `CompileError` instead."""
     if strict:
         raise CompileError.at(operation, message)
     warnings.warn(Remark(message, location_of(operation)), stacklevel=2)
@@ -96,22 +95,22 @@ def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
 
 @dataclass
 class Violation:
-    """Why a requirement does not hold.
+    """The reason why a requirement does not hold.
 
-    `claim` is "refuted" (then `counterexample` tells two concrete iterations or an index, where there is one) or "not
-    proved" (then it claims nothing, and the detail says what could not be decided). `kind` is what remains of the claim
-    once the counterexample is validated.
+    `claim` is "refuted" (`counterexample` may then have two concrete iterations or an index) or "not proved" (`detail`
+    then says what could not be decided). `kind` is the claim after validation of the counterexample.
     """
 
     detail: str
     claim: str = "refuted"
     counterexample: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    """Role of the point (for example "first iteration") -> variable name -> value; a mere candidate when validation
-    does not confirm it."""
+    """Role of the point (for example "first iteration") -> variable name -> value; only a candidate unless
+    validated.
+    """
     legal: str | None = None
     """A legal alternative."""
     validate: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
-    """Evaluates the program at the counterexample. Called when `kind` is read or the refusal is printed."""
+    """Evaluates the program at the counterexample. Called when `kind` is read or the error is printed."""
 
     @cached_property
     def kind(self) -> str:
@@ -130,11 +129,11 @@ class Violation:
 
 @dataclass(eq=False, repr=False)
 class ScheduleError(WeftError):
-    """A schedule primitive was refused; the IR is as it was before.
+    """A schedule primitive was rejected; the IR is unchanged.
 
-    Attributes: `primitive` (its name), `requirement` (the number in its docstring, 0 when the arguments themselves are
-    wrong), `summary` (the requirement in words), `violation`, `operation` (where) and `subject` (the block or loop it
-    was applied to).
+    Attributes: `primitive` (its name), `requirement` (the number in its docstring, 0 for invalid arguments), `summary`
+    (the requirement in words), `violation`, `operation` (its location) and `subject` (the block or loop it was applied
+    to).
     """
 
     primitive: str
@@ -146,7 +145,7 @@ class ScheduleError(WeftError):
 
     @property
     def code(self) -> str:
-        """The code of the requirement, `vectorize.2`; empty if the arguments themselves are wrong."""
+        """The code of the requirement, `vectorize.2`; empty for invalid arguments."""
         return f"{self.primitive.partition('(')[0]}.{self.requirement}" if self.requirement else ""
 
     @property
@@ -167,14 +166,14 @@ class ScheduleError(WeftError):
 
 
 class InternalError(Exception):
-    """A bug of weft itself. It is never caught; please report it with the program that provoked it."""
+    """A bug in weft. It is never caught; please report it with the program that caused it."""
 
     def __str__(self) -> str:
         return f"{super().__str__()}\nThis is a bug in weft, not in your program. Please report it with the input."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """ ", did you mean 'x'?" with the nearest of `known`, or the list of them when nothing is near."""
+    """ ", did you mean 'x'?" with the closest of `known`, or a list of them if none is close."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:

@@ -1,4 +1,4 @@
-"""Files that weft writes: whole or not at all."""
+"""Writes files atomically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from weft.support.errors import CompileError
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Raises `CompileError` if `path` is in no folder, is one, or is one of the `inputs`: before the work is done."""
+    """Raise `CompileError` if the folder of `path` is missing, or if `path` is a folder or one of `inputs`: called
+    before the work is done.
+    """
     if not os.path.isdir(path.parent):
         raise CompileError(f"'{path}': there is no folder '{path.parent}'")
     if os.path.isdir(path):
@@ -23,11 +25,11 @@ def check_output(path: Path, *inputs: Path) -> None:
 
 
 def write_output(path: Path, data: bytes | str | Iterable[bytes | memoryview], *, executable: bool = False) -> None:
-    """Write a file, whose bytes may come in parts: beside its place first, then renamed, so that a failure leaves what
-    was there, and whoever has the old file open or mapped keeps it.
+    """Write a file, whose bytes may be given in parts. It is written under a temporary name and renamed, so that a
+    failure leaves the old file, and processes that have the old file open or mapped keep it.
 
-    A link is followed; the file keeps its permissions. What is no regular file (`/dev/stdout`, a pipe) is written
-    directly. Raises `CompileError` that names the file when the system refuses.
+    Links are followed and permissions kept. Other than regular files (`/dev/stdout`, a pipe) are written directly.
+    Raises `CompileError` that names the file if the system refuses.
     """
     check_output(path)
     content = data.encode() if isinstance(data, str) else data

@@ -1,9 +1,8 @@
-"""Conversions of floats to integers, of every value: the meaning of `arith.fptosi` and `arith.fptoui`.
+"""Conversions of floats to integers, defined for every value: the semantics of `arith.fptosi` and `arith.fptoui`.
 
-A number is truncated toward zero. It becomes a signed integer of 32 or 64 bits (`register_bits`), which is the least
-one for NaN and for numbers beyond its range (Intel SDM, "integer indefinite value"), and the result is the low bits of
-that. The page of the low dialect has the table of types; `tests/data/float_to_integer.json` records edge values of
-every pair.
+A number is truncated toward zero to a signed integer of 32 or 64 bits (`register_bits`). NaN and numbers out of range
+become the least integer (Intel SDM, "integer indefinite value"). The result is the low bits of that integer. The page
+of the low dialect has the table of types; `tests/data/float_to_integer.json` records edge values of every pair.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _LIMIT = 2.0**63
 
 
 def register_bits(bits: int, *, signed: bool, is_double: bool) -> int:
-    """The width of the signed integer whose low bits are the result of a conversion to an integer of `bits`."""
+    """Bits of the signed integer whose low bits are the result of a conversion to an integer of `bits`."""
     if bits < 8:
         return 64 if is_double else 32  # the low bits of a float32 beyond 2^31 are 0
     if signed:
@@ -41,7 +40,7 @@ def float_to_integer(x: float, bits: int, *, signed: bool, is_double: bool) -> i
 
 
 def floats_to_integers(array: Array, bits: int, *, signed: bool) -> Array:
-    """An array of floats as integers, in an array of integers of at least `bits`, by the same rule."""
+    """An array of floats converted by the same rule, as integers of at least `bits`."""
     import numpy as np
 
     limit = 2.0 ** (register_bits(bits, signed=signed, is_double=array.dtype == np.float64) - 1)

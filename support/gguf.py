@@ -1,11 +1,11 @@
-"""Files of tensors in the GGUF format, which are mapped, not read, and their quantized blocks as integers.
+"""Tensor files in the GGUF format, memory-mapped, and their quantised blocks as integers.
 
 https://github.com/ggml-org/ggml/blob/master/docs/gguf.md: the magic `GGUF`, a version, the numbers of tensors and of
 metadata, the metadata as keys, types and values, for each tensor its name, extents (the contiguous axis first), type
-and place, then the bytes of the tensors. Numbers are little-endian.
+and offset, then the bytes of the tensors. Numbers are little-endian.
 
-The blocks are those of `ggml-quants.h`. A file may be made to do harm: each length, extent and place is compared with
-the size of the file before anything of that size is read.
+The blocks are those of `ggml-quants.h`. Files are untrusted: each length, extent and offset is checked against the file
+size before it is used.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Array: TypeAlias = "NDArray[Any]"
 MAGIC: Final = b"GGUF"
 _VERSIONS: Final = (2, 3)
 _SCALARS: Final[Mapping[int, int]] = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Types of metadata that are numbers, and their bytes."""
+"""Bytes of the metadata types that are numbers."""
 _UINT32, _STRING, _ARRAY = 4, 8, 9
 _ALIGNMENT: Final = 32
 _MOST_AXES: Final = 4
 _DEEPEST: Final = 4
-"""Arrays inside of arrays of metadata, at most."""
+"""The maximum nesting of arrays in metadata."""
 _NAMES: Final[Mapping[int, str]] = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K",
     12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S",
@@ -41,7 +41,7 @@ _NAMES: Final[Mapping[int, str]] = {
     29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
 }  # fmt: skip
 PLAIN: Final[Mapping[str, str]] = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-"""Types whose elements are not in blocks, and their names as element types."""
+"""Types whose elements are not in blocks -> element types."""
 _PLAIN_BYTES: Final = {"F32": 4, "F16": 2, "BF16": 2}
 
 
@@ -52,7 +52,7 @@ class Blocks:
     integers: Array
     """(n, k): int8, or uint8 of `bits` bits."""
     scale: Array
-    """(n, k / group)."""
+    """Of shape (n, k / group)."""
     zero_point: Array | None
     """(n, k / group) of float32; None for 0."""
     bits: int
@@ -61,7 +61,9 @@ class Blocks:
 
 @dataclass(frozen=True)
 class _Format:
-    """A type of blocks: its weights and bytes, and how a matrix of blocks (n, k / weights, bytes) is read."""
+    """A block type: weights and bytes per block, and the function that decodes a matrix of blocks (n, k / weights,
+    bytes).
+    """
 
     weights: int
     size: int
@@ -70,7 +72,7 @@ class _Format:
 
 @dataclass(frozen=True)
 class GgufTensor:
-    """A tensor of a file. `data` are its bytes; None for a type that cannot be read."""
+    """A tensor of a file. `data` are its bytes; None for an unsupported type."""
 
     name: str
     type: str
@@ -79,8 +81,9 @@ class GgufTensor:
 
 
 def read_gguf(path: Path) -> dict[str, GgufTensor]:
-    """The tensors of a file, mapped. Raises `CompileError` for a file of another format, for one that is cut off, and
-    for tensors outside of it; `OSError`."""
+    """The tensors of a file, mapped. Raises `CompileError` for a file of another format, a truncated one, and tensors
+    outside of the file; `OSError`.
+    """
     size = path.stat().st_size
     with path.open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
@@ -110,7 +113,7 @@ def read_gguf(path: Path) -> dict[str, GgufTensor]:
 
 
 class _Reader:
-    """Reads numbers and texts one after the other."""
+    """Reads numbers and texts sequentially."""
 
     def __init__(self, path: Path, content: memoryview) -> None:
         self.path = path
@@ -146,13 +149,13 @@ class _Reader:
             if inner in _SCALARS:
                 self.bytes(count * _SCALARS[inner], what)
                 return
-            for _ in range(count):  # each takes bytes of the file, so that it ends
+            for _ in range(count):  # terminates: each element consumes bytes of the file
                 self.skip_value(inner, what, depth + 1)
         else:
             raise CompileError(f"'{self.path}': {what} has the unknown type {kind}")
 
     def entry(self) -> tuple[str, tuple[int, ...], int, int]:
-        """The name, extents, type and place of a tensor."""
+        """The name, extents, type and offset of a tensor."""
         name = self.text("the name of a tensor")
         axes = self.number("I", f"the rank of '{name}'")
         if axes > _MOST_AXES:
@@ -180,10 +183,10 @@ def _tensor(
 
 
 def blocks_of(tensor: GgufTensor) -> Blocks:
-    """The weights of a tensor of a quantized type, as a matrix of rows along its last axis.
+    """The weights of a tensor of a quantised type, as a matrix of rows along its last axis.
 
     Raises `CompileError`, which names the tensor, the row and the group, for scales and offsets that are not finite,
-    and for a type that cannot be read.
+    and for an unsupported type.
     """
     import numpy as np
 
@@ -207,12 +210,10 @@ def blocks_of(tensor: GgufTensor) -> Blocks:
 
 
 def _halves(data: Array, at: int) -> Array:
-    """The float16 at a byte of each block, as float32."""
     return data[..., at : at + 2].copy().view("<f2")[..., 0].astype("float32")
 
 
 def _low_then_high(data: Array) -> Array:
-    """The low halves of bytes, then the high ones."""
     import numpy as np
 
     return np.concatenate([data & 15, data >> 4], axis=-1)
@@ -223,15 +224,16 @@ def _in_rows(data: Array) -> Array:
 
 
 def _q8_0(data: Array) -> Blocks:
-    """32 weights: a scale of float16, 32 integers of 8 bits."""
+    """32 weights: a float16 scale and 32 8-bit integers."""
     import numpy as np
 
     return Blocks(_in_rows(data[..., 2:].copy().view(np.int8)), _in_rows(data[..., :2].copy().view("<f2")), None, 8, 32)
 
 
 def _q4_0(data: Array) -> Blocks:
-    """32 weights: a scale of float16, 16 bytes; byte i has weight i in its low half and weight 16 + i in its high
-    one, plus 8."""
+    """32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits and weight 16 + i in its
+    high four, biased by 8.
+    """
     import numpy as np
 
     integers = _in_rows(_low_then_high(data[..., 2:])).astype(np.int8) - np.int8(8)
@@ -239,15 +241,16 @@ def _q4_0(data: Array) -> Blocks:
 
 
 def _q4_1(data: Array) -> Blocks:
-    """32 weights: a scale and an offset of float16, 16 bytes as in Q4_0: `q * scale + offset`."""
+    """32 weights: a float16 scale and offset, and 16 bytes as in Q4_0: `q * scale + offset`."""
     return _with_offset(
         _low_then_high(data[..., 4:])[..., None, :], _halves(data, 0)[..., None], _halves(data, 2)[..., None]
     )
 
 
 def _q4_k(data: Array) -> Blocks:
-    """256 weights in groups of 32: two factors of float16, 8 scales and 8 offsets of 6 bits in 12 bytes, then for each
-    two groups 32 bytes, whose low halves are the first group."""
+    """256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes, then 32 bytes per
+    pair of groups, with the first group in the low four bits.
+    """
     import numpy as np
 
     bits = data[..., 4:16]
@@ -260,8 +263,9 @@ def _q4_k(data: Array) -> Blocks:
 
 
 def _with_offset(integers: Array, scale: Array, offset: Array) -> Blocks:
-    """Weights `q * scale + offset` (n, blocks, groups, 32) with zero points `-offset / scale`. A group whose scale is 0
-    consists of its offset: integers 1 with that scale."""
+    """Weights `q * scale + offset` (n, blocks, groups, 32) as zero points `-offset / scale`. A group with scale 0 is
+    constant: its integers become 1 and its scale the offset.
+    """
     import numpy as np
 
     flat = scale == 0
@@ -271,8 +275,9 @@ def _with_offset(integers: Array, scale: Array, offset: Array) -> Blocks:
 
 
 def _q6_k(data: Array) -> Blocks:
-    """256 weights in groups of 16: 128 bytes with their low four bits, 64 with the high two, 16 scales of int8, a
-    factor of float16; 32 is added to weights."""
+    """256 weights in groups of 16: 128 bytes with their low four bits, 64 with the high two, 16 int8 scales, a float16
+    factor; weights are biased by 32.
+    """
     import numpy as np
 
     shape = data.shape[:2]
@@ -292,4 +297,4 @@ FORMATS: Final[Mapping[str, _Format]] = {
     "Q4_K": _Format(256, 144, _q4_k),
     "Q6_K": _Format(256, 210, _q6_k),
 }
-"""The types of blocks that weft reads."""
+"""The supported block types."""

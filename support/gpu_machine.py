@@ -1,7 +1,7 @@
-"""The limits that a kernel must keep on a graphics processor: by kind of target and architecture, or of one device.
+"""Limits of kernels on a GPU: by kind of target and architecture, or of one device.
 
-The numbers are those of the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), of
-the OpenCL 1.2 specification (what a device must offer at least) and of Apple's Metal feature set tables.
+The numbers are from the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), the
+OpenCL 1.2 specification (minimum of a device) and Apple's Metal feature set tables.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ class GpuMachine:
 
     max_threads_per_block: int = 1024
     max_block: tuple[int, int, int] = (1024, 1024, 64)
-    """Threads of a block along x, y and z."""
+    """Maximum threads of a block along x, y and z."""
     max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    """Blocks along x, y and z."""
+    """Maximum blocks of a grid along x, y and z."""
     shared_bytes: int = 48 << 10
     """Shared memory that a block may declare."""
     max_shared_bytes: int = 48 << 10
     """Shared memory that a launch may request for a block."""
     warp_size: int = 32
-    """Threads that run in step; shuffles move values among them."""
+    """Threads that run in lockstep and exchange values by shuffles."""
     registers_per_thread: int = 255
     sector_bytes: int = 32
-    """Bytes of device memory that are fetched together."""
+    """Bytes per transaction of device memory."""
     word_bytes: int = 4
-    """Size of a register, and of the access of a bank of shared memory in a cycle."""
+    """Bytes of a register, and of a shared-memory bank's access per cycle."""
     banks: int = 32
     """Banks of shared memory."""
     has_async_copy: bool = False
-    """Whether copies from device memory to shared memory can run beside the threads."""
+    """Whether copies from device memory to shared memory can run asynchronously."""
     tensor_cores: frozenset[str] = frozenset()
     """Instructions of the tensor cores: `wmma f16`, `mma.sync m16n8k16 bf16`, and `ldmatrix` for their operands."""
 
@@ -60,7 +60,7 @@ DEFAULT_ARCHITECTURES: Final = {"cuda": "sm_80", "opencl": "", "metal": ""}
 
 
 def cuda_capability(architecture: str) -> int:
-    """`sm_90` -> 90, also with a suffix (`sm_90a`). Raises `CompileError` when there is no such architecture."""
+    """`sm_90` -> 90, also with a suffix (`sm_90a`). Raises `CompileError` for an unknown architecture."""
     known = [f"sm_{number}" for number in _CUDA_SHARED_KIB]
     match = re.fullmatch(r"sm_(\d+)[af]?", architecture)
     if match is None or int(match[1]) not in _CUDA_SHARED_KIB:
@@ -69,7 +69,7 @@ def cuda_capability(architecture: str) -> int:
 
 
 def _tensor_cores(capability: int) -> frozenset[str]:
-    """By the PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions", the target notes of each instruction."""
+    """From the PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions", the target notes of each instruction."""
     since = {
         **{"wmma f16": 70, "wmma bf16": 80, "ldmatrix": 75, "mma.sync m16n8k8 f16": 75},
         **{"mma.sync m16n8k16 f16": 80, "mma.sync m16n8k16 bf16": 80},
@@ -78,7 +78,7 @@ def _tensor_cores(capability: int) -> frozenset[str]:
 
 
 def gpu_machine(kind: str, architecture: str) -> GpuMachine:
-    """The facts about a kind of processor. Raises `CompileError` for an unknown architecture."""
+    """The limits of a kind of processor. Raises `CompileError` for an unknown architecture."""
     if kind == "cuda":
         capability = cuda_capability(architecture)
         return GpuMachine(

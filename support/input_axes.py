@@ -1,11 +1,10 @@
 """The axes of inputs as text: numbers, names or inclusive ranges, separated by `x`.
 
-    1x128                    numbers
-    b x s, bxs               names, or expressions over them: `b x 2 * s`
-    b:1..8 x s:1..512        names with a stated range
-    1..8 x 1..512            ranges of extents that keep the names that the program has for them
+    1x128                    numbers b x s, bxs               names, or expressions over them: `b x 2 * s` b:1..8 x
+    s:1..512        names with a stated range 1..8 x 1..512            ranges of extents that keep the names that the
+    program has for them
 
-An `x` between spaces separates; without one each `x` does, so that spaces keep names with an `x` whole: `max x 3`.
+If any `x` is between spaces, only such an `x` separates, so that names may contain one: `max x 3`.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ _SYNTAX: Final = "axes are numbers, names or inclusive ranges, as 1x128, bxs or 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of an input: its extent, a number or the text of an expression, and the range that is stated for it. An
-    axis without an extent keeps the one that the program has."""
+    """An axis of an input: its extent, a number or the text of an expression, and its stated range. An axis without an
+    extent keeps that of the program.
+    """
 
     extent: int | str | None = None
     bounds: tuple[int, int] | None = None
@@ -38,13 +38,13 @@ class Axis:
 
 
 def parse_axes(text: str, what: str) -> tuple[Axis, ...]:
-    """The axes that `text` spells; `what` names it in errors. Raises `CompileError`."""
+    """Parse axes; `what` names `text` in errors. Raises `CompileError`."""
     separator = _SEPARATOR if _SEPARATOR.search(text) else "x"
     return tuple(parse_axis(part, what) for part in re.split(separator, text))
 
 
 def parse_axis(text: str, what: str) -> Axis:
-    """One axis. Raises `CompileError`."""
+    """Parse one axis. Raises `CompileError`."""
     name, colon, rest = text.partition(":")
     if not colon:
         name, rest = ("", text) if ".." in text else (text, "")
@@ -73,7 +73,7 @@ def parse_axis(text: str, what: str) -> Axis:
 
 
 def axes_of(value: str | Sequence[int | str], what: str) -> tuple[Axis, ...]:
-    """The axes of a text, or of a sequence of numbers and of texts of one axis each. Raises `CompileError`."""
+    """The axes of a text, or of a sequence of numbers and texts with one axis each. Raises `CompileError`."""
     if isinstance(value, str):
         return parse_axes(value, what)
     axes: list[Axis] = []
@@ -85,7 +85,6 @@ def axes_of(value: str | Sequence[int | str], what: str) -> tuple[Axis, ...]:
 
 
 def show_axes(axes: Sequence[Axis]) -> str:
-    """The axes as text."""
     texts = [str(axis) for axis in axes]
     is_short = all(re.fullmatch(r"[^x\s:.]+", text) for text in texts)
     return ("x" if is_short else " x ").join(texts)

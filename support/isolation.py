@@ -1,9 +1,9 @@
 """Function calls in a worker process, for work that may end its process.
 
-LLVM ends the process when a back end cannot generate an instruction, when features contradict each other, and for
-mistakes in inline assembly. A worker process makes an error of that. It starts with the first call and ends with this
-process. Requests and replies are pickled: a function with its arguments, the class of an error (or None) with the
-result or the message.
+LLVM aborts the process when a back end cannot select an instruction, for contradictory features, and for mistakes in
+inline assembly. A worker process turns this into an error. It starts with the first call and ends with this process.
+Requests and replies are pickled: a function with its arguments; the class of an error (or None) with its message or the
+result.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ P = ParamSpec("P")
 
 
 def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
-    """`function(*arguments)`, called in the worker process. `function` is found by its name in its module.
+    """`function(*arguments)`, called in the worker process, which finds `function` by its name in its module.
 
-    Raises `CompileError` with the last line that the worker wrote when the call ends it, as `subject`: what was to be
-    made; and what the call raises (`CompileError`, `InternalError`).
+    If the call ends the worker, raises `CompileError` with the last line that it wrote; `subject` names what was to be
+    compiled. Also raises the errors of the call (`CompileError`, `InternalError`).
     """
     with _lock:
         worker = _worker()
@@ -46,7 +46,7 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
             _end_worker()
             raise CompileError(f"LLVM cannot make {subject}: {reason}") from error
         except BaseException:
-            _end_worker()  # the rest of a message may still be in the pipes
+            _end_worker()  # the pipes may still contain the rest of a message
             raise
     if failure is not None:
         raise failure(result)
@@ -54,15 +54,14 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
 
 
 class Worker:
-    """A worker process and the ends of its pipes. It imports weft with the first call.
+    """A worker process and its pipes. It imports weft with the first call.
 
-    No `multiprocessing`: that runs the main module of the program again in the child, which a script without an
-    `if __name__ == "__main__"` does not survive.
+    Not from `multiprocessing`, which runs the main module of the program again in the child, and so breaks scripts
+    without `if __name__ == "__main__"`.
     """
 
     def __init__(self, *, own_session: bool = False) -> None:
-        """In a session of its own, a worker does not see interrupts from the keyboard, and is ended with its own
-        children."""
+        """With `own_session`, the worker receives no keyboard interrupts, and its children are ended with it."""
         if not sys.executable:
             raise CompileError("weft runs work in processes of their own: sys.executable must be Python")
         self.owner = os.getpid()
@@ -79,8 +78,9 @@ class Worker:
         )
 
     def call(self, *request: object) -> tuple[type[Exception] | None, Any]:
-        """The class of the error and its message, or None and the result; `request` is a function, its arguments and
-        its keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` when the worker ends."""
+        """The class and message of the error, or None and the result; `request` is a function, its arguments and its
+        keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends.
+        """
         sender, receiver = self._process.stdin, self._process.stdout
         if sender is None or receiver is None:
             raise EOFError
@@ -89,7 +89,7 @@ class Worker:
         return pickle.load(receiver)
 
     def last_words(self) -> str:
-        """The line with which the worker ended: LLVM's, when there is one."""
+        """The last line that the worker wrote, preferably LLVM's."""
         status = self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
@@ -102,7 +102,7 @@ class Worker:
         return self._process.poll()
 
     def kill(self) -> None:
-        """End the process, whatever it does; a call that waits for it then raises `EOFError`."""
+        """End the process at once; a call that waits for it then raises `EOFError`."""
         self.was_killed = True
         if self._has_session:
             with suppress(ProcessLookupError, PermissionError):
@@ -110,12 +110,12 @@ class Worker:
         self._process.kill()
 
     def end(self) -> None:
-        """End the process, and wait until it has ended."""
+        """End the process and wait for it."""
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._log):
             if stream is not None:
-                with suppress(BrokenPipeError):  # what was not sent yet
+                with suppress(BrokenPipeError):  # unsent data
                     stream.close()
 
 
@@ -124,7 +124,7 @@ _current: Worker | None = None
 
 
 def _worker() -> Worker:
-    """The worker of this process: a forked child has none yet."""
+    """The worker of this process; a forked child starts its own."""
     global _current
     if _current is None or _current.owner != os.getpid():
         _current = Worker()
@@ -140,7 +140,7 @@ def _end_worker() -> None:
 
 
 def _after_fork() -> None:
-    """Another thread may have held the lock when the process was forked."""
+    """Replace the lock, which another thread may have held at the fork."""
     global _lock
     _lock = threading.Lock()
 
@@ -152,7 +152,7 @@ if hasattr(os, "register_at_fork"):
 def serve() -> None:
     """Answer requests on standard input until it ends."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # text that libraries print is no reply
+    os.dup2(2, 1)  # text that libraries print must not mix with replies
     while True:
         try:
             function, arguments, keywords = pickle.load(requests)

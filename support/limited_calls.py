@@ -1,9 +1,8 @@
-"""Calls that may crash, hang or use up the memory, in child processes with limits: a failed call is a result.
+"""Calls in child processes with limits, because they may crash, hang or exhaust memory: a failed call is a result.
 
-A child runs one call after another, all of one function: what that keeps in its module serves the next call. One that
-ends its process, or has left much memory behind, is replaced. Children are processes of `support/isolation.py`, in a
-session of their own: an interrupt from the keyboard reaches the caller only. A child that exceeds its time is ended by
-a timer of its own, also when the process that waits for it is gone.
+A child runs successive calls of one function, which may cache in its module. A child that ends, or that has leaked much
+memory, is replaced. Children are processes of `support/isolation.py` in separate sessions, so only the caller receives
+keyboard interrupts. A timer within the child ends it after the time limit, even if its parent is gone.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _GRACE: Final = 60.0
-"""Seconds, beyond the limit of a call, in which a child must have started, imported what it runs and answered."""
+"""Seconds beyond the time limit of a call for a child to start, import the function and answer."""
 _STATM: Final = Path("/proc/self/statm")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call may take."""
+    """Limits of a call."""
 
     seconds: float = 30.0
     memory_bytes: int = 8 << 30
-    """Address space beyond what the process has when the call begins; 0 for any amount. Checked on Linux only."""
+    """Address space beyond that at the start of the call; 0 for no limit. Enforced on Linux only."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a call has no result."""
+    """The reason why a call has no result."""
 
     kind: Literal["error", "time", "memory", "crash"]
     reason: str
@@ -53,12 +52,13 @@ class Failure:
 class _Reply:
     value: object
     grown_bytes: int
-    """Address space that the process has more than before its first call, but for what calls without a limit took."""
+    """Growth of the address space since before the first call, except by calls without a limit."""
 
 
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
-    """`function(*arguments)` in a child process, or why there is no result; `function` is found by its name in its
-    module. Can be called from several threads at once, each then has a child of its own."""
+    """`function(*arguments)` in a child process, or the failure; the child finds `function` by its name in its module.
+    Thread-safe: concurrent calls use separate children.
+    """
     worker = _idle_worker(function) or Worker(own_session=True)
     timer = threading.Timer(limits.seconds + _GRACE, worker.kill)
     timer.daemon = True
@@ -68,7 +68,7 @@ def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, *
     except (EOFError, OSError, pickle.UnpicklingError):
         return _ended(worker, limits)
     except BaseException:
-        worker.end()  # the rest of a message may still be in the pipes
+        worker.end()  # the pipes may still contain the rest of a message
         raise
     finally:
         timer.cancel()
@@ -85,7 +85,6 @@ def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, *
 
 
 def _ended(worker: Worker, limits: Limits) -> Failure:
-    """Why a child ended during a call."""
     words = worker.last_words()
     status, was_killed = worker.status, worker.was_killed
     worker.end()
@@ -109,11 +108,11 @@ def _signal_name(number: int) -> str:
 
 _lock = threading.Lock()
 _idle: dict[Callable[..., Any], list[Worker]] = {}
-"""Children that have nothing to do, by the function that they run."""
+"""Idle children, by function."""
 
 
 def _idle_worker(function: Callable[..., Any]) -> Worker | None:
-    """A child of this process, not of one that it was forked from, that has nothing to do."""
+    """An idle child of this process, not of the process that it was forked from."""
     with _lock:
         idle = _idle.get(function, [])
         while idle:
@@ -125,14 +124,13 @@ def _idle_worker(function: Callable[..., Any]) -> Worker | None:
 
 @atexit.register
 def end_idle_children() -> None:
-    """End the children that have nothing to do."""
     for function in [*_idle]:
         while (worker := _idle_worker(function)) is not None:
             worker.end()
 
 
 def _after_fork() -> None:
-    """Another thread may have held the lock when the process was forked."""
+    """Replace the lock, which another thread may have held at the fork."""
     global _lock
     _lock = threading.Lock()
 
@@ -148,7 +146,6 @@ _began_bytes: int | None = None
 
 
 def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, ...], **keywords: object) -> _Reply:
-    """Run a call under its limits."""
     global _began_bytes
     now = _address_space()
     if _began_bytes is None:
@@ -172,14 +169,14 @@ def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, 
 
 
 def _limit_time(seconds: float) -> None:
-    """Let the system end this process after so much time; 0 takes the limit back."""
+    """Let the system end this process after `seconds`; 0 removes the limit."""
     if sys.platform != "win32":
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _limit_memory(size: int) -> None:
-    """Limit the address space; 0 takes the limit back."""
+    """Limit the address space; 0 removes the limit."""
     if sys.platform == "linux":
         import resource
 
@@ -188,7 +185,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of this process; 0 where they are unknown."""
+    """Bytes of address space of this process; 0 if unknown."""
     try:
         return int(_STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

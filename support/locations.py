@@ -1,4 +1,4 @@
-"""Source locations: where an operation was written, and how an error shows that place."""
+"""Source locations of operations, and their rendering in errors."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in a text: file name as the user gave it, line and column counted from 1; or the name of a node of a
-    model, at line 0."""
+    """A place in a text: the file name given by the user, and line and column, counted from 1; or the name of a node of
+    a model, at line 0.
+    """
 
     file: str
     line: int
     column: int
     length: int = field(default=0, compare=False)
-    """The number of characters that errors underline; 0 is the word at the place."""
+    """The number of characters that errors underline; 0 for the word at the place."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def attribute(self) -> FileLineColLoc:
-        """The location attribute that operations carry."""
+        """The location attribute of operations."""
         return _attribute(self.file, self.line, self.column)
 
 
 @lru_cache(maxsize=1024)
 def _attribute(file: str, line: int, column: int) -> FileLineColLoc:
-    """Most operations that a line of Python makes are of one place."""
+    """Cached, because most operations built by one line of Python have the same location."""
     from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 _texts: dict[str, str] = {}
-"""Texts that do not lie in a file (standard input, strings), by the name their locations use."""
+"""Texts that are not in a file (standard input, strings), by the file name of their locations."""
 
 
 def remember_text(file: str, text: str) -> None:
-    """Keep the text that locations in `file` point into, for inputs that cannot be read again from disk."""
+    """Keep the text of locations in `file`, for inputs that cannot be read again from disk."""
     _texts[file] = text
 
 
 def source_location(attribute: Attribute) -> SourceLocation | None:
-    """The place that a location attribute names; the first known one of a fused location."""
+    """The place of a location attribute; for a fused location the first known one."""
     from xdsl.dialects.builtin import FileLineColLoc, FusedLoc
 
     if isinstance(attribute, FileLineColLoc):
@@ -64,7 +65,7 @@ def source_location(attribute: Attribute) -> SourceLocation | None:
 
 
 def location_of(operation: Operation) -> SourceLocation | None:
-    """The place where `operation` was written; that of the nearest enclosing operation when its own is unknown."""
+    """The place of `operation`, or if unknown that of the nearest enclosing operation."""
     op: Operation | None = operation
     while op is not None:
         if (found := source_location(op.location)) is not None:
@@ -74,7 +75,7 @@ def location_of(operation: Operation) -> SourceLocation | None:
 
 
 def record_places(ops: Sequence[type[Operation]]) -> list[type[Operation]]:
-    """Let ops of custom formats know where they were written when another parser than weft's reads them."""
+    """Let ops with custom formats record their locations when parsed by another parser than weft's."""
     for op in ops:
         if "parse" in dir(op):
             op.parse = classmethod(_placing(op.parse.__func__))  # pyright: ignore[reportAttributeAccessIssue]
@@ -99,7 +100,7 @@ def _placing(parse: Callable[[type[Operation], Parser], Operation]) -> Callable[
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """The lines as the parser counts them: only a newline ends one."""
+    """The lines as the parser counts them: only a newline ends a line."""
     return tuple(line.removesuffix("\r") for line in text.split("\n"))
 
 
@@ -112,12 +113,12 @@ def _lines_on_disk(file: str) -> tuple[str, ...]:
 
 
 def node_location(name: str) -> FileLineColLoc:
-    """The location of operations that a node of a model becomes."""
+    """The location of operations imported from a node of a model."""
     return _attribute(name, 0, 0)
 
 
 def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> LocationAttr:
-    """The names of the nodes of a model among `locations`, or `own` if these are not several."""
+    """The combined names of the model nodes among `locations`, or `own` if there are fewer than two."""
     places = [source_location(location) for location in locations]
     names = list(dict.fromkeys(place.file for place in places if place is not None and not place.line))
     if len(names) < 2:
@@ -126,7 +127,7 @@ def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> Loc
 
 
 def source_line(location: SourceLocation) -> str | None:
-    """The line that `location` points into, or None when its text is not at hand."""
+    """The line of `location`, or None if its text is not available."""
     if not location.line:
         return None
     lines = _lines(_texts[location.file]) if location.file in _texts else _lines_on_disk(location.file)
@@ -134,7 +135,7 @@ def source_line(location: SourceLocation) -> str | None:
 
 
 def _carets(line: str, location: SourceLocation) -> str:
-    """The underlining of `location` in `line`: what it says, or one word up to the first blank or bracket."""
+    """Carets for `location` in `line`: its length, or one word up to the first blank or bracket."""
     rest = line[location.column - 1 :]
     if location.length:
         return "^" * max(1, min(location.length, len(rest)))
@@ -145,16 +146,15 @@ def _carets(line: str, location: SourceLocation) -> str:
 
 
 def _blank(text: str) -> str:
-    """As wide as `text` on a terminal: blanks, and tabs where it has tabs."""
     return "".join("\t" if character == "\t" else " " for character in text)
 
 
 _WIDEST = 160
-"""Longer lines (constants have thousands of digits) are shown around the place only."""
+"""Longer lines (constants have thousands of digits) are clipped around the place."""
 
 
 def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
-    """The part of `line` to show, and the place in it."""
+    """The part of `line` to show, and the place within it."""
     if len(line) <= _WIDEST:
         return line, location
     start = max(0, location.column - 1 - _WIDEST // 2) if location.column > _WIDEST * 3 // 4 else 0
@@ -164,7 +164,7 @@ def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
 
 
 def render_source_line(location: SourceLocation) -> str:
-    """The source line with carets under the place, or the empty string when the text is not at hand."""
+    """The source line with carets under the place; empty if the text is not available."""
     line = source_line(location)
     if line is None:
         return ""
@@ -173,10 +173,10 @@ def render_source_line(location: SourceLocation) -> str:
 
 
 def render_operation(operation: Operation) -> str:
-    """Show `operation` for an error: its place and source line, or its line of printed IR when it has no location.
+    """Show `operation` for an error: its place and source line, or its line of printed IR if it has no location.
 
-    Programs that were built or transformed in memory have no text of their own, so the enclosing function is printed
-    and the line of the operation underlined.
+    Programs built or transformed in memory have no source text, so the enclosing function is printed and the line of
+    the operation underlined.
     """
     location = source_location(operation.location)
     if location is not None and (line := source_line(location)) is not None:
@@ -191,7 +191,7 @@ def render_operation(operation: Operation) -> str:
 
 
 def _printed_line(operation: Operation) -> str:
-    """The first line that `operation` prints as, with the names it has inside its function."""
+    """The first line of `operation` as printed, with the value names of its function."""
     from io import StringIO
 
     from xdsl.printer import Printer
@@ -202,7 +202,7 @@ def _printed_line(operation: Operation) -> str:
     marked: list[str] = []
 
     class _Recorder(Printer):
-        """Prints the whole function, and keeps the text from the start of one operation on."""
+        """Prints the whole function, and keeps the text from the start of one operation."""
 
         def print_op(self, op: Operation) -> None:
             stream = self.stream

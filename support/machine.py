@@ -1,12 +1,11 @@
-"""Facts about machines: what the host is, which CPUs and features LLVM knows, how wide their vectors are.
+"""Facts about machines: the host, the CPUs and features that LLVM supports, and vector sizes.
 
-The host is the machine that runs this process, unless the environment variable `WEFT_HOST_CPU` names another CPU: then
-programs are scheduled and compiled as they would be on a host with that CPU. Code for it is called only where the
-process's own CPU has all that it needs. Caches and cores stay those of the machine.
+The host is the machine of this process, unless the environment variable `WEFT_HOST_CPU` names another CPU: then
+programs are scheduled and compiled as on a host with that CPU, and called only if the process's CPU has all required
+features. Caches and cores stay those of the machine.
 
-LLVM only warns on standard error about a CPU or a feature that it does not know, and then ignores it, so
-names are checked here. Common names are listed; for any other, LLVM's own list is read from a short-lived
-process (its list, too, goes to standard error only).
+LLVM ignores an unknown CPU or feature with a warning on standard error, so names are checked here. Common names are
+listed; for others, LLVM's own list, which it also prints only to standard error, is read from a short-lived process.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _COMMON_CPUS: Final = {
         *("neoverse-n2", "neoverse-v1", "neoverse-v2", "a64fx", "apple-a14", "apple-m1", "apple-m2", "apple-m3"),
     ),
 }
-"""CPUs that LLVM has known for long, accepted without asking it."""
+"""CPUs that LLVM has long supported, accepted without a query."""
 
 _COMMON_ARCHITECTURES: Final = (
     *("x86_64", "aarch64", "arm64", "riscv64", "armv7", "powerpc64le", "wasm32", "s390x", "i686"),
@@ -47,7 +46,7 @@ _COMMON_ARCHITECTURES: Final = (
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """The numbers that schedules depend on; sizes in bytes. `Target` has fields of the same names."""
+    """The numbers that schedules depend on, sizes in bytes. `Target` has fields of the same names."""
 
     vector_bytes: int
     vector_registers: int
@@ -60,7 +59,7 @@ class MachineFacts:
 
 @cache
 def host_triple() -> str:
-    """The triple that code for this process must have."""
+    """The triple of code for this process."""
     import llvmlite.binding as llvm
 
     return llvm.get_process_triple()
@@ -68,8 +67,9 @@ def host_triple() -> str:
 
 @cache
 def host_cpu() -> str:
-    """The CPU that programs are compiled for unless a target names one: that of `WEFT_HOST_CPU`, else the process's.
-    Raises `CompileError` when the variable names no CPU of this kind of machine."""
+    """The default CPU to compile for: that of `WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the
+    variable names no CPU of this architecture.
+    """
     name = os.environ.get("WEFT_HOST_CPU", "").strip()
     try:
         check_cpu(host_triple(), name or "generic")
@@ -80,7 +80,7 @@ def host_cpu() -> str:
 
 @cache
 def process_cpu() -> str:
-    """LLVM's name of the CPU that this process runs on; `generic` where LLVM cannot tell."""
+    """LLVM's name of this process's CPU; `generic` if LLVM cannot detect it."""
     import llvmlite.binding as llvm
 
     return llvm.get_host_cpu_name() or "generic"
@@ -88,8 +88,9 @@ def process_cpu() -> str:
 
 @cache
 def process_features() -> dict[str, bool]:
-    """Every feature that LLVM can detect on this kind of machine, and whether the CPU of this process has it; empty
-    where it cannot."""
+    """Every feature that LLVM can detect on this architecture, and whether this process's CPU has it; empty if
+    detection fails.
+    """
     import llvmlite.binding as llvm
 
     try:
@@ -100,14 +101,13 @@ def process_features() -> dict[str, bool]:
 
 
 def is_process_cpu(triple: str, cpu: str) -> bool:
-    """Whether that is the CPU of this process."""
     return triple == host_triple() and cpu == process_cpu()
 
 
 def base_features(triple: str, cpu: str) -> str:
-    """The features to start from, in LLVM's spelling. For the CPU of this process those that it reports (a
-    virtual machine may hide some); the empty string otherwise, which means all that the CPU's name
-    implies."""
+    """The initial features, in LLVM's spelling. For the CPU of this process those that it reports (a virtual machine
+    may hide some); otherwise empty, which means those implied by the CPU's name.
+    """
     if is_process_cpu(triple, cpu):
         return ",".join(("+" if present else "-") + name for name, present in process_features().items())
     return ""
@@ -115,7 +115,7 @@ def base_features(triple: str, cpu: str) -> str:
 
 @cache
 def initialize_llvm(every_target: bool) -> None:
-    """Register LLVM's targets: the host's (a millisecond), or all of them for cross-compilation."""
+    """Register LLVM's targets: the host's (1 ms), or all of them for cross-compilation."""
     import llvmlite.binding as llvm
 
     if every_target:
@@ -128,7 +128,7 @@ def initialize_llvm(every_target: bool) -> None:
 
 @cache
 def check_triple(triple: str) -> None:
-    """Raises `CompileError` when LLVM has no back end for `triple`."""
+    """Raises `CompileError` if LLVM has no back end for `triple`."""
     import llvmlite.binding as llvm
 
     if not (triple.isascii() and triple.isprintable()):
@@ -143,7 +143,7 @@ def check_triple(triple: str) -> None:
 
 
 def triple_of_cpu(cpu: str) -> str:
-    """The triple for a CPU that is given without one: the host's, unless its name is known to be of another kind."""
+    """The default triple of a CPU: the host's, unless its name is known to be of another architecture."""
     host = host_triple().split("-", 1)[0].replace("arm64", "aarch64")
     if cpu in _COMMON_CPUS.get(host, ()):
         return host_triple()
@@ -155,7 +155,7 @@ def triple_of_cpu(cpu: str) -> str:
 
 @cache
 def check_cpu(triple: str, cpu: str) -> None:
-    """Raises `CompileError`, with near names, when LLVM does not know `cpu`."""
+    """Raises `CompileError`, with similar names, if LLVM does not support `cpu`."""
     architecture = triple.split("-", 1)[0]
     if cpu == "generic" or is_process_cpu(triple, cpu) or cpu in _COMMON_CPUS.get(architecture, ()):
         return
@@ -166,8 +166,7 @@ def check_cpu(triple: str, cpu: str) -> None:
 
 @cache
 def check_features(triple: str, features: str) -> None:
-    """Raises `CompileError` when a part of `features` is not `+name` or `-name`, or names no feature of that
-    machine."""
+    """Raises `CompileError` if a part of `features` is not `+name` or `-name`, or not a feature of the architecture."""
     names: list[str] = []
     for part in filter(None, features.split(",")):
         if part[0] not in "+-" or len(part) == 1:
@@ -183,7 +182,7 @@ def check_features(triple: str, features: str) -> None:
 
 @dataclass(frozen=True)
 class KnownNames:
-    """CPUs and features of one architecture in LLVM; empty where its list could not be read."""
+    """CPUs and features of one architecture in LLVM; empty if its list is not available."""
 
     cpus: frozenset[str]
     features: frozenset[str]
@@ -199,8 +198,7 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help", features=
 
 @cache
 def known_names(triple: str) -> KnownNames:
-    """LLVM's list of CPUs and features for `triple`, asked in a process of its own (0.2 s, once per
-    triple)."""
+    """LLVM's list of CPUs and features for `triple`, from a separate process (0.2 s, once per triple)."""
     if not sys.executable:
         return KnownNames(frozenset(), frozenset())
     try:
@@ -220,8 +218,7 @@ def _listed(lines: Iterable[str]) -> frozenset[str]:
 
 @cache
 def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
-    """The facts about a machine: caches and cores of the host when the triple is the host's, usual sizes
-    otherwise."""
+    """The facts about a machine: caches and cores of the host for the host's triple, typical sizes otherwise."""
     vector_bytes, vector_registers = _vector_shape(triple, cpu, features)
     if triple == host_triple():
         l1, l2, ways, l3 = _host_caches()
@@ -249,16 +246,18 @@ define i32 @probe.{name}(i32 %x) "target-cpu"="{cpu}" "target-features"="{featur
 
 
 def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
-    """Whether a CPU has a feature that LLVM calls `name` (`avx512vnni`, `dotprod`), by itself or through `features`.
-    Raises `CompileError` for a feature that LLVM does not know."""
+    """Whether a CPU has a feature, by LLVM's name (`avx512vnni`, `dotprod`), itself or through `features`. Raises
+    `CompileError` for an unknown feature.
+    """
     check_features(triple, f"+{name}")
     return bool(_features_among(triple, cpu, features, (name,)))
 
 
 @cache
 def _features_among(triple: str, cpu: str, features: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Which of `names` a CPU has. LLVM shows it in one way only: a function is inlined where all features that it
-    requires are present."""
+    """The subset of `names` that a CPU has. LLVM exposes it only indirectly: a function is inlined if the caller has
+    all features that it requires.
+    """
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
@@ -286,12 +285,13 @@ _NOT_GENERATED: Final = frozenset(
         *("wbnoinvd", "widekl", "xsave", "xsavec", "xsaveopt", "xsaves"),
     )
 )
-"""Features of x86 whose instructions LLVM generates for intrinsics of that name only: a CPU without them runs what was
-compiled for one that has them."""
+"""x86 features whose instructions LLVM generates only for their own intrinsics, so that code compiled for a CPU with
+them runs on one without.
+"""
 
 
 def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
-    """The features that a CPU of this process's kind must have to run code for `cpu` with `features`."""
+    """The features that a CPU of this process's architecture needs to run code for `cpu` with `features`."""
     names = tuple(n for n in process_features() if n not in _NOT_GENERATED and not n.startswith("amx"))
     return _features_among(triple, cpu, features, names)
 
@@ -305,12 +305,13 @@ define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
 
 
 def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
-    """Bytes in a vector register and their number. On x86 the widest register that LLVM uses for 16 floats
-    tells."""
+    """Bytes per vector register, and the number of registers. On x86 derived from the widest register that LLVM uses
+    for 16 floats.
+    """
     architecture = triple.split("-", 1)[0]
     is_x86 = architecture in ("x86_64", "i686")
     text = ""
-    if features:  # some exclude each other, and LLVM ends the process when both are set
+    if features:  # contradictory features make LLVM end the process
         own = ",".join(filter(None, (base_features(triple, cpu), features)))
         text = isolated(f"code for {cpu} ({triple}) with -mattr={features}", vector_probe, triple, cpu, own).decode()
     elif is_x86:
@@ -328,7 +329,7 @@ def vector_probe(triple: str, cpu: str, features: str) -> bytes:
 
     initialize_llvm(triple != host_triple())
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=0)
-    # A context of its own: the global one must not be used by two threads at a time.
+    # A separate context: the global one is not thread-safe.
     return machine.emit_assembly(llvm.parse_assembly(_VECTOR_PROBE, llvm.create_context())).encode()
 
 
@@ -337,8 +338,9 @@ _USUAL_WAYS: Final = 8
 
 @cache
 def _host_caches() -> tuple[int, int, int, int]:
-    """Sizes of the host's data caches, levels 1 and 2, the ways of level 2, and the size of level 3; usual numbers
-    where the system does not tell."""
+    """Sizes of the host's L1 and L2 data caches, the ways of L2, and the size of L3; typical numbers if the system does
+    not report them.
+    """
     sizes: dict[int, int] = {}
     ways: dict[int, int] = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):

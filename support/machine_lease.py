@@ -1,7 +1,7 @@
-"""The lease of a machine: what measures has it alone, what builds shares it.
+"""The lease of a machine, exclusive for measurements and shared for builds.
 
-A lease is a lock on a file of the user in the folder for temporary files, which the system gives back however its
-holder ends. All processes of a machine see it: those of several searches, and workers of any executor.
+A lease is a lock on a file of the user in the folder for temporary files, which the system releases when its holder
+ends in any way. It is shared by all processes of a machine: several searches, and workers of any executor.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from weft.support.trusted_files import UntrustedError, open_trusted, trusted_fol
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing is excluded there
+except ImportError:  # Windows: no exclusion
     fcntl = None
 
 
 @contextmanager
 def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = None) -> Generator[None]:
-    """Wait for this machine, and hold it: alone, or with others that share it. A holder that waits for somebody who
-    needs the machine waits forever. Warns, and holds nothing, if others can replace the files."""
+    """Wait for this machine and hold it, exclusively or shared. A holder that waits for another user of the machine
+    deadlocks. Warns, and holds nothing, if others can replace the files.
+    """
     with ExitStack() as held:
         if fcntl is not None:
             place = Path(tempfile.gettempdir() if folder is None else folder)
             try:
-                # Whoever waits to have the machine alone holds the gate meanwhile, or those who share it would
-                # overtake forever.
+                # A waiting exclusive holder keeps the gate, otherwise shared holders would starve it.
                 gate, lease = (_opened(place, name, held) for name in ("gate", "lease"))
             except (OSError, UntrustedError) as error:
                 _warn(error.message if isinstance(error, UntrustedError) else str(error))
@@ -43,7 +43,6 @@ def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = No
 
 
 def _opened(folder: Path, name: str, held: ExitStack) -> int:
-    """A file that is made if it is missing."""
     handle = open_trusted(trusted_folder(folder, shared=True) / f"weft-{name}-{os.getuid()}", make=True)
     held.callback(os.close, handle)
     return handle

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     )
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
-"""Writing a float here and reading it back rounds it to f32; the interpreter does so in line (25 ns)."""
+"""Writing a float here and reading it back rounds it to f32; the interpreter inlines this (25 ns)."""
 _HALF: Final = struct.Struct("e")
 _HALF_LIMIT: Final = 65520.0
-"""Half way between the largest f16 and the next power of two: rounds to infinity."""
+"""Halfway between the largest f16 and the next power of two: rounds to infinity."""
 _BFLOAT_QUANTUM: Final = -133
 """Exponent of the smallest positive bf16, 2^-126 * 2^-7."""
 _BFLOAT_LIMIT: Final = math.ldexp(511.0, 119)
-"""Half way between the largest bf16 (255 * 2^120) and 2^128: rounds to infinity."""
+"""Halfway between the largest bf16 (255 * 2^120) and 2^128: rounds to infinity."""
 
 
 def round_f32(x: float) -> float:
@@ -59,7 +59,7 @@ def round_f16(x: float) -> float:
 
 
 def round_bf16(x: float) -> float:
-    """Nearest bf16, ties to even, straight from double."""
+    """Nearest bf16, ties to even, directly from double."""
     if not -_BFLOAT_LIMIT < x < _BFLOAT_LIMIT:
         return x if x != x else math.copysign(math.inf, x)
     if x == 0.0:
@@ -72,8 +72,9 @@ SMALL_FLOATS: Final = (
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn"),
     *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"),
 )
-"""Floats of a byte or less. They are rounded to nearest, ties to even, and overflow to infinity, to NaN, or to the
-greatest number, whichever the type has first, as in `ml_dtypes`."""
+"""Floats of at most one byte. They are rounded to nearest, ties to even, and overflow to infinity, else to NaN, else to
+the greatest number, depending on the type, as in `ml_dtypes`.
+"""
 
 
 @cache
@@ -90,18 +91,17 @@ def small_float(name: str) -> SmallFloatType:
 
 
 def _encoded(x: float, type_: SmallFloatType) -> int:
-    """The bits of the number of a small type that is nearest to `x`."""
+    """The bits of the number of a small type nearest to `x`."""
     nonfinite = type_.SEMANTICS.nonfinite.name
     if x == x or nonfinite == "NAN_ONLY":
         return type_.encode_bits(x)
     sign = math.copysign(1.0, x) < 0
-    if nonfinite == "FINITE_ONLY":  # what ml_dtypes makes of NaN: a zero
+    if nonfinite == "FINITE_ONLY":  # ml_dtypes converts NaN to a zero
         return (not sign) << type_.SEMANTICS.sign_shift
     return sign << type_.SEMANTICS.sign_shift | type_.encode_bits(x)
 
 
 def _decoded(bits: int, type_: SmallFloatType) -> float:
-    """The number of which a small type has the bits."""
     number = type_.decode_bits(bits & ((1 << type_.bitwidth) - 1))
     return (
         number if number == number else math.copysign(number, -1.0 if bits >> type_.SEMANTICS.sign_shift & 1 else 1.0)
@@ -141,7 +141,7 @@ def float_to_bits(x: float, dtype: str) -> int:
 
 
 def bits_to_float(bits: int, dtype: str) -> float:
-    """The number of a floating-point type of which a signed integer has the bits."""
+    """The number of a floating-point type with the bits of a signed integer."""
     if dtype == "bfloat16":
         return bits_to_float(bits << 16, "float32")
     if dtype in SMALL_FLOATS:

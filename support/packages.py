@@ -1,5 +1,6 @@
-"""The entry points `xdsl.universe` of installed packages: their dialects, passes and targets. Kinds of target and other
-things are registered when the modules of the entry points are imported."""
+"""The entry points `xdsl.universe` of installed packages: their dialects, passes and targets. Importing the modules of
+the entry points may register kinds of target and other extensions.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def installed_universe() -> Universe:
-    """The dialects, passes and targets of xDSL, weft and all other installed packages. The modules of the entry points
-    are imported, what they name is not. Raises `CompileError` for one that cannot be loaded."""
+    """The dialects, passes and targets of xDSL, weft and all other installed packages. Imports the modules of the entry
+    points, but not the modules that they name. Raises `CompileError` for one that cannot be loaded.
+    """
     from xdsl.universe import Universe
 
     try:

@@ -1,4 +1,4 @@
-"""Memory in pages of its own, in large ones where the system has them."""
+"""Memory in separate pages, large ones if available."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ LARGE_PAGE: Final = 2 << 20
 
 
 def fresh_pages(size: int) -> mmap.mmap:
-    """Zeros that nobody had before. From two large pages on they ask for large ones, which streams read up to twice as
-    fast; smaller ones would waste as much as they hold."""
+    """Zeroed memory in fresh pages. Two large pages or more request large pages, which streams read up to twice as
+    fast; for less they would waste as much as they hold.
+    """
     if sys.platform == "win32":
         return mmap.mmap(-1, max(size, 1))
-    # Linux has large pages for private memory only. Python maps shared memory unless it is told.
+    # Linux has large pages only for private memory; Python maps shared memory by default.
     pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if size >= 2 * LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)

@@ -1,4 +1,4 @@
-"""Precisions of models: the types of the factors of products and convolutions, which are added in float32."""
+"""Precisions of models: the types of the factors of products and convolutions, which are accumulated in float32."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _X86: Final = ("x86_64", "i386", "i686")
 
 
 def parse_precision(text: str, what: str) -> Precision | None:
-    """The precision of that name; None for an empty one, which is that of the model. Raises `CompileError`, which names
-    `what`."""
+    """The precision with that name; None for an empty name, which means the model's. Raises `CompileError`, which names
+    `what`.
+    """
     if not text:
         return None
     if text not in _NAMES:
@@ -40,9 +41,9 @@ def parse_precision(text: str, what: str) -> Precision | None:
 
 
 def check_precision(precision: Precision | None, target: Target) -> None:
-    """Raises `CompileError` for a precision that a target cannot give: float16 without instructions that convert it.
+    """Raises `CompileError` for a precision that a target does not support: float16 without conversion instructions.
 
-    Any target loads bf16 and widens it by a shift. x86 without F16C would call a function for each element of f16.
+    Any target loads bf16 and widens it by a shift. x86 without F16C would call a function per f16 element.
     """
     if precision is not Precision.F16 or target.kind != "llvm" or target.architecture not in _X86:
         return

@@ -1,9 +1,8 @@
-"""Families of CPUs: what is known or was measured of their cores and memory, one row each.
+"""Families of CPUs: known or measured properties of their cores and memory, one row each.
 
-The sizes of registers and caches of a machine are in `machine.py`, because LLVM and the system report them; the numbers
-here nobody reports. A processor that is not in the table has the numbers of `Processor()`, which hold for Intel's since
-Skylake, and are close for others. A new family is a row here: `weft.driver.peaks` and `benchmarks/fit_costs.py` measure
-what it needs.
+Sizes of registers and caches are in `machine.py`, because LLVM and the system report them; the numbers here are not
+reported. A processor missing from the table has the numbers of `Processor()`, which hold for Intel's since Skylake and
+are close for others. `weft.driver.peaks` and `benchmarks/fit_costs.py` measure the row of a new family.
 """
 
 from __future__ import annotations
@@ -17,49 +16,53 @@ class Processor:
     """A family of CPUs. Times are in cycles of a core, sizes in bytes."""
 
     fma_ports: int = 2
-    """Ports that start a multiply-add of vectors in a cycle."""
+    """Vector multiply-adds started per cycle."""
     fma_latency: int = 4
-    """Cycles from a multiply-add to the next one of the same sum. (Fog, "Instruction tables")"""
+    """Cycles between dependent multiply-adds. (Fog, "Instruction tables")"""
     load_ports: int = 2
     store_ports: int = 1
     issue_width: int = 6
-    """Instructions that start in a cycle."""
+    """Instructions issued per cycle."""
     reorder_window: int = 224
-    """Instructions that are under way at a time."""
+    """Instructions in flight."""
     line_bytes: int = 64
-    """Bytes that caches move at once."""
+    """Bytes of a cache line."""
     l1_ways: int = 8
-    """Lines a power of two apart that L1 holds at once."""
+    """Lines at a power-of-two distance that L1 can hold."""
     page_bytes: int = 4096
     l1_tlb_pages: int = 64
-    """Pages whose translation the first-level TLB holds."""
+    """Entries of the first-level TLB."""
     tlb_cycles: float = 8.0
-    """Cycles of a translation from the second-level TLB."""
+    """Cycles of a second-level TLB hit."""
     bytes_per_cycle: tuple[float, float, float] = (32.0, 16.0, 6.0)
     """Bytes per cycle that one core reads from L2, L3 and memory."""
     prefetched_streams: int = 8
-    """Streams of consecutive lines that the prefetchers of a core follow at a time."""
+    """Streams of consecutive lines that a core's prefetchers track."""
     prefetches_across_pages: bool = False
-    """Whether the prefetchers continue across ends of pages, and keep up with streams that are read; software
-    prefetches of such streams then only cost time (docs/decisions/0025-prefetching.md)."""
+    """Whether the prefetchers cross page boundaries and keep up with reads; software prefetches of such streams then
+    only cost time (docs/decisions/0025-prefetching.md).
+    """
     memory_streams: int = 4
-    """Rows that one core reads fastest side by side from memory, a power of two.
-    (docs/decisions/0030-rows-from-memory.md)"""
+    """The number of rows, a power of two, that one core reads fastest concurrently from memory.
+    (docs/decisions/0030-rows-from-memory.md)
+    """
     share_of_memory: float = 0.5
-    """Share of the memory bandwidth of the machine that one core draws; with 1, arrays beyond the caches are bound by
-    bytes, and with less by lines that a core can have under way. (docs/decisions/0028-streaming-stores.md)"""
+    """Fraction of the machine's memory bandwidth that one core can use. With 1, arrays beyond the caches are bound by
+    bytes; with less, by the lines that a core can have in flight. (docs/decisions/0028-streaming-stores.md)
+    """
     waking_cycles: float = float(1 << 14)
-    """Cycles until idle threads of the pool have started."""
+    """Cycles to wake the idle threads of the pool."""
 
     @property
     def fills_memory(self) -> bool:
-        """Whether one core is bound by the bandwidth of memory: then a store that does not read the line first saves
-        time. With less of the bandwidth, such a store holds a place for lines under way for longer."""
+        """Whether one core is bound by memory bandwidth: then a store that does not read the line first saves time.
+        Otherwise such a store occupies a slot for lines in flight for longer.
+        """
         return self.share_of_memory > 0.6
 
     @property
     def fmas_in_flight(self) -> int:
-        """Independent multiply-adds that keep the ports busy."""
+        """Independent multiply-adds that saturate the ports."""
         return self.fma_ports * self.fma_latency
 
 
@@ -69,11 +72,11 @@ PROCESSORS: Final = {
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
 }
-"""Prefixes of LLVM's names of CPUs that differ from `Processor()`; the longest one decides."""
+"""Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""
 _OTHER: Final = Processor()
 
 
 def processor(cpu: str) -> Processor:
-    """The family of a CPU, by LLVM's name of it."""
+    """The family of a CPU, by LLVM's name."""
     prefixes = [prefix for prefix in PROCESSORS if cpu.startswith(prefix)]
     return PROCESSORS[max(prefixes, key=len)] if prefixes else _OTHER

@@ -1,4 +1,4 @@
-"""The check of scales and zero points that are known."""
+"""Checks known scales and zero points."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ if TYPE_CHECKING:
 
 
 def parameter_error(numbers: ArrayLike, what: str, *, is_divisor: bool = False) -> str | None:
-    """Describe the first of `numbers` that is infinite or NaN, or not above 0 if other numbers are divided by it; None
-    if there is none.
+    """Describe the first of `numbers` that is infinite or NaN, or not positive for a divisor; None if there is none.
 
-    Scales of 0 and below that only multiply are valid: formats of weights give groups of zeros the scale 0, and groups
-    whose largest weight is negative a negative scale.
+    Scales that only multiply may be 0 or negative: weight formats give groups of zeros the scale 0, and groups whose
+    largest weight is negative a negative scale.
     """
     import numpy as np
 

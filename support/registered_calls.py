@@ -1,5 +1,6 @@
-"""Calls of registered Python functions by programs, compiled or interpreted: they get arrays, and write results in
-place."""
+"""Calls of registered Python functions by compiled or interpreted programs: they receive arrays, and write results in
+place.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ Array: TypeAlias = NDArray[Any]
 
 
 def call_registered(name: str, inputs: Sequence[Array], outputs: Sequence[Array], dtypes: Sequence[str]) -> None:
-    """Call the function that is registered as `name` with views of arrays, those of inputs read-only.
+    """Call the function registered as `name` with views of arrays; inputs are read-only.
 
-    `dtypes`: the element types of inputs and outputs, for bfloat16 travels as its bits. Raises `CompileError` for a
-    name that is not registered, `TypeError` for a function that returns what should be in its outputs, and whatever the
-    function raises.
+    `dtypes`: the element types of inputs and outputs, because bfloat16 is passed as its bits. Raises `CompileError` for
+    an unregistered name, `TypeError` for a function that returns results instead of writing its outputs, and whatever
+    the function raises.
     """
     function = registered_function(name)
     form, count = _FORMS[function.arrays], len(inputs)
@@ -37,7 +38,6 @@ def call_registered(name: str, inputs: Sequence[Array], outputs: Sequence[Array]
 
 
 def _is_among(result: object, outputs: Sequence[object]) -> bool:
-    """Whether a function returned outputs that it was given, as `np.add(x, y, out=out)` does."""
     values = cast("tuple[object, ...]", result) if isinstance(result, tuple) else (result,)
     return all(any(value is array for array in outputs) for value in values)
 
@@ -49,7 +49,7 @@ def _as_numpy(array: Array, dtype: str, is_output: bool) -> Array:
 
 
 def _as_torch(array: Array, dtype: str, is_output: bool) -> Any:
-    """A tensor of PyTorch, by DLPack, in which NumPy writes no brain floats. Tensors are never read-only."""
+    """A PyTorch tensor through DLPack, in which NumPy cannot export bfloat16. Tensors are never read-only."""
     import torch
 
     if dtype != "bfloat16":

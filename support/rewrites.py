@@ -1,7 +1,7 @@
-"""Rewrites by number: tools run a pass with its first N rewrites only, to find one that is wrong.
+"""Numbered rewrites: tools run only the first N rewrites of a pass, to find a wrong one.
 
-Drivers of rewrites (of rules, of schedule steps, and xDSL's `PatternRewriteWalker`) ask before each. The program
-between two rewrites means the same as the whole, so that it can be run.
+Drivers of rewrites (of rules, of schedule steps, and xDSL's `PatternRewriteWalker`) check the limit before each. The
+program is valid and equivalent between any two rewrites, so that it can be run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A rewrite that was made: by which rule, of which operation."""
+    """A rewrite that was made, with its rule and operation."""
 
     rule: str
     operation: str
@@ -49,7 +49,7 @@ _current: ContextVar[Rewrites | None] = ContextVar("weft_rewrites", default=None
 
 
 def may_rewrite(rule: str, operation: Operation) -> bool:
-    """Whether a rewrite that is about to be made is within the limit; it is counted then."""
+    """Whether the next rewrite is within the limit; if so, it is counted."""
     rewrites = _current.get()
     if rewrites is None:
         return True
@@ -61,7 +61,7 @@ def may_rewrite(rule: str, operation: Operation) -> bool:
 
 @contextmanager
 def counted_rewrites(limit: int | None = None) -> Generator[Rewrites]:
-    """Count the rewrites of a `with` block, and make no more than `limit`, those of xDSL's patterns included."""
+    """Count the rewrites within a `with` block, including those of xDSL's patterns, and make at most `limit`."""
     from xdsl.pattern_rewriter import PatternRewriteWalker  # start-up: 20 ms
 
     rewrites = Rewrites(limit)
@@ -88,7 +88,7 @@ def _limited(pattern: RewritePattern, rewrites: Rewrites) -> RewritePattern:
     from xdsl.pattern_rewriter import GreedyRewritePatternApplier, RewritePattern  # start-up: 20 ms
 
     applied: list[str] = []
-    """The pattern of a choice that was applied; none of them if an operation was folded or erased."""
+    """The applied pattern of a choice; empty if an operation was folded or erased."""
 
     class Named(RewritePattern):
         def __init__(self, one: RewritePattern) -> None:
@@ -103,7 +103,7 @@ def _limited(pattern: RewritePattern, rewrites: Rewrites) -> RewritePattern:
         def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
             if rewrites.is_full:
                 return
-            name, location = op.name, location_of(op)  # `op` may be gone afterwards
+            name, location = op.name, location_of(op)  # `op` may be erased afterwards
             applied.clear()
             whole.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:

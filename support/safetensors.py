@@ -1,8 +1,8 @@
-"""Files of tensors in the safetensors format: an index in JSON, then their bytes, which are mapped, not read.
+"""Tensor files in the safetensors format: a JSON index, then the bytes, which are memory-mapped.
 
-https://huggingface.co/docs/safetensors: eight bytes with the length of the index (little-endian), the index
-`{"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {...}}`, the bytes of all tensors
-without gaps.
+https://huggingface.co/docs/safetensors: eight bytes with the length of the index (little-endian), the index `{"name":
+{"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {...}}`, the bytes of all tensors without
+gaps.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ ELEMENTS: Final[Mapping[str, tuple[str, int]]] = {
     **{f"I{8 * size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)},
     **{f"U{8 * size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)},
 }
-"""The types of the format: the element type, and the bytes of an element."""
+"""Types of the format -> the element type, and the bytes of an element."""
 TYPE_OF: Final[Mapping[str, str]] = {element: type_ for type_, (element, _) in ELEMENTS.items()}
-"""The type of the format for each element type."""
 _LARGEST_INDEX: Final = 100_000_000
 _ALIGNMENT: Final = 64
 
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor of a file: its type as the format calls it, and its bytes."""
+    """A tensor of a file: its type in the format's spelling, and its bytes."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -41,8 +40,9 @@ class StoredTensor:
 
 
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a file, mapped. Raises `CompileError` for a file of another format, or one that is cut off, and
-    `OSError`."""
+    """The tensors of a file, mapped. Raises `CompileError` for a file of another format or a truncated one, and
+    `OSError`.
+    """
     with path.open("rb") as file:
         size = path.stat().st_size
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
@@ -80,7 +80,7 @@ def _numbers(value: object) -> tuple[int, ...] | None:
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """Write tensors to a file. Raises `CompileError` when the system refuses."""
+    """Write tensors to a file. Raises `CompileError` if the system refuses."""
     index: dict[str, object] = {}
     end = 0
     for name, tensor in tensors.items():

@@ -14,16 +14,16 @@ from weft.support.errors import CompileError
 Sizes: TypeAlias = Mapping[str, int]
 """Values of some symbols."""
 SizesLike: TypeAlias = "str | Mapping[str, int | Sequence[int]] | Sequence[Mapping[str, int | Sequence[int]]]"
-"""Text, the sizes of each symbol, or several of these."""
+"""Text, the sizes of each symbol, or a sequence of these."""
 MOST_VERSIONS: Final = 64
-"""The sizes that may get versions: each is compiled."""
+"""The maximum number of sizes with versions, each of which is compiled."""
 AUTO: Final = "auto"
 _SIZE: Final = re.compile(r"(\d+)(?::(\d+(?:\.\d*)?|\.\d+))?\Z", re.ASCII)
 
 
 @dataclass(frozen=True)
 class WeightedSizes:
-    """Sizes, and the share of calls that have them."""
+    """Sizes, and the share of calls with them."""
 
     sizes: Sizes
     weight: float = 1.0
@@ -31,15 +31,16 @@ class WeightedSizes:
 
 @dataclass(frozen=True)
 class OnUse:
-    """The greatest number of versions of a function, and whether calls run the general function while one is built."""
+    """The maximum number of versions of a function, and whether calls use the general function while one is built."""
 
     versions: int = 8
     is_in_background: bool = False
 
     @staticmethod
     def parse(text: str) -> OnUse | None:
-        """What `auto`, `auto versions=4` or `auto background` say; None for text that does not begin with `auto`.
-        Raises `CompileError`."""
+        """Parse `auto`, `auto versions=4` or `auto background`; None for text that does not begin with `auto`. Raises
+        `CompileError`.
+        """
         first, *words = text.split() or ("",)
         if first != AUTO:
             return None
@@ -56,7 +57,7 @@ class OnUse:
 
 
 def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[WeightedSizes]:
-    """All combinations of the sizes that `text` gives symbols. Raises `CompileError`; `what` names the option."""
+    """All combinations of the sizes in `text`. Raises `CompileError`; `what` names the option."""
     choices: dict[str, list[tuple[int, float]]] = {}
     for word in re.sub(r"\s*([=,:])\s*", r"\1", text).split():
         name, equals, values = word.partition("=")
@@ -88,7 +89,7 @@ def shown_sizes(sizes: Sizes) -> str:
 
 
 def versions_of(value: SizesLike, what: str = "specialize") -> tuple[Sizes, ...]:
-    """The sizes that get versions, each once, those of more symbols first. Raises `CompileError`."""
+    """The sizes to build versions for, without repetitions, those of more symbols first. Raises `CompileError`."""
     found: dict[tuple[tuple[str, int], ...], Sizes] = {}
     if isinstance(value, str):
         parts = [entry.sizes for entry in parse_sizes(value, what)]

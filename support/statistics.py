@@ -1,11 +1,10 @@
-"""Counts of what passes did, as LLVM's statistics: declared beside the pass, raised where it happens.
+"""Statistics of passes, like LLVM's: declared next to the pass, incremented where they count.
 
-    HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop")
-    ...
+    HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop") ...
     HOISTED.add()
 
-`weft-opt --pass-statistics` prints those of the passes that ran. A count is of the process: `Counts` tells what was
-added since it was made.
+`weft-opt --pass-statistics` prints those of the passes that ran. A statistic is global to the process: `Counts` returns
+the increments since its creation.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _DECLARED: dict[str, list[Statistic]] = {}
 
 
 class Statistic:
-    """A count that the pass called `pass_name` keeps."""
+    """A counter of the pass called `pass_name`."""
 
     def __init__(self, pass_name: str, name: str, description: str) -> None:
         self.pass_name, self.name, self.description = pass_name, name, description
@@ -25,7 +24,6 @@ class Statistic:
         _DECLARED.setdefault(pass_name, []).append(self)
 
     def add(self, count: int = 1) -> None:
-        """Raise the count."""
         self.value += count
 
 
@@ -35,13 +33,13 @@ def statistics_of(pass_name: str) -> tuple[Statistic, ...]:
 
 
 class Counts:
-    """What statistics count from now on."""
+    """Increments of all statistics since its creation."""
 
     def __init__(self) -> None:
         self._before = {statistic: statistic.value for known in _DECLARED.values() for statistic in known}
 
     def table(self, passes: Iterable[str]) -> str:
-        """The statistics of `passes`, a line each: count, name, meaning."""
+        """The statistics of `passes`, one per line: count, name, meaning."""
         lines = ["Pass statistics report"]
         for name in dict.fromkeys(passes):
             rows = [(s.value - self._before.get(s, 0), s) for s in statistics_of(name)]

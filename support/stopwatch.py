@@ -15,7 +15,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, stage: str) -> Generator[None]:
-        """Count the time of the `with` body towards `stage`, also when it raises."""
+        """Add the time of the `with` body to `stage`, even if it raises."""
         start = perf_counter()
         try:
             yield
@@ -23,13 +23,14 @@ class Stopwatch:
             self.add(stage, perf_counter() - start)
 
     def add(self, stage: str, seconds: float) -> None:
-        """Count `seconds` towards `stage`."""
+        """Add `seconds` to `stage`."""
         self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
 
     def laps(self) -> Callable[[str | None], None]:
-        """A function that counts the time since it was last called, or made, towards the stage that it is given.
+        """A function that adds the time since its previous call, or its creation, to the given stage.
 
-        None is no stage: the time is left out."""
+        With None the time is discarded.
+        """
         last = perf_counter()
 
         def lap(stage: str | None) -> None:
@@ -51,7 +52,7 @@ class Stopwatch:
         return sum(self._seconds.values()) * 1e3
 
     def table(self) -> str:
-        """One line a stage with its milliseconds and its part of the total, then the total."""
+        """One line per stage with its milliseconds and its fraction of the total, then the total."""
         total = sum(self._seconds.values())
         width = max(map(len, [*self._seconds, "total"]))
         lines = [f"{'stage':{width}}  {'ms':>10}  {'part':>5}"]

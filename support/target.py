@@ -1,20 +1,20 @@
-"""Compilation targets: frozen records of machine facts that every stage may read.
+"""Compilation targets: frozen records of machine facts for all stages.
 
-`Target("llvm")` is the machine that runs Python; `Target.parse` reads the spelling of command lines, such as
-`llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2` or `cuda -arch=sm_90`, and `str(target)` writes a spelling that
-parses back to an equal target on the same machine.
+`Target("llvm")` is the machine that runs Python; `Target.parse` parses the syntax of command lines, such as
+`llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2` or `cuda -arch=sm_90`. `str(target)` parses back to an equal target
+on the same machine.
 
-For the kinds `cuda`, `opencl` and `metal` the CPU's facts are those of the machine that launches the kernels, and
-`gpu` holds the limits of the processor that runs them.
+For the kinds `cuda`, `opencl` and `metal` the CPU is that of the machine that launches the kernels, and `gpu` has the
+limits of the processor that runs them.
 
-A vendor describes a kind of processor once, in a package of its own, and registers it; nothing of weft changes:
+A vendor registers a kind of processor in a separate package, without changes to weft:
 
 ```python
 weft.register_target_kind(weft.TargetKind("npu", load, scopes={"global.A_reg": 1 << 10}))
 lib = weft.build(sch.mod, target="npu")
 ```
-`load` gets the module at low level, in which memory of the kind's scopes is `memref.alloca` with that memory space, and
-gives the library of its functions: it is the backend.
+`load`, the backend, receives the module at low level, in which memory of the kind's scopes is `memref.alloca` with that
+memory space, and returns the library of its functions.
 """
 
 from __future__ import annotations
@@ -49,23 +49,24 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
-"""The kinds that weft brings along."""
+"""The built-in kinds."""
 
 
 @checked_methods
 @dataclass(frozen=True)
 class TargetKind:
-    """A kind of target that is registered.
+    """A registered kind of target.
 
-    Raises `CompileError` for a name that cannot stand in a target, and for scopes of no size.
+    Raises `CompileError` for a name that is invalid in a target, and for scopes of no size.
     """
 
     name: str
     load: Callable[..., object]
-    """From the module at low level and the `Target` to a `weft.runtime.library.Library`. Raises `CompileError` for what
-    the processor cannot do."""
+    """From the module at low level and the `Target` to a `weft.runtime.library.Library`. Raises `CompileError` for
+    programs that the processor does not support.
+    """
     scopes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Memory scope -> its capacity in bytes. All that a function allocates in a scope has room there at once."""
+    """Memory scope -> its capacity in bytes, which all allocations of a function in the scope share."""
     passes: tuple[ModulePass, ...] = ()
     """Passes on the low level that run before `load`."""
 
@@ -86,8 +87,9 @@ _REGISTERED: Final[dict[str, TargetKind]] = {}
 
 @checked
 def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetKind:
-    """Make a kind of target known by its name. Raises `CompileError` when the name is weft's own, or taken and
-    `override` is not given."""
+    """Register a kind of target under its name. Raises `CompileError` if the name is built in, or taken without
+    `override`.
+    """
     if kind.name in OWN_KINDS:
         raise CompileError(f"target kind '{kind.name}' is weft's own")
     if kind.name in _REGISTERED and not override:
@@ -97,24 +99,25 @@ def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetK
 
 
 def unregister_target_kind(name: str) -> None:
-    """Forget a registered kind. Raises `CompileError` when there is none of that name."""
+    """Unregister a kind. Raises `CompileError` if it is not registered."""
     if _REGISTERED.pop(name, None) is None:
         raise CompileError(f"no target kind '{name}' is registered{did_you_mean(name, _REGISTERED)}")
 
 
 def registered_kind(name: str) -> TargetKind | None:
-    """The registered kind of a name, None for weft's own and for unknown ones."""
+    """The registered kind of a name; None for built-in and unknown ones."""
     return _REGISTERED.get(name)
 
 
 def target_kinds() -> tuple[str, ...]:
-    """The names of all kinds that are known so far, weft's own first."""
+    """The names of all kinds known so far, built-in ones first."""
     return (*OWN_KINDS, *_REGISTERED)
 
 
 def is_target_kind(name: str) -> bool:
-    """Whether there is a kind of this name, also after the modules of installed packages have been imported, which may
-    register it. Raises `CompileError` for a package that cannot be loaded."""
+    """Whether there is a kind of this name, after importing installed packages, which may register it, if necessary.
+    Raises `CompileError` for a package that cannot be loaded.
+    """
     if name not in target_kinds():
         from weft.support.packages import installed_universe  # start-up: 2 ms
 
@@ -127,46 +130,45 @@ def is_target_kind(name: str) -> bool:
 class Target:
     """A machine to compile for: `Target("llvm -mcpu=znver4")`, `Target(cpu="znver4")`.
 
-    What is left empty (or 0) is filled in: from the host when the triple is the host's, else from what LLVM says about
-    the CPU. The triple is the host's, unless a well-known `cpu` is of another kind: `apple-m1` is `arm64-apple-macosx`.
-    The cpu `native` is the host's.
+    Fields that are empty (or 0) are filled in: from the host if the triple is the host's, else from LLVM's description
+    of the CPU. The default triple is the host's, unless a well-known `cpu` is of another architecture: `apple-m1` is
+    `arm64-apple-macosx`. The cpu `native` is the host's.
 
-    `features` holds only what differs from the CPU's own features, as LLVM writes them (`+avx2,-avx512f`);
-    for the CPU of this process the features are those that it really reports. Raises `CompileError` on an
-    unknown kind, triple, CPU or feature, and on numbers that make no sense.
+    `features` are only the differences from the CPU's own features, in LLVM's spelling (`+avx2,-avx512f`); the features
+    of this process's CPU are those that it reports. Raises `CompileError` for an unknown kind, triple, CPU or feature,
+    and for invalid numbers.
     """
 
     kind: str = "llvm"
-    """The kind, also with options behind it as on a command line."""
+    """The kind, optionally followed by options as on a command line."""
     triple: str = ""
     cpu: str = ""
     features: str = ""
     num_threads: int = 0
-    """Threads that `parallel` loops may use; the number of cores unless given."""
+    """Threads of `parallel` loops; the number of cores unless given."""
     opt_level: int = 2
-    """0 (fast to compile) to 3; 2 reaches the speed of 3 on scheduled code in a fraction of the compile
-    time."""
+    """0 (fast to compile) to 3; 2 reaches the speed of 3 on scheduled code in a fraction of the compile time."""
     reassociate: bool = False
     """Whether floating-point sums may be reordered (results then differ in the last bits)."""
     vector_bytes: int = 0
-    """Width of a SIMD register in bytes."""
+    """Bytes of a SIMD register."""
     vector_registers: int = 0
     """The number of SIMD registers."""
     l1_bytes: int = 0
-    """Data cache of one core, level 1."""
+    """Bytes of one core's L1 data cache."""
     l2_bytes: int = 0
     l2_ways: int = 0
-    """In how many places of the level 2 cache a line of memory may lie."""
+    """Associativity of L2."""
     l3_bytes: int = 0
-    """Last-level cache, shared by the cores; 0 when there is none."""
+    """Bytes of the last-level cache, shared by the cores; 0 if there is none."""
     cores: int = 0
     """Cores that this process may use."""
     arch: str = ""
     """Architecture of a CUDA processor, such as `sm_90`; `sm_80` unless given."""
     device: str = ""
-    """Which device runs the kernels: its number, or part of its or its platform's name; the first unless given."""
+    """The device that runs the kernels: its number, or part of its or its platform's name; the first unless given."""
     gpu: GpuMachine | None = None
-    """Limits of kernels; those of the kind and architecture unless given, None when there are no kernels."""
+    """Limits of kernels; those of the kind and architecture unless given, None for targets without kernels."""
 
     def __post_init__(self) -> None:
         limits = self._read_options()
@@ -211,12 +213,12 @@ class Target:
         return self.triple.split("-", 1)[0]
 
     def has_feature(self, name: str) -> bool:
-        """Whether the CPU has what LLVM calls `name`. Raises `CompileError` where LLVM knows no such feature."""
+        """Whether the CPU has the feature `name` of LLVM. Raises `CompileError` for an unknown feature."""
         return has_feature(self.triple, self.cpu, self.features, name)
 
     @property
     def processor(self) -> Processor:
-        """The facts about the family of the CPU."""
+        """The CPU's family."""
         return processor(self.cpu)
 
     @property
@@ -226,18 +228,19 @@ class Target:
 
     @property
     def is_process(self) -> bool:
-        """Whether this is the CPU that runs this process, with the features that it has."""
+        """Whether this is this process's CPU, with its own features."""
         return is_process_cpu(self.triple, self.cpu) and not self.features
 
     @property
     def required_features(self) -> tuple[str, ...]:
-        """The features that a CPU must have to run code for this target; none are known where LLVM cannot detect them
-        on this kind of machine, or where the triple is not the host's."""
+        """The features that a CPU needs to run code for this target; empty if LLVM cannot detect features on this
+        architecture, or if the triple is not the host's.
+        """
         return required_features(self.triple, self.cpu, self.features) if self.triple == host_triple() else ()
 
     @property
     def obstacle(self) -> str:
-        """Why code for this target cannot run in this process; empty where it can."""
+        """The reason why code for this target cannot run in this process; empty if it can."""
         if self.is_process:
             return ""
         if self.triple != host_triple():
@@ -249,16 +252,16 @@ class Target:
 
     @staticmethod
     def of_process(opt_level: int) -> Target:
-        """The CPU of this process, whatever `WEFT_HOST_CPU` says: for code of the runtime itself."""
+        """The CPU of this process, whatever `WEFT_HOST_CPU` is: for code of the runtime."""
         return Target(triple=host_triple(), cpu=process_cpu(), opt_level=opt_level)
 
     @staticmethod
     def parse(text: str) -> Target:
-        """Read `kind -option=value ...`; a flag may stand without a value. Raises `CompileError`."""
+        """Parse `kind -option=value ...`; flags need no value. Raises `CompileError`."""
         return _parsed(text, target_kinds())
 
     def _read_options(self) -> dict[str, int]:
-        """Take what options behind the kind say. Returns the limits of kernels among them."""
+        """Parse the options after the kind. Returns the limits of kernels among them."""
         text = self.kind
         try:
             words = shlex.split(text)
@@ -296,7 +299,7 @@ class Target:
         words = [self.kind, *self._gpu_words()]
         if self.triple != host_triple():
             words.append(f"-mtriple={self.triple}")
-        # Kernels are the same whatever starts them: records of tuning are kept by this text.
+        # Kernels do not depend on the host that launches them, and tuning records are keyed by this text.
         is_host = self.has_kernels and self.triple == host_triple() and self.cpu == host_cpu()
         if not is_host:
             words.append(f"-mcpu={self.cpu}")
@@ -333,13 +336,13 @@ _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
 
 @lru_cache(maxsize=64)
 def _parsed(text: str, kinds: tuple[str, ...]) -> Target:
-    """A target from its text: passes read the same one again and again. What it asks of the host, the process asks
-    once."""
+    """A target from its text, cached, because passes parse the same text repeatedly; facts about the host do not change
+    within a process.
+    """
     return Target(text)
 
 
 def _option(name: str) -> str:
-    """The spelling of a field as an option."""
     return _SPELLINGS.get(name, name.replace("_", "-"))
 
 

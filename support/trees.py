@@ -14,14 +14,14 @@ class Tree:
     """A node with its children."""
 
     kind: str
-    """The kind of the node, such as `loop`: renderers choose a style by it."""
+    """The kind of the node, such as `loop`, by which renderers choose a style."""
     label: str
     note: str = ""
     """Secondary text, which follows the label."""
     children: tuple[Tree, ...] = ()
 
     def nodes(self) -> Iterator[tuple[int, Tree]]:
-        """This node and all below it with their depths, parents before children."""
+        """This node and its descendants with their depths, in preorder."""
         pending: list[tuple[int, Tree]] = [(0, self)]
         while pending:
             depth, node = pending.pop()

@@ -1,12 +1,11 @@
-"""Folders and files whose contents weft runs or relies on: only this user and root may be able to change them.
+"""Folders and files that weft executes or relies on: only this user and root may be able to change them.
 
-The rules are those of `ssh` and `sudo`. A folder belongs to the user or root, and neither its group nor others may
-write to it. The same holds of the folders above it, except that others may write to one that has the sticky bit
-(`/tmp`), since there users replace only what belongs to them. A file is a regular one, belongs to the user or root, and
-neither its group nor others may write to it. Links on the way belong to the user or root as well, and the file itself
-is none.
+The rules are those of `ssh` and `sudo`. A folder must belong to the user or root and must not be writable by its group
+or others. The same applies to its parents, except that others may write to one with the sticky bit (`/tmp`), where
+users can replace only their own files. A file must be regular, belong to the user or root, and not be writable by its
+group or others. Links on the path must belong to the user or root too; the file itself must not be one.
 
-Systems without numbers of users (Windows) have no such check: a folder below the user's own is private there.
+Systems without user numbers (Windows) have no such check: there a folder below the user's own is private.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from weft.support.errors import CompileError
 from weft.support.pages import fresh_pages
 
 _MOST_LINKS: Final = 40
-"""In a path, as in Linux."""
+"""The maximum number of links in a path, as in Linux."""
 _FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-"""No link is followed, and a pipe does not keep its reader waiting."""
+"""Links are not followed, and opening a pipe does not block."""
 
 
 class UntrustedError(CompileError):
-    """Others can change a folder or a file; says how to repair it."""
+    """Others can change a folder or a file; the message says how to repair it."""
 
 
 def user_number() -> int | None:
-    """The number of the user whose rights this process has; None on systems without."""
+    """The effective user number of this process; None on systems without."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
@@ -45,8 +44,9 @@ def _owner_problem(path: Path, status: os.stat_result, user: int) -> str:
 
 
 def folder_problem(path: Path, status: os.stat_result, user: int, *, shared: bool) -> str:
-    """How others can change what a folder holds, and how to repair that; empty if they cannot. `shared`: they may
-    write to it if it has the sticky bit."""
+    """How others can change the files of a folder, and how to repair that; empty if they cannot. `shared`: they may
+    write to it if it has the sticky bit.
+    """
     if not stat.S_ISDIR(status.st_mode):
         return f"'{path}' is no folder"
     problem = _owner_problem(path, status, user)
@@ -74,8 +74,9 @@ def _mode_problem(path: Path, status: os.stat_result) -> str:
 
 
 def _walked(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The folders and links on the way to a path, the path itself last; folders without links in their names.
-    Raises `OSError`."""
+    """The folders and links along a path, ending with the path itself; names of folders contain no links. Raises
+    `OSError`.
+    """
     absolute = path.absolute()
     place = Path(absolute.anchor)
     yield place, place.lstat()
@@ -100,10 +101,10 @@ def _walked(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def trusted_folder(folder: Path, *, shared: bool = False) -> Path:
-    """A folder, with the links on the way to it followed: what is opened there by this path is what was checked.
+    """A folder with the links of its path resolved, so that files opened through it are in the folder that was checked.
 
-    Raises `UntrustedError` if others can change what it holds, or put another folder in its place, and `OSError` for
-    one that is missing. `shared`: they may add files if they can replace none.
+    Raises `UntrustedError` if others can change its files or replace the folder, and `OSError` if it is missing.
+    `shared`: they may add files if they cannot replace any.
     """
     user = user_number()
     if user is None:
@@ -123,7 +124,7 @@ def trusted_folder(folder: Path, *, shared: bool = False) -> Path:
 
 
 def made_folder(folder: Path) -> Path:
-    """`trusted_folder`, after folders that are missing were made, for this user alone. Raises `OSError`, too."""
+    """`trusted_folder`, after creating missing folders for this user only. Also raises `OSError`."""
     missing: list[Path] = []
     existing = folder.absolute()
     while not existing.is_symlink() and not existing.exists() and existing != existing.parent:
@@ -132,15 +133,16 @@ def made_folder(folder: Path) -> Path:
     if missing:
         trusted_folder(existing, shared=True)
     for path in reversed(missing):
-        with suppress(FileExistsError):  # another process made it; the check follows
+        with suppress(FileExistsError):  # another process created it; the check follows
             path.mkdir(mode=0o700)
     return trusted_folder(folder)
 
 
 def open_trusted(path: Path, *, make: bool = False) -> int:
-    """A handle of a file that others cannot change, to read, or with `make` to lock: then it is made if it is missing.
+    """A handle of a file that others cannot change, for reading, or with `make` for locking: then it is created if
+    missing.
 
-    Raises `UntrustedError`, and `OSError` for one that is missing or a link.
+    Raises `UntrustedError`, and `OSError` for a missing file or a link.
     """
     try:
         handle = os.open(path, _FLAGS | (os.O_RDWR | os.O_CREAT if make else os.O_RDONLY), 0o600)
@@ -159,8 +161,9 @@ def open_trusted(path: Path, *, make: bool = False) -> int:
 
 
 def read_trusted(path: Path, most: int) -> memoryview:
-    """The content of a file of at most `most` bytes that others cannot change, as a copy: the file may shrink later.
-    Raises what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks meanwhile."""
+    """A copy of the content of a file of at most `most` bytes that others cannot change; a mapping could shrink. Raises
+    what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks while it is read.
+    """
     handle = open_trusted(path)
     with os.fdopen(handle, "rb", buffering=0) as file:
         size = os.fstat(handle).st_size
@@ -177,7 +180,7 @@ def read_trusted(path: Path, most: int) -> memoryview:
 
 
 def write_trusted(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file of this user alone in a `trusted_folder`, whole or not at all. Raises `OSError`."""
+    """Atomically write a file for this user only in a `trusted_folder`. Raises `OSError`."""
     beside = path.with_name(f".weft-{secrets.token_hex(8)}")
     try:
         handle = os.open(beside, _FLAGS | os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,7 +1,7 @@
-"""Functions that users register: scalar intrinsics with their lowering rules by target, and Python functions that
-programs, compiled or interpreted, call by name.
+"""User-registered functions: scalar intrinsics with lowering rules per target, and Python functions that compiled or
+interpreted programs call by name.
 
-A `graph.call_dps "env.linear"` finds its function here when it runs. Intrinsics:
+A `graph.call_dps "env.linear"` looks its function up at run time. Intrinsics:
 
     weft.register_intrinsic("mylog", meaning=np.log)
 
@@ -10,10 +10,10 @@ A `graph.call_dps "env.linear"` finds its function here when it runs. Intrinsics
         return "log" if call.dtype == "float32" else None
 
 A program calls an intrinsic as a function that its module declares: `func.call @mylog(%x) : (f32) -> f32` with
-`func.func private @mylog(f32) -> f32`. Rules for the built-in functions of `math` (`exp`, `sqrt`, ...) replace these.
-Rules are tried from the highest level down; rules for the target come before those for all targets ("default") at
-the same level. A rule returns the name of a function of the target's language that takes the same arguments;
-None passes the call on to the next rule.
+`func.func private @mylog(f32) -> f32`. Rules for the functions of `math` (`exp`, `sqrt`, ...) replace the built-in
+lowering. Rules are tried from the highest level down; at the same level, rules for the target precede those for all
+targets ("default"). A rule returns the name of a function of the target's language with the same arguments, or None to
+defer to the next rule.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from weft.support.target import is_target_kind, target_kinds
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT: Final = "default"
-"""The target of rules that hold for all."""
+"""The target of rules for all targets."""
 
 
 @dataclass(frozen=True)
 class IntrinsicCall:
-    """A call that a rule may lower: element types as NumPy names them, `bfloat16` and `index` besides."""
+    """A call that a rule may lower; element types have NumPy's names, or are `bfloat16` and `index`."""
 
     name: str
     dtype: str
-    """Of the result, "void" where there is none."""
+    """The element type of the result, "void" if there is none."""
     arguments: tuple[str, ...]
 
 
@@ -47,7 +47,7 @@ LoweringRule: TypeAlias = Callable[[IntrinsicCall], "str | None"]
 
 @dataclass(frozen=True)
 class DeclaredIntrinsic:
-    """A declared function: whether it computes its result from its arguments alone, and what it computes."""
+    """A declared function: whether it is pure, and its semantics."""
 
     name: str
     pure: bool
@@ -70,13 +70,13 @@ _rules: dict[str, list[_Rule]] = {}
 def register_intrinsic(
     name: str, *, pure: bool = True, meaning: Callable[..., float] | None = None, override: bool = False
 ) -> None:
-    """Declare the intrinsic `name`. `meaning` computes it on Python numbers, on all of them (`np.log`, which gives NaN
-    where `math.log` raises): the interpreter needs it.
+    """Declare the intrinsic `name`. `meaning` computes it on Python numbers, for the interpreter. It must accept all
+    numbers (`np.log`, which returns NaN where `math.log` raises).
 
-    One that is not `pure` may do anything besides: its calls are not repeated, left out, reordered, or run by several
-    threads or lanes. A pure one computes its result from its arguments alone.
+    A `pure` intrinsic computes its result from its arguments alone. One that is not may have side effects: its calls
+    are not repeated, removed, reordered, or run by several threads or lanes.
 
-    Raises `CompileError` when the name is taken and `override` is not given.
+    Raises `CompileError` if the name is taken and `override` is not given.
     """
     if name in _intrinsics and not override:
         raise CompileError(f"an intrinsic '{name}' is registered already; override=True replaces it")
@@ -104,24 +104,23 @@ def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Call
 
 
 def unregister_intrinsic(name: str) -> None:
-    """Forget the intrinsic `name` and all rules for that name."""
+    """Remove the intrinsic `name` and all rules for that name."""
     _intrinsics.pop(name, None)
     _rules.pop(name, None)
 
 
 def intrinsics() -> Mapping[str, DeclaredIntrinsic]:
-    """The declared intrinsics by name."""
     return _intrinsics
 
 
 def names_with_rules(target: str | None = None) -> frozenset[str]:
-    """The names that some rule is registered for, of all targets or of those that programs for `target` take."""
+    """The names with registered rules, of all targets or of those that apply to `target`."""
     kinds = (target, DEFAULT)
     return frozenset(name for name, rules in _rules.items() if target is None or any(r.target in kinds for r in rules))
 
 
 def lowered_name(call: IntrinsicCall, target: str) -> str | None:
-    """The function that `call` becomes on a kind of target, None when no rule applies."""
+    """The function that `call` is lowered to on a kind of target; None if no rule applies."""
     for rule in _rules.get(call.name, ()):
         if rule.target in (target, DEFAULT):
             found = rule.rule(call)
@@ -131,12 +130,12 @@ def lowered_name(call: IntrinsicCall, target: str) -> str | None:
 
 
 ARRAY_FORMS: Final = ("numpy", "torch")
-"""What registered functions take: arrays of NumPy, or tensors of PyTorch."""
+"""Arguments of registered functions: NumPy arrays or PyTorch tensors."""
 
 
 @dataclass(frozen=True)
 class RegisteredFunction:
-    """A registered function, and the form in which programs pass it arrays."""
+    """A registered function, and the form of its array arguments."""
 
     call: Callable[..., Any]
     arrays: str
@@ -153,10 +152,10 @@ def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -
         def linear(x, w, out):
             np.matmul(x, w, out=out)
 
-    It gets the operands, read-only, and then the results, which it writes in place: views of the program's memory, that
-    end with the call. With `arrays="torch"` they are tensors of PyTorch, by DLPack.
+    Its arguments are the operands, read-only, and then the results, which it writes in place. They are views of the
+    program's memory, valid during the call; with `arrays="torch"` PyTorch tensors through DLPack.
 
-    Raises `CompileError` when the name is taken and `override` is not given, and for an unknown form of arrays.
+    Raises `CompileError` if the name is taken and `override` is not given, and for an unknown form of arrays.
     """
 
     def register(function: F) -> F:
@@ -167,8 +166,9 @@ def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -
 
 
 def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", override: bool = False) -> None:
-    """Register `function` as `name`. Raises `CompileError` as `register_func` does, `TypeError` when it cannot be
-    called."""
+    """Register `function` as `name`. Raises `CompileError` as `register_func` does, and `TypeError` unless it is
+    callable.
+    """
     if not callable(function):
         raise TypeError(f"registering '{name}': expected a function, got {type(function).__name__}")
     if name in _functions and not override:
@@ -184,7 +184,7 @@ def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", 
 
 @checked
 def get_func(name: str) -> Callable[..., Any]:
-    """The function registered as `name`. Raises `CompileError`, with near names, when there is none."""
+    """The function registered as `name`. Raises `CompileError`, with similar names, if there is none."""
     return registered_function(name).call
 
 
@@ -201,6 +201,6 @@ def registered_names() -> tuple[str, ...]:
 
 
 def unregister_func(name: str) -> None:
-    """Forget the function registered as `name`. Raises `CompileError` when there is none."""
+    """Unregister a function. Raises `CompileError` if there is none."""
     registered_function(name)
     del _functions[name]

@@ -1,1 +1,1 @@
-"""Emission of low modules as C, CUDA C++, OpenCL C and Metal, which differ by a `Language` each."""
+"""Emission of low modules as C, CUDA C++, OpenCL C and Metal, each with its `Language`."""

@@ -1,14 +1,14 @@
 """`arith` and `math` ops, the same for scalars and for a lane of a vector.
 
 Integers wrap around: signed overflow is undefined in C, so data is added and multiplied as unsigned integers. Index
-arithmetic is written plainly, in 32 bits where the ranges of its operands allow it and in 64 otherwise. Conversions to
-integers of floats that may be beyond their range, undefined in C, are rewritten by `low-legalize`.
+arithmetic is plain, in 32 bits if the ranges of its operands allow it and in 64 otherwise. Conversions of floats to
+integers are undefined in C if out of range; `low-legalize` rewrites these.
 
 Division and remainder are defined for all operands: x / 0 = 0, x mod 0 = 0, and the smallest integer over -1 wraps to
-itself. Where the operands are known to be in range (a constant divisor, a non-negative index) the plain operator is
+itself. If the operands are known to be in range (a constant divisor, a non-negative index) the plain operator is
 emitted, which C rounds towards zero; otherwise a helper function is called.
 
-Mathematical functions are those of the language's table: precise ones, or fast ones where an op allows them (`afn`).
+Mathematical functions are those of the language's table: precise ones, or fast ones if an op allows them (`afn`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OPERATORS: Final[dict[type[Operation], str]] = {
 }
 _WRAPPING: Final = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _CONTRACTED: Final[dict[type[Operation], str]] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
-"""Op -> what helpers call it that compute it rounded."""
+"""Op -> its name in the helpers that compute it without contraction."""
 _TRUTHS: Final[dict[type[Operation], str]] = {
     arith.AndIOp: "&&",
     arith.OrIOp: "||",
@@ -64,8 +64,9 @@ _FLOAT_EXTREMA: Final[dict[type[Operation], str]] = {
     arith.MaxnumfOp: "maxnumf",
     arith.MinnumfOp: "minnumf",
 }
-"""Op -> helper function (NaN when either operand is; -0 is less than +0), or the language's name of the function that
-prefers numbers to NaN."""
+"""Op -> helper function (NaN if either operand is; -0 is less than +0), or the language's name of the function that
+prefers numbers to NaN.
+"""
 _INTEGER_EXTREMA: Final[dict[type[Operation], tuple[str, type[Operation]]]] = {
     arith.MinSIOp: ("<", arith.MinSIOp),
     arith.MaxSIOp: (">", arith.MaxSIOp),
@@ -74,9 +75,9 @@ _INTEGER_EXTREMA: Final[dict[type[Operation], tuple[str, type[Operation]]]] = {
 }
 """Op -> the comparison that selects its left operand, and the signed form of the op."""
 _NARROW: Final = ("i8", "i16")
-"""Types whose arithmetic C does on `int`."""
+"""Types whose arithmetic C promotes to `int`."""
 SMALL_FLOATS: Final = ("f16", "bf16")
-"""Types that are represented by their bits."""
+"""Types represented by their bits."""
 
 
 def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
@@ -106,8 +107,9 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def plain_element(emitter: FunctionEmitter, op: Operation, type_: Attribute) -> str:
-    """The element type of an operand or result of `op`. Raises `CompileError` for a 16-bit float, on which no language
-    computes."""
+    """The element type of an operand or result of `op`. Raises `CompileError` for a 16-bit float, for which no language
+    has arithmetic.
+    """
     element = emitter.element(type_, op)
     if element in SMALL_FLOATS:
         raise CompileError.at(
@@ -123,7 +125,7 @@ def emit_binary(emitter: FunctionEmitter, op: Operation) -> CExpr:
     """Sums, products, bitwise operations, minima and maxima."""
     kind = type(op)
     element = plain_element(emitter, op, op.results[0].type)
-    # The text of a minimum has each operand twice.
+    # A minimum repeats each operand.
     twice = kind in _INTEGER_EXTREMA and element != "i1"
     lhs, rhs = (emitter.atom(operand, op) if twice else emitter.expr(operand) for operand in op.operands)
     if element == "index":
@@ -134,7 +136,7 @@ def emit_binary(emitter: FunctionEmitter, op: Operation) -> CExpr:
 def combined(
     emitter: FunctionEmitter, op: Operation, kind: type[Operation], element: str, lhs: CExpr, rhs: CExpr
 ) -> CExpr:
-    """The result of an `arith` op of class `kind` on data; errors are placed at `op`."""
+    """The result of an `arith` op of class `kind` on data; errors are located at `op`."""
     if element == "i1":
         is_negation = kind is arith.XOrIOp and rhs.text == "true"
         return c.unary("!", lhs, "i1") if is_negation else c.binary(_TRUTHS[kind], lhs, rhs, "i1")
@@ -155,7 +157,7 @@ def combined(
 
 
 def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
-    """Whether a sum or product may be part of a fused multiply-add: its function or the op itself allows it."""
+    """Whether a sum or product may be contracted to a fused multiply-add: its function or the op itself allows it."""
     if Promise.CONTRACT in emitter.promises or ORDERED in op.attributes:
         return True
     flags = op.properties.get("fastmath")
@@ -163,7 +165,7 @@ def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
 
 
 def _narrowed(emitter: FunctionEmitter, op: Operation, expr: CExpr) -> CExpr:
-    """An expression that C computes on `int`, as its own type."""
+    """An expression that C promotes to `int`, cast back to its type."""
     narrow = expr.element in _NARROW
     return c.cast(emitter.language.type(expr.element, op), expr, expr.element) if narrow else expr
 
@@ -173,7 +175,7 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, 
     type_ = emitter.language.type(element, op)
     if element in _NARROW and operator != "*":
         return c.cast(type_, c.binary(operator, lhs, rhs, element), element)
-    # Integers narrower than int would be promoted, and multiplied as signed ones.
+    # Promotion to int would make narrow multiplications signed.
     unsigned = emitter.language.unsigned["i32" if element in _NARROW else element]
     left = c.cast(unsigned, lhs, element)
     right = rhs if rhs.literal and not rhs.text.startswith("(") else c.cast(unsigned, rhs, element)
@@ -181,7 +183,7 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, 
 
 
 def _common_index(lhs: CExpr, rhs: CExpr) -> str:
-    """The type of index arithmetic whose result needs no more bits than its operands."""
+    """The index type if the result needs no more bits than the operands."""
     return "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
 
 
@@ -218,7 +220,7 @@ def _index_binary(emitter: FunctionEmitter, op: Operation, lhs: CExpr, rhs: CExp
 def _index_arithmetic(
     emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, rhs: CExpr, fact: IndexRange
 ) -> tuple[CExpr, IndexRange]:
-    """Index arithmetic whose exact result lies within `fact`, and the range of the wrapped result."""
+    """Index arithmetic whose exact result is within `fact`, and the range of the wrapped result."""
     if not fact.fits_long:
         return wrapped(emitter, op, operator, lhs, rhs, "idx64"), index_ranges.UNKNOWN
     if lhs.element == rhs.element == "idx32":
@@ -309,7 +311,6 @@ def _index_division(emitter: FunctionEmitter, op: Operation, name: str, lhs: CEx
 
 
 def _compared(emitter: FunctionEmitter, operator: str, lhs: CExpr, rhs: CExpr, element: str, signed: bool) -> CExpr:
-    """A comparison of integers."""
     if not signed:
         unsigned = emitter.language.unsigned[element]
         lhs, rhs = c.cast(unsigned, lhs, element), c.cast(unsigned, rhs, element)
@@ -373,7 +374,6 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def _conversion(emitter: FunctionEmitter, op: Operation) -> tuple[CExpr, str, str]:
-    """The operand of a conversion, its element type, and that of the result."""
     source, target = (emitter.element(value.type, op) for value in (op.operands[0], op.results[0]))
     return emitter.expr(op.operands[0]), source, target
 
@@ -393,7 +393,7 @@ def _signed(emitter: FunctionEmitter, operand: CExpr, element: str) -> CExpr:
 
 
 def emit_from_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """An integer as a wider one or as a float, by its signed or its unsigned value."""
+    """Convert an integer to a wider one or to a float, by its signed or unsigned value."""
     operand, source, _ = _conversion(emitter, op)
     target = plain_element(emitter, op, op.results[0].type)
     if op.name.endswith(("extsi", "sitofp")):
@@ -425,7 +425,7 @@ def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """A conversion of a float that fits the integer type."""
+    """Convert a float that is in range of the integer type."""
     operand, _, target = _conversion(emitter, op)
     plain_element(emitter, op, op.operands[0].type)
     if DEFINED not in op.attributes:
@@ -438,7 +438,7 @@ def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_float_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Between floating-point types: helper functions for the 16-bit ones."""
+    """Convert between floating-point types; 16-bit ones use helper functions."""
     operand, source, target = _conversion(emitter, op)
     if source in SMALL_FLOATS:
         wide = c.call(emitter.module.helper(f"weft_{source}_to_f32"), (operand,), "f32")
@@ -497,7 +497,7 @@ _BIT_COUNTS: Final[dict[type[Operation], str]] = {
 
 
 def emit_integer_function(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Counts of bits, and absolute values: that of the smallest integer is itself."""
+    """Bit counts, and absolute values: that of the smallest integer is itself."""
     element = emitter.element(op.results[0].type, op)
     if element in ("i1", "index"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")

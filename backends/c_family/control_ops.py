@@ -5,7 +5,7 @@
       scf.yield %next                                                   sum = sum + A[i];
     }                                                                 }
 
-A condition whose branches are single expressions becomes `c ? a : b`, which evaluates only one of them as well.
+A condition whose branches are single expressions becomes `c ? a : b`, which also evaluates only one of them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _loop(
     below, above, stride = known
     divisor = (below + IndexRange(0, 0, stride.divisor)).divisor
     fact = IndexRange(below.low, max(above.high - 1, below.low), divisor, below.soft and above.soft)
-    ends = fact + stride  # the counter as the last test sees it
+    ends = fact + stride  # including the counter's value in the last test
     plain = narrow is None and lower.element != "idx64" != upper.element
     element = "idx32" if plain and ends.fits_int else "idx64"
     emitter.ranges[counter] = fact
@@ -86,7 +86,7 @@ def _loop(
 
 
 def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> CExpr:
-    """A variable that is assigned later, with its first value unless `init` is None."""
+    """A variable for later assignment, initialised unless `init` is None."""
     start = None if init is None else emitter.expr(init)
     element = emitter.wide_element(argument.type, op)
     name = emitter.names.fresh(argument.name_hint or "carried")
@@ -104,7 +104,7 @@ def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init:
 
 
 def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[CExpr]) -> None:
-    """Assign the values that `body` yields to `variables`, as if at once."""
+    """Assign the values that `body` yields to `variables`, as if simultaneously."""
     last = body.last_op
     if not variables:
         return
@@ -137,7 +137,7 @@ def assign(emitter: FunctionEmitter, target: str, value: str, lanes: int, *, upd
 
 
 def _is_operand(text: str) -> bool:
-    """Whether `text`, which follows a `+`, is its right operand as a whole."""
+    """Whether `text`, which follows a `+`, is entirely its right operand."""
     depth = 0
     for character in text:
         depth += (character in "([") - (character in ")]")
@@ -147,7 +147,7 @@ def _is_operand(text: str) -> bool:
 
 
 def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
-    """An endless loop, which the test in it leaves; what the test passes on is in variables around it."""
+    """An endless loop that exits at the test; values that the test passes on are in outer variables."""
     test_block, body = (region.block for region in op.regions)
     carried = [
         _declared(emitter, op, argument, init) for argument, init in zip(test_block.args, op.operands, strict=True)
@@ -185,7 +185,6 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
 
 
 def _set_range(emitter: FunctionEmitter, op: Operation) -> None:
-    """The range of the index that a condition selects."""
     ends = [region.block.last_op for region in op.regions]
     if isinstance(op.results[0].type, IndexType) and all(isinstance(end, scf.YieldOp) for end in ends):
         first, second = (emitter.range_of(end.operands[0]) for end in ends if end is not None)
@@ -193,7 +192,7 @@ def _set_range(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _as_expression(emitter: FunctionEmitter, op: Operation, condition: CExpr) -> CExpr | None:
-    """`condition ? a : b` when both branches are single expressions; None otherwise, with nothing written."""
+    """`condition ? a : b` if both branches are single expressions; None otherwise, with nothing emitted."""
     arms: list[CExpr] = []
     for region in op.regions:
         block = region.block
@@ -231,7 +230,7 @@ def emit_end(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
-    """Iterations in any order, shared among threads where OpenMP is enabled."""
+    """Iterations in any order, parallelised if OpenMP is enabled."""
     upper = emitter.expr(op.operands[0])
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")

@@ -1,10 +1,10 @@
 """The state of emission: the text of one function, and the declarations of a module.
 
-A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the
-expressions of the operands and returns the expression of the result, or None when it wrote statements and bound the
-results itself. An expression that is used once, later in the same block, is substituted into its user, unless an op
-between them may write what it reads; small index arithmetic is substituted into every user; all other values become
-variables named as in the IR.
+A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It returns the
+expression of the result in terms of the operands' expressions, or None if it emitted statements and bound the results
+itself. An expression with one use, later in the same block, is substituted into its user, unless an op between them may
+write what it reads; small index arithmetic is substituted into every user; all other values become variables named as
+in the IR.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 Rule: TypeAlias = "Callable[[FunctionEmitter, Any], CExpr | None]"
-"""A rule takes ops of the classes under which a table lists it."""
+"""A rule, called with ops of the classes in its table entry."""
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3
-"""Index arithmetic of at most so many operators is substituted into every user; 64-bit arithmetic of one less."""
+"""Index arithmetic of at most this many operators is substituted into every user; 64-bit arithmetic of one less."""
 _NESTED_SIZE: Final = 6
-"""Index arithmetic of at most so many operators is substituted into its only user in an inner block."""
+"""Index arithmetic of at most this many operators is substituted into its only user in an inner block."""
 _MAX_TEXT: Final = 140
 """A longer expression becomes a variable."""
 _MAX_DISTANCE: Final = 64
-"""The most ops between a read and the user that it is substituted into."""
+"""The maximum number of ops between a read and the user that it is substituted into."""
 
 
 class ModuleEmitter:
-    """What the functions of a module share: language, target, helper functions, and module-level names."""
+    """State shared by the functions of a module: language, target, helper functions, and module-level names."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ModuleEmitter:
         self.contracts = True
         """Whether all functions allow fused multiply-adds."""
         self.shared_types: dict[str, None] = {}
-        """Element types of buffers that may overlap buffers of other types, as they stand in memory."""
+        """Element types, in memory representation, of buffers that may overlap buffers of other types."""
         self.helpers: dict[str, None] = {}
         """Helper functions that the text needs, in the order of their first use."""
         for op in definitions:
@@ -98,7 +98,7 @@ class ModuleEmitter:
         self.symbols[name] = text
 
     def shared_type(self, type_: str) -> str:
-        """The name of a type of elements whose memory elements of other types may share."""
+        """The name of an element type whose memory may be accessed as other types."""
         if not self.language.shared_type:
             return type_
         self.shared_types.setdefault(type_)
@@ -106,7 +106,7 @@ class ModuleEmitter:
 
     @property
     def no_contraction(self) -> str:
-        """What keeps the functions from being contracted, where one of them needs it."""
+        """The text that prevents contraction, if a function requires it."""
         return "" if self.contracts else self.language.no_contraction
 
     def shared_type_texts(self) -> list[str]:
@@ -114,7 +114,7 @@ class ModuleEmitter:
         return [self.language.shared_type.format(type=t, name=self.shared_type(t)) for t in self.shared_types]
 
     def helper(self, name: str) -> str:
-        """The helper function `name`, which is then part of the text."""
+        """Add the helper function `name` to the text and return its name."""
         self.helpers.setdefault(name)
         return name
 
@@ -128,7 +128,7 @@ class FunctionEmitter:
         self.name = name
         """The function's name in errors."""
         self.promises = ALL_PROMISES
-        """What the function promises."""
+        """The promises of the function."""
         self.kernel_threads = kernel_threads
         """Threads of a block of a kernel; 0 for other functions."""
         self.names = Scopes((*module.language.reserved, *module.symbols.values()))
@@ -141,7 +141,7 @@ class FunctionEmitter:
         self.shared_bytes = 0
         """Bytes of the shared buffers declared so far."""
         self.dynamic_shared = False
-        """Whether shared buffers are parts of one array whose size the launch gives."""
+        """Whether shared buffers are parts of one array whose size is a launch parameter."""
         self.stack_bytes = 0
         self._written: dict[Operation, frozenset[Root] | None] = {}
 
@@ -157,7 +157,6 @@ class FunctionEmitter:
         return [self.expr(operand) for operand in op.operands]
 
     def range_of(self, value: SSAValue) -> IndexRange:
-        """The range of an integer."""
         known = self.ranges.get(value)
         if known is not None:
             return known
@@ -173,7 +172,7 @@ class FunctionEmitter:
         return name
 
     def wide_element(self, type_: Attribute, op: Operation) -> str:
-        """`element`, with 64 bits for an index: its range is not known."""
+        """`element`, with 64 bits for an index, whose range is unknown."""
         element = self.element(type_, op)
         return "idx64" if element == "index" else element
 
@@ -187,7 +186,7 @@ class FunctionEmitter:
     # Expressions
 
     def define(self, value: SSAValue, expr: CExpr, op: Operation) -> None:
-        """Bind `expr`, or a variable that holds it, to the result `value` of `op`."""
+        """Bind `expr`, or a variable with its value, to the result `value` of `op`."""
         lanes = self.lanes(value.type, op)
         if expr.lanes != lanes:
             expr = replace(expr, lanes=lanes)
@@ -198,7 +197,6 @@ class FunctionEmitter:
             self.values[value] = self.variable(value.name_hint or default, expr, op)
 
     def variable(self, hint: str, expr: CExpr, op: Operation) -> CExpr:
-        """A new variable that holds `expr`."""
         name = self.names.fresh(hint)
         type_ = self.language.type(expr.element, op)
         if not expr.lanes:
@@ -214,15 +212,16 @@ class FunctionEmitter:
         return CExpr(f"{name}[{LANE}]", element, lanes=lanes)
 
     def lane_alignment(self, element: str, lanes: int) -> str:
-        """The alignment specifier of an array of lanes that may be accessed at once."""
+        """The alignment specifier of an array of lanes that may be accessed as one vector."""
         if not self.language.aligned or not self.language.wide_type(element, lanes):
             return ""
         return self.language.aligned.format(element_bytes(element) * lanes)
 
     def atom(self, value: SSAValue, op: Operation) -> CExpr:
-        """The expression of `value` for use in several places: a variable when it is more than a name or a number.
+        """The expression of `value` for several uses: a variable unless it is a name or a number.
 
-        The variable is not bound to `value`: in other scopes it may not be visible."""
+        The variable is not bound to `value`, because it may not be visible in other scopes.
+        """
         expr = self.expr(value)
         return expr if expr.is_atom else self.variable(value.name_hint or "v", expr, op)
 
@@ -245,7 +244,7 @@ class FunctionEmitter:
         return not expr.reads or not self._is_clobbered(expr, op, use)
 
     def _is_clobbered(self, expr: CExpr, op: Operation, use: Operation) -> bool:
-        """Whether an op between `op` and `use` may write what `expr` reads, or `use` itself before it reads it."""
+        """Whether an op between `op` and `use` may write what `expr` reads, or `use` itself before reading it."""
         roots = {root for root, _ in expr.reads}
         between = op.next_op
         for _ in range(_MAX_DISTANCE):
@@ -259,14 +258,14 @@ class FunctionEmitter:
             return True
         written = self.written(use)
         if expr.lanes and written is not None and written & roots:
-            # A loop over lanes writes some lanes before it reads others: only equal indices are safe.
+            # A loop over lanes writes some lanes before it reads others, so only equal indices are safe.
             stores = isinstance(use, vector.StoreOp)
             own, index = (root_of(use.operands[1]), use.operands[2]) if stores else (None, None)
             return any(root in written and (root != own or at is not index) for root, at in expr.reads)
         return False
 
     def written(self, op: Operation) -> frozenset[Root] | None:
-        """The buffers that `op` and the ops inside may write; None when they may be any."""
+        """The buffers that `op` and its nested ops may write; None if unknown."""
         if op not in self._written:
             self._written[op] = _written(op)
         return self._written[op]
@@ -281,7 +280,7 @@ class FunctionEmitter:
         self.for_lanes(0, lanes, lambda lane: text.replace(LANE, lane))
 
     def for_lanes(self, first: int, lanes: int, body: Callable[[str], str]) -> None:
-        """A loop from lane `first` on over the statement that `body` gives for the lane's variable."""
+        """A loop over lanes, starting at `first`, around the statement that `body` returns for the lane's variable."""
         self.line((self.language.lanes or self.language.unroll)(lanes))
         self.names.enter()
         lane = self.names.fresh("l")
@@ -291,7 +290,7 @@ class FunctionEmitter:
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[None]:
-        """The lines `head`, unless it is empty, and `tail` around those written inside the `with` block."""
+        """A block between the lines `head`, unless empty, and `tail`."""
         if head:
             self.line(head)
         self.names.enter()
@@ -302,7 +301,7 @@ class FunctionEmitter:
         self.line(tail)
 
     def captured(self, block: Block) -> list[str]:
-        """The lines of the ops of `block`, one level deeper, which are not added to the text."""
+        """The lines of the ops of `block`, one level deeper, without adding them to the text."""
         outer, self.lines = self.lines, []
         self.names.enter()
         self.depth += 1
@@ -337,7 +336,7 @@ class KernelText:
     parameters: tuple[str, ...]
     """`ptr` for a buffer, the element type (`f32`, `i64`) of a number passed by value; an index is `i64`."""
     shared_bytes: int = 0
-    """Bytes of shared memory that the launch must give, beyond the declared arrays."""
+    """Bytes of dynamic shared memory of a launch, in addition to declared arrays."""
 
 
 @dataclass(frozen=True)
@@ -357,7 +356,6 @@ def _scalar(type_: Attribute) -> Attribute:
 
 
 def element_bytes(element: str) -> int:
-    """Size of an element in memory."""
     digits = "".join(c for c in element if c.isdigit())
     return max(int(digits) // 8, 1) if digits else 8
 
@@ -368,7 +366,6 @@ def _bounds_loop(value: SSAValue) -> bool:
 
 
 def _evaluates_often(use: Operation, value: SSAValue) -> bool:
-    """Whether `use` evaluates its operand `value` more than once."""
     if isinstance(use, scf.ForOp):
         return value is use.ub or value is use.step
     return isinstance(use, low.ParallelForOp)

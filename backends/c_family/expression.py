@@ -1,8 +1,7 @@
-"""Expressions of C as text, with the properties that their composition needs: precedence, type, reads, size.
+"""Expressions of C as text, with properties needed for composition: precedence, type, reads, size.
 
-A vector has no type of its own in the text: a value of n lanes is the expression of one lane, in which `LANE` is the
-lane's number. `%c = arith.addf %a, %b : vector<8xf32>` becomes the same `a + b` as for scalars, and the statement that
-uses it is inside a loop over the lanes.
+Vectors have no type in the text: a value of n lanes is the expression of one lane, in which `LANE` is the lane's
+number. `%c = arith.addf %a, %b : vector<8xf32>` becomes `a + b` as for scalars, within a loop over the lanes.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
 LANE: Final = "\0"
-"""Placeholder of the lane's number in the expression of a vector's lane."""
+"""Placeholder of the lane number in the expression of a lane."""
 
 # Precedence of operators.
 PRIMARY, UNARY, MULTIPLY, ADD, SHIFT, RELATION, EQUALITY, BITS, AND, OR, CONDITION = range(16, 5, -1)
 
 Root: TypeAlias = "SSAValue | str"
-"""A buffer: its allocation or parameter, or the name of a module's constant."""
+"""A buffer: its allocation or parameter, or the name of a module constant."""
 Read: TypeAlias = "tuple[Root, SSAValue | None]"
-"""A buffer that an expression reads, and the index where (None: anywhere)."""
+"""A buffer that an expression reads, and the index (None: unknown)."""
 
 NOTHING: Final[frozenset[Read]] = frozenset()
 
@@ -41,16 +40,16 @@ class CExpr:
     level: int = PRIMARY
     reads: frozenset[Read] = NOTHING
     size: int = 0
-    """Operators and accesses in it."""
+    """The number of operators and accesses."""
     calls: bool = False
-    """Whether it calls functions: it is evaluated once then."""
+    """Whether it contains calls, in which case it is evaluated only once."""
     lanes: int = 0
-    """Lanes of the value when it is a vector."""
+    """Lanes of a vector value."""
     literal: bool = False
 
     @property
     def is_atom(self) -> bool:
-        """A name or a number: it can be duplicated at no cost."""
+        """Whether it is a name or a number, which can be duplicated at no cost."""
         return not self.size
 
     def at(self, level: int) -> str:
@@ -103,7 +102,7 @@ _PLAIN: Final = ("*", "/", "%", "+", "-")
 
 
 def binary(operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
-    """`lhs operator rhs`, with redundant parentheses where precedences are often confused."""
+    """`lhs operator rhs`, with redundant parentheses for precedences that are often confused."""
     level = _LEVELS[operator]
     if operator in _PLAIN:
         text = f"{lhs.at(level)} {operator} {rhs.at(level + 1)}"
@@ -156,7 +155,7 @@ def float_text(value: float, element: str) -> str:
     target = struct.pack("<f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        # With few digits the greatest numbers round beyond the range.
+        # The greatest numbers, written with few digits, would overflow.
         if abs(float(text)) < _ROUNDS_TO_INFINITY and struct.pack("<f", float(text)) == target:
             break
     else:
@@ -167,8 +166,9 @@ def float_text(value: float, element: str) -> str:
 
 
 def integer_text(value: int, bits: int) -> str:
-    """A literal of a signed integer type, without a suffix, because Metal has no `long long`: a literal beyond the
-    range of `int` has the first of the types `long` and `long long` that holds it. The smallest integer has none."""
+    """A literal of a signed integer type, without a suffix, because Metal has no `long long`: a literal out of range of
+    `int` has the first type of `long` and `long long` that can represent it. The smallest integer has no literal.
+    """
     if bits == 64 and not -(1 << 31) < value < 1 << 31:
         return "(-9223372036854775807 - 1)" if value == -(1 << 63) else str(value)
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)

@@ -1,4 +1,4 @@
-"""Functions, calls of functions of the module and of external ones, and the module's constants."""
+"""Functions, calls of internal and external functions, and the module's constants."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
     if element == "idx64":
         _bind_index(emitter, argument, name)
     elif element == "i1" and emitter.kernel_threads and emitter.language.kind != "cuda":
-        type_ = emitter.language.memory_type("i1", function)  # kernels take no truth values
+        type_ = emitter.language.memory_type("i1", function)  # kernels have no boolean parameters
         emitter.values[argument] = CExpr(f"{name} != 0", "i1", EQUALITY, size=1)
     form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
     return form.format(type=type_, name=name)
 
 
 def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
-    """An index parameter; in kernels, whose callers check its range, an int."""
+    """Bind an index parameter; in kernels, whose callers check its range, as an int."""
     fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
         return
@@ -154,8 +154,9 @@ def emit_get_global(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 
 
 def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable; a variable without an initial value is zero, a constant
-    without one is external."""
+    """The definition of a module's constant or variable. A variable without initial value is zero, a constant without
+    one is external.
+    """
     element, length = buffer_type(emitter, op.type, op)
     name = op.sym_name.data
     if length is None:
@@ -178,7 +179,6 @@ def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.Glob
 
 
 def _wrapped_list(texts: list[str]) -> str:
-    """`{1, 2, 3}`, over several lines when it is long."""
     if sum(map(len, texts)) < 90:
         return f"{{{', '.join(texts)}}}"
     rows = [", ".join(texts[start : start + 12]) for start in range(0, len(texts), 12)]

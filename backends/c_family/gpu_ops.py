@@ -1,7 +1,7 @@
 """Kernels: thread ids, barriers, shuffles, atomics, asynchronous copies and tensor cores.
 
-Operations without an operator in the language are helper functions in front of the kernels (only these contain PTX).
-Each op of a warp on tensor cores is a call of one, with pointers to the thread's fragments.
+Operations without an operator in the language are helper functions before the kernels (only these contain PTX). Each
+warp-level op on tensor cores is a call of one, with pointers to the thread's fragments.
 """
 
 from __future__ import annotations
@@ -82,13 +82,12 @@ def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
 
 
 def _bind_call(emitter: FunctionEmitter, op: Operation, text: str, element: str, hint: str) -> None:
-    """A variable that holds the result of a call with side effects."""
+    """Bind a call with side effects to a variable."""
     result = op.results[0]
     emitter.values[result] = emitter.variable(result.name_hint or hint, CExpr(text, element, size=1, calls=True), op)
 
 
 def _exchange(emitter: FunctionEmitter, op: Operation, element: str) -> str:
-    """The shared array through which the threads of a block exchange values of a type."""
     if element not in emitter.exchanges:
         name = emitter.exchanges[element] = emitter.names.fresh(f"exchange_{element}")
         type_ = emitter.language.type(element, op)
@@ -201,7 +200,7 @@ def _call(emitter: FunctionEmitter, op: Operation, name: str, *operands: SSAValu
 def _require_alignment(
     emitter: FunctionEmitter, op: Operation, pointer: SSAValue, rows: SSAValue | None, size: int
 ) -> None:
-    """Raises `CompileError` unless rows are known to start at multiples of `size` bytes."""
+    """Raise `CompileError` unless rows are known to be aligned to `size` bytes."""
     access = cast("AccessPtrOp", pointer.owner)
     count = size // bytes_of(cast("MemRefType[Attribute]", access.buffer.type).element_type)
     for what, value in (

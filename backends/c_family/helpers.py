@@ -1,8 +1,8 @@
-"""Helper functions: the operations that C has no operator for. Their definitions precede the code that calls them.
+"""Helper functions for operations without an operator in C. Their definitions precede the code that calls them.
 
-A helper is named by its operation and its types: `weft_floordiv_i32`, `weft_maximum_f32`, `weft_f32_to_bf16`. The
-texts are templates (`$T` the type, `$U` the unsigned type of the same size, `$inline`, and types of low such as
-`$i32`); a language may have another text for a helper in its own table.
+A helper is named by its operation and its types: `weft_floordiv_i32`, `weft_maximum_f32`, `weft_f32_to_bf16`. The texts
+are templates (`$T` the type, `$U` the unsigned type of the same size, `$inline`, and types of low such as `$i32`); a
+language may override the text of a helper.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def unary_helpers(expressions: Mapping[str, str]) -> dict[str, str]:
-    """The texts of helpers of one parameter `x`, by the expression that each returns: `weft_f32_as_i32` converts from
-    f32 to i32, `weft_clz_i32` takes and returns i32."""
+    """The texts of helpers with one parameter `x`, from the expression that each returns: `weft_f32_as_i32` converts
+    from f32 to i32, `weft_clz_i32` accepts and returns i32.
+    """
     texts: dict[str, str] = {}
     for name, expression in expressions.items():
         _, first, *conversion, last = name.split("_")
@@ -47,7 +48,7 @@ _OF_TWO: Final = {
         "a != a || a < b ? a : b != b || b < a ? b : signbit(a) ? a : b",
     ),
 }
-"""Family of helpers of two parameters -> its comment and the expression that it returns."""
+"""Family of helpers with two parameters -> its comment and the expression that it returns."""
 _ROUNDED_QUOTIENTS: Final = {"floordiv": ("down", "-", "!="), "ceildiv": ("up", "+", "==")}
 _BY_TYPE: Final = {
     **{
@@ -143,7 +144,7 @@ _CALL: Final = re.compile(r"\b(weft_\w+)\(")
 
 
 def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
-    """The texts of helper functions, each after those that it calls."""
+    """The texts of helper functions, in dependence order."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -161,7 +162,7 @@ def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
 
 
 def helper_text(language: Language, name: str, own: str | None = None) -> str:
-    """The text of a helper function: the language's `own`, or else the common one with its types."""
+    """The text of a helper function: `own`, or else the common one with the language's types."""
     types = {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}
     named = own or _NAMED.get(name)
     if named is not None:

@@ -1,8 +1,8 @@
 """Ranges of index values: bounds and divisors.
 
-The bounds decide where 32-bit arithmetic suffices, and the divisor of an index decides whether lanes may be accessed
-at once. Preconditions of a function (`low.assume`), which calls check, bound its parameters: `n % 32 == 0` proves
-alignment, `m <= 1024` proves that arithmetic on m fits 32 bits. Preconditions of other forms are not used. The
+The bounds determine whether 32-bit arithmetic suffices, and the divisor of an index whether lanes may be accessed as
+one vector. Parameters of a function are bounded by its preconditions (`low.assume`), which calls check: `n % 32 == 0`
+proves alignment, `m <= 1024` that arithmetic on m fits 32 bits. Preconditions of other forms are ignored. The
 parameters of a kernel have the ranges of the arguments of its launches.
 """
 
@@ -35,8 +35,8 @@ _QUOTIENTS: Final = (arith.DivSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp)
 class IndexRange:
     """`low <= x <= high`, and `divisor` divides x (0 divides only 0).
 
-    `soft`: x is computed from extents of arrays, whose arithmetic does not overflow 64 bits; values loaded from memory
-    have no such guarantee.
+    `soft`: x is computed from array extents, whose arithmetic does not overflow 64 bits; values loaded from memory have
+    no such guarantee.
     """
 
     low: int
@@ -50,7 +50,7 @@ class IndexRange:
 
     @property
     def fits_int(self) -> bool:
-        """Whether 32 bits hold x."""
+        """Whether x fits 32 bits."""
         return self.low >= -_INT_MAX and self.high <= _INT_MAX
 
     @property
@@ -68,18 +68,18 @@ class IndexRange:
 
     @staticmethod
     def number() -> IndexRange:
-        """An index parameter, of either sign."""
+        """An index parameter of either sign."""
         return IndexRange(-_EXTENT, _EXTENT)
 
     def bounded(self) -> IndexRange:
-        """This range of a result of arithmetic, within 64 bits if it is soft."""
+        """The range of an arithmetic result, limited to 64 bits if it is soft."""
         if not self.soft or (self.low >= -_EXTENT and self.high <= _EXTENT):
             return self
         return IndexRange(max(self.low, -_EXTENT), min(self.high, _EXTENT), self.divisor)
 
     @staticmethod
     def of(operation: type[Operation], a: IndexRange, b: IndexRange) -> IndexRange:
-        """The range of the exact result of an `arith` op, before it wraps around."""
+        """The range of the exact result of an `arith` op, before wrap-around."""
         if operation is arith.AndIOp:
             highs = [x.high for x in (a, b) if x.low >= 0]
             return IndexRange(0, min(highs), 1, a.soft and b.soft) if highs else UNKNOWN
@@ -98,7 +98,7 @@ class IndexRange:
         return IndexRange.of(arith.AddiOp, self, other)
 
     def __or__(self, other: IndexRange) -> IndexRange:
-        """Of a value that is one or the other."""
+        """The union of two ranges."""
         low, high = min(self.low, other.low), max(self.high, other.high)
         return IndexRange(low, high, gcd(self.divisor, other.divisor), self.soft and other.soft)
 
@@ -111,7 +111,7 @@ def of_width(bits: int) -> IndexRange:
     return IndexRange(-(1 << bits - 1), (1 << bits - 1) - 1, 1, False)
 
 
-# Ranges that calls check
+# Ranges checked by calls
 
 
 _MULTIPLE = re.compile(r"([^\W\d]\w*) % (\d+) == 0")
@@ -146,7 +146,7 @@ def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
 
 
 def assumed_of_kernels(module: ModuleOp) -> dict[str, dict[int, IndexRange]]:
-    """Kernel -> ranges of its parameters by position, which hold in all of its launches."""
+    """Kernel -> ranges of its parameters by position, valid for all launches."""
     found: dict[str, dict[int, IndexRange]] = {}
     for host in module.ops:
         if not isinstance(host, FuncOp):

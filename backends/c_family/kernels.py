@@ -2,8 +2,8 @@
 
     // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
 
-The comment above a kernel names the blocks of the program that it runs, and the shape of its launches; `?` is a number
-of blocks that is known at run time only, or that differs between launches.
+The comment above a kernel names the blocks of the program that it computes, and the shape of its launches; `?` is a
+number of blocks that is known only at run time, or that differs between launches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def language_of(kind: str) -> Language:
-    """The language of a kind of target whose programs are kernels."""
+    """The kernel language of a kind of target."""
     if kind not in GPU_KINDS:
         raise InternalError(f"programs for {kind} have no kernels")
     return getattr(import_module(f"weft.backends.{kind}.language"), kind.upper())
@@ -50,8 +50,8 @@ def language_of(kind: str) -> Language:
 def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
     """The text of all kernels of a module at low level, in the language of `target`.
 
-    Raises `CompileError` at the op that has a type or form that the language lacks, and for a block with more threads
-    or shared memory than the target has.
+    Raises `CompileError` at an op with a type or form that the language lacks, and for a block with more threads or
+    shared memory than the target has.
     """
     language = language_of(target.kind)
     functions, outside, data = contents(module)
@@ -108,7 +108,7 @@ def _kernel_text(
 
 
 def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
-    """The size of the shared buffers of a kernel, with their alignment."""
+    """Bytes of the shared buffers of a kernel, including alignment."""
     total = 0
     for op in function.body.block.ops:
         if isinstance(op, AllocaOp) and space_of(op.memref.type) == "shared":
@@ -119,7 +119,7 @@ def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
 
 
 def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> GpuMachine:
-    """The GPU of `target`. Raises `CompileError` unless it can run the blocks of threads of `kernel`."""
+    """The GPU of `target`. Raises `CompileError` unless it supports the blocks of threads of `kernel`."""
     gpu = target.gpu
     if gpu is None:
         raise CompileError.at(function, f"@{function.sym_name.data} is a kernel, and target {target.kind} has none")
@@ -139,7 +139,7 @@ def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target
 
 
 def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, ...]:
-    """The kinds of the arguments that a launch passes, see `KernelText.parameters`."""
+    """The kinds of the launch arguments, see `KernelText.parameters`."""
     return tuple(
         "ptr"
         if isinstance(argument.type, MemRefType)
@@ -151,7 +151,7 @@ def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, .
 
 
 def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
-    """Kernel -> blocks along x, y and z of its launches, None where they are not one constant."""
+    """Kernel -> blocks along x, y and z of its launches, None unless one constant."""
     found: dict[str, tuple[int | None, ...]] = {}
     for op in operations_in(module):
         if isinstance(op, LaunchOp):

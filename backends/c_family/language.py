@@ -1,5 +1,6 @@
-"""The differences between the languages: `backends/c/language.py`, `backends/cuda/language.py` and so on hold a
-`Language` each."""
+"""The differences between the languages; `backends/c/language.py`, `backends/cuda/language.py` and so on each define a
+`Language`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SIZED_TYPES: Final = {
 SIZED_UNSIGNED: Final = {
     **{"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong", "idx32": "uint", "idx64": "ulong"},
 }
-"""The types of OpenCL C and Metal, whose sizes do not depend on the machine."""
+"""The unsigned types of OpenCL C and Metal, whose sizes do not depend on the machine."""
 
 
 GNU_MAY_ALIAS: Final = "__attribute__((may_alias))"
@@ -47,56 +48,58 @@ class Language:
     unsigned: Mapping[str, str]
     """Integer type -> the unsigned type of the same size."""
     functions: Mapping[str, tuple[str, str]]
-    """Mathematical op -> function of f32 and of f64; "" where the language has none."""
+    """Mathematical op -> function of f32 and of f64; "" if the language has none."""
     fast_functions: Mapping[str, str] = field(default_factory=dict[str, str])
     """Mathematical op -> the fast, less precise function of f32 that the flag `afn` allows."""
     helpers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Helper function -> its text in this language, where it differs from that of `helpers.py`."""
+    """Helper function -> its text in this language, if it differs from that of `helpers.py`."""
     reserved: frozenset[str] = KEYWORDS
-    """Names that no variable may have."""
+    """Names that are invalid for variables."""
     reserved_symbols: frozenset[str] = KEYWORDS
-    """Names that no function of a module may have."""
+    """Names that are invalid for functions of a module."""
     longest_symbol: int = 1 << 16
-    """Characters of the longest name of a function: longer ones are cut, with a digest."""
+    """Maximum length of a function's name: longer ones are cut and get a digest."""
     inline: str = "static inline"
     """Specifiers of helper functions."""
     restrict: str = "restrict"
     spaces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Memory space ("global", "shared", "local") -> the qualifier of a declaration in it, with a blank."""
+    """Memory space ("global", "shared", "local") -> the qualifier of its declarations, with a blank."""
     pointer_spaces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Memory space -> the qualifier of the pointee of a pointer into it, with a blank."""
+    """Memory space -> the qualifier of the pointee of pointers into it, with a blank."""
     constant: str = "static const"
     """Qualifiers of constant data of the module."""
     aligned: str = ""
-    """The specifier of an alignment to `{0}` bytes, with a blank; "" where none is needed."""
+    """The specifier of an alignment to `{0}` bytes, with a blank; "" if not needed."""
     unroll: Callable[[int], str] = lambda trips: "#pragma unroll"
-    """The line in front of an unrolled loop, for its trip count."""
+    """The line before an unrolled loop, from its trip count."""
     lanes: Callable[[int], str] | None = None
-    """The line in front of a loop over lanes, for their number; that of an unrolled loop if None."""
+    """The line before a loop over lanes, from their number; None for that of an unrolled loop."""
     wide_types: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
-    """Element type and number of lanes -> the type of as many consecutive elements."""
+    """Element type and number of lanes -> the type of that many consecutive elements."""
     by_value: str = "{type} {name}"
     """The declaration of a scalar parameter of a kernel."""
     axes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Axis of threads (`blockIdx.x`) -> the expression of this thread's index along it."""
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    """Kind of atomic op and element type -> the function that the language has for it."""
+    """Kind of atomic op and element type -> the language's function."""
     barrier: str = ""
-    """The barrier of a block of threads, an expression."""
+    """The barrier of a block of threads, as an expression."""
     head: Callable[[str, tuple[int, int, int], list[str]], str] = _no_head
-    """The head of a kernel's definition, by its name, its threads along x, y and z, and its parameters."""
+    """The head of a kernel's definition, from its name, its threads along x, y and z, and its parameters."""
     preamble: tuple[tuple[str, str], ...] = ()
-    """Pattern and text: programs of kernels that match the pattern begin with the text."""
+    """Pattern and text: programs that match the pattern begin with the text."""
     no_contraction: str = ""
-    """Keeps what follows from being contracted to fused multiply-adds; "" where sums and products of these functions
-    are helpers (`weft_rounded_add_f32`)."""
+    """Prevents contraction of the following code to fused multiply-adds; "" if non-contracted sums and products are
+    helpers (`weft_rounded_add_f32`).
+    """
     shared_type: str = ""
-    """Declares `{name}` as `{type}` for elements that buffers of other types may overlap; "" where types do not matter.
+    """Declares `{name}` as `{type}` for elements that buffers of other types may overlap; "" without type-based
+    aliasing.
     """
     dynamic_shared: str = ""
-    """Declares `weft_shared`, the shared memory whose size the launch gives; "" where launches give none."""
+    """Declares `weft_shared`, the dynamic shared memory of a launch; "" if the language has none."""
     pointer_types: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Element type -> type in memory where it is not the type of values."""
+    """Element type -> type in memory if it differs from that of values."""
 
     def preamble_of(self, code: str) -> str:
         """The first lines of a program with the kernels `code`."""
@@ -114,7 +117,7 @@ class Language:
         ]
 
     def wide_type(self, element: str, lanes: int) -> str:
-        """The type of lanes that are accessed at once; "" when they are accessed one by one."""
+        """The type of lanes accessed as one vector; "" if there is none."""
         return self.wide_types.get((element, lanes), "")
 
     def type(self, element: str, op: Operation) -> str:

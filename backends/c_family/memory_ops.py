@@ -1,8 +1,8 @@
 """Buffers: loads, stores, and the allocation of temporaries.
 
-A buffer is a pointer to its elements, an access is `A[i]`. Truth values are bytes in memory: any byte but 0 reads as
-true, and 0 or 1 is written. Consecutive lanes are accessed at once where the language has a vector type for them and
-the index is known to be a multiple of their number: parameters, temporaries and shared arrays are 16-byte aligned.
+A buffer is a pointer to its elements, an access is `A[i]`. Booleans are bytes in memory: any nonzero byte reads as
+true, and 0 or 1 is written. Consecutive lanes are accessed as one vector if the language has a type for it and the
+index is known to be a multiple of their number: parameters, temporaries and shared arrays are 16-byte aligned.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
 
 WIDE_BYTES: Final = 16
-"""Alignment of buffers."""
+"""Alignment of buffers in bytes."""
 
 
 def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:
@@ -54,7 +54,7 @@ def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int
 
 
 def _loaded(emitter: FunctionEmitter, op: Operation, text: str, base: SSAValue, index: SSAValue | None) -> CExpr:
-    """The value that the access `text` of `base` reads; `index` is None where it reads at several places."""
+    """The value that the access `text` of `base` reads; `index` is None for several places."""
     at = emitter.expr(op.operands[1])
     result = op.results[0]
     element, lanes = emitter.wide_element(result.type, op), emitter.lanes(result.type, op)
@@ -64,7 +64,6 @@ def _loaded(emitter: FunctionEmitter, op: Operation, text: str, base: SSAValue, 
 
 
 def emit_load(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """`memref.load` and `vector.load`."""
     base, index = base_and_index(op, 0)
     result = op.results[0]
     lanes = emitter.lanes(result.type, op)
@@ -81,7 +80,7 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> bool:
-    """Whether lanes are accessed at once."""
+    """Whether lanes are accessed as one vector."""
     element, _ = buffer_type(emitter, base.type, op)
     if not emitter.language.wide_type(element, lanes) or isinstance(root_of(base), str):
         return False
@@ -89,7 +88,6 @@ def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
 
 
 def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes: int) -> bool:
-    """Whether `op` can be one side of a copy of all lanes at once."""
     return is_wide(emitter, op, op.base, op.indices[0], lanes)
 
 
@@ -100,7 +98,7 @@ def pointer_text(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> s
 
 
 def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int, const: str = "") -> str:
-    """`*(float4 *)(A + i)`: lanes in memory as one value."""
+    """`*(float4 *)(A + i)`: lanes in memory as one vector."""
     element, _ = buffer_type(emitter, base.type, op)
     language = emitter.language
     place = pointer_text(emitter, base, index)
@@ -109,14 +107,13 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
 
 
 def _wide_variable(emitter: FunctionEmitter, element: str, lanes: int, variable: CExpr) -> str:
-    """The array of a vector's lanes as one value."""
+    """The array of a vector's lanes as one vector."""
     name = variable.text.partition("[")[0]
     space = emitter.language.pointer_spaces.get("local", "")
     return f"*({space}{emitter.language.wide_type(element, lanes)} *){name}"
 
 
 def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.store` and `vector.store`."""
     value = op.operands[0]
     base, index = base_and_index(op, 1)
     expr = emitter.expr(value)
@@ -164,12 +161,12 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def shared_alignment(buffer: SSAValue) -> int:
-    """The alignment of a shared buffer in bytes: more where tiles are loaded from it."""
+    """The alignment of a shared buffer in bytes: larger if tiles are loaded from it."""
     return WMMA_ALIGNMENT if any(isinstance(use.operation, AccessPtrOp) for use in buffer.uses) else WIDE_BYTES
 
 
 def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: str, length: int, size: int) -> None:
-    """An array that the threads of a block share: declared, or a part of the memory that the launch gives."""
+    """A shared array: declared, or a part of the dynamic shared memory."""
     if not isinstance(op.parent_op(), FuncOp):
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
@@ -184,7 +181,7 @@ def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: s
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """Allocation on the heap."""
+    """Heap allocation."""
     _check_heap(emitter, op)
     result = op.results[0]
     element, length = buffer_type(emitter, result.type, op)
@@ -207,7 +204,7 @@ def _check_heap(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.view`: a place in a buffer of bytes."""
+    """`memref.view`: a pointer into a buffer of bytes."""
     _check_heap(emitter, op)
     result = op.results[0]
     element, _ = buffer_type(emitter, result.type, op)
@@ -271,7 +268,7 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
-    """Nothing: neither standard C nor the languages of kernels have such a hint, and the element may not exist."""
+    """Emits nothing: neither standard C nor the kernel languages have such a hint, and the element may not exist."""
 
 
 RULES: Final[Rules] = {

@@ -1,4 +1,4 @@
-"""Results whose size depends on data in C, and the interface by which programs choose how they are allocated.
+"""Data-dependent results in C, and the interface by which programs set their allocator.
 
 low.return_result %x extents(%k)      ->   weft_return_result(y, x, 8u * (size_t)k);
   memref<?x2xf32> in %y                    y[1] = k;
@@ -28,7 +28,7 @@ typedef void *(*weft_allocator)(void *context, void *old, int64_t bytes);
 void weft_set_allocator(weft_allocator function, void *context);
 #endif
 """
-"""The declarations, in C99 and, in a block `extern "C"`, in C++."""
+"""The declarations, in C99 and, within `extern "C"`, in C++."""
 
 _SET: Final = """\
 #if defined(__GNUC__)
@@ -61,7 +61,7 @@ static void weft_return_result(void *descriptor, const void *data, size_t bytes)
 }"""
 
 HELPERS: Final = {SET_ALLOCATOR: _SET, RETURN_RESULT: _RETURN}
-"""Helper function -> its text. All belong to a program that returns results whose size depends on data."""
+"""Helper function -> its text. All are part of a program with data-dependent results."""
 
 
 def emit_return_result(emitter: FunctionEmitter, op: ReturnResultOp) -> None:

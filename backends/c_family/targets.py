@@ -1,9 +1,9 @@
 """Outputs of the driver in languages of the C family.
 
-weft-opt low.mlir -t c                            C99; `-t 'c{header=true}'` the header that declares it
-weft-opt low.mlir -t 'cuda{arch=sm_90}'           CUDA C++ of the kernels; `-t ptx` what NVRTC makes of it
-weft-opt low.mlir -t opencl                       OpenCL C of the kernels
-weft-opt low.mlir -t metal                        the kernels in the Metal Shading Language
+weft-opt low.mlir -t c                            C99; `-t 'c{header=true}'` the header that declares it weft-opt
+low.mlir -t 'cuda{arch=sm_90}'           CUDA C++ of the kernels; `-t ptx` compiles it by NVRTC weft-opt low.mlir -t
+opencl                       OpenCL C of the kernels weft-opt low.mlir -t metal                        the kernels in
+the Metal Shading Language
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CTarget(Target):
 
 @dataclass(frozen=True)
 class _KernelTarget(Target):
-    """The kernels of a module. Raises `CompileError` when it has none: there is nothing to print."""
+    """The kernels of a module. Raises `CompileError` if it has none."""
 
     def machine(self) -> Machine:
         """The target of the kernels. Raises `CompileError` on an unknown architecture."""
@@ -89,7 +89,7 @@ class CudaTarget(_KernelTarget):
 
 @dataclass(frozen=True)
 class PtxTarget(CudaTarget):
-    """The kernels as PTX. Raises `CompileError` when NVRTC is not installed."""
+    """The kernels as PTX. Raises `CompileError` if NVRTC is not installed."""
 
     name: ClassVar[str] = "ptx"
 

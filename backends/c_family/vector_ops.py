@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """A scalar in every lane is the scalar itself."""
+    """A broadcast scalar is the scalar itself."""
     source, result = op.operands[0], op.results[0]
     if emitter.lanes(source.type, op) and source.type != result.type:
         raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")
@@ -30,7 +30,7 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
-    """All lanes of a vector, and the accumulator if there is one, combined in one variable from first lane to last."""
+    """Combine all lanes of a vector, and the accumulator if there is one, in one variable from first lane to last."""
     result = op.results[0]
     kind = reduction_op(op)
     plain_element(emitter, op, result.type)
@@ -86,7 +86,7 @@ def emit_insert(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Lane l is true when l < n."""
+    """Lane l is true if l < n."""
     lane = CExpr(LANE, "idx32", lanes=emitter.lanes(op.results[0].type, op))
     return c.binary("<", lane, emitter.expr(op.operands[0]), "i1")
 

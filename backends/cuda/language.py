@@ -1,7 +1,7 @@
 """CUDA C++. Programs include no headers: NVRTC compiles them alone.
 
-16-bit floats are represented by their bits and converted by PTX instructions. Where `__CUDA_ARCH__` is not defined (the
-text compiled for a CPU, in tests) helper functions have a portable form.
+16-bit floats are represented by their bits and converted by PTX instructions. Without `__CUDA_ARCH__` (compiled for a
+CPU, in tests) helper functions have a portable form.
 
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
@@ -10,7 +10,7 @@ text compiled for a CPU, in tests) helper functions have a portable form.
     extern "C" __global__ void __launch_bounds__(256) scale_kernel(float *__restrict__ A, long long n) {
 
 A buffer is a pointer to its elements, 16-byte aligned, and buffers do not overlap; an index is a `long long`. Shared
-memory beyond the limit of declarations (48 KiB) is one array whose size the launch gives: `KernelText.shared_bytes`.
+memory beyond the limit of declarations (48 KiB) is one dynamic array: `KernelText.shared_bytes`.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ _CONVERSIONS: Final = {
     "weft_f32_to_f16": ("cvt.rn.f16.f32", "weft_f16", ("h", "f"), _ON_DEVICE),
     "weft_f32_to_bf16": ("cvt.rn.bf16.f32", "weft_bf16", ("h", "f"), _ON_SM_80),
 }
-"""Helper -> its instruction, the type of the result, the register classes of result and operand, and where PTX has
-it."""
+"""Helper -> its instruction, the type of the result, the register classes of result and operand, and the preprocessor
+condition for it.
+"""
 
 
 def _async_copy(size: int) -> str:
@@ -143,7 +144,7 @@ _BIT_TYPES: Final = {
         **{"from": "__longlong_as_double", "to": "__double_as_longlong"},
     },
 }
-"""Type of floats -> the integers of its bits, and the conversions."""
+"""Float type -> the integer type of its bits, and the conversions."""
 
 
 def _atomic_extreme(kind: str, element: str) -> str:
@@ -175,7 +176,7 @@ def _atomic_64(kind: str, function: str) -> str:
 
 
 _UNSIGNED_ATOMICS: Final = {"add": "atomicAdd", "and": "atomicAnd", "or": "atomicOr"}
-"""Kinds that do not depend on signedness: CUDA has 64-bit functions for unsigned integers only."""
+"""Atomics that do not depend on signedness: CUDA has 64-bit functions only for unsigned integers."""
 
 
 _RESERVED: Final = (

@@ -1,4 +1,4 @@
-"""CUDA C to machine code by NVRTC, which the extra `weft[cuda]` brings: neither driver nor toolkit is needed."""
+"""Compiles CUDA C++ by NVRTC, which the extra `weft[cuda]` installs: neither driver nor toolkit is needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _nvrtc() -> Any:
     try:
         nvrtc = importlib.import_module("cuda.bindings.nvrtc")
         nvrtc.nvrtcVersion()
-    except (ImportError, RuntimeError) as error:  # no package, or no library behind it
+    except (ImportError, RuntimeError) as error:  # no package, or its library is missing
         raise MissingCompilerError(f"CUDA C is compiled by NVRTC, which is not installed: {_INSTALL}") from error
     return nvrtc
 
@@ -36,7 +36,7 @@ def _check(answer: tuple[Any, ...], what: str, log: str = "") -> Any:
 
 @cache
 def supported_architectures() -> tuple[str, ...]:
-    """The architectures that this NVRTC compiles for. Raises `MissingCompilerError`."""
+    """The architectures supported by this NVRTC. Raises `MissingCompilerError`."""
     nvrtc = _nvrtc()
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     _, numbers = nvrtc.nvrtcGetSupportedArchs()
@@ -81,7 +81,8 @@ def compile_program(
 def _log(program: Any) -> str:
     nvrtc = _nvrtc()
     size = _check(nvrtc.nvrtcGetProgramLogSize(program), "NVRTC has no log")
-    # NVRTC writes into these bytes. Python shares objects of length 0 and 1, and an empty log has length 1.
+    # NVRTC writes into this object, so it must be private: Python shares bytes of length 0 and 1, and an empty log has
+    # 1.
     log = bytes(max(size, 2))
     _check(nvrtc.nvrtcGetProgramLog(program, log), "NVRTC has no log")
     return log[:size].rstrip(b"\0 \n").decode(errors="replace")

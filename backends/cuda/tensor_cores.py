@@ -1,7 +1,7 @@
-"""Helper functions of CUDA C++ for tensor cores: each is one instruction of the PTX ISA.
+"""CUDA C++ helper functions for tensor cores: each is one instruction of the PTX ISA.
 
-A fragment is a local array of `FragmentAttr.elements_per_thread` elements; a register holds two elements of 16 bits.
-`mma.h` is not part of NVRTC. On a CPU, tests replace the bodies.
+A fragment is a local array of `FragmentAttr.elements_per_thread` elements; a register contains two 16-bit elements.
+NVRTC lacks `mma.h`. On a CPU, tests replace the bodies.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _function(comment: str, head: str, body: Sequence[str]) -> str:
 
 
 def _words(fragment: FragmentAttr) -> int:
-    """Registers of 32 bits that hold a fragment."""
+    """32-bit registers of a fragment."""
     return fragment.elements_per_thread if fragment.role is FragmentRole.C else fragment.elements_per_thread // 2
 
 

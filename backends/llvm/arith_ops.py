@@ -1,10 +1,9 @@
 """`arith` and `math` ops, on scalars and on vectors: LLVM instructions, LLVM intrinsics, and calls of the C library.
 
-Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds, where the function
+Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds if the function
 promises `contract` or the op allows it. `low-legalize` rewrites arithmetic on `bf16`, divisions whose divisor may be
-zero, which would end the process, and conversions to integers of floats that may be beyond their range. LLVM lowers
-`sqrt`, `absf`, rounding and `fma` to instructions; it lowers the other functions to calls of libm, lane by lane for
-vectors.
+zero, which would trap, and float-to-integer conversions that may be out of range. LLVM lowers `sqrt`, `absf`, rounding
+and `fma` to instructions, and other functions to calls of libm, lane by lane for vectors.
 """
 
 from __future__ import annotations
@@ -55,11 +54,10 @@ INSTRUCTIONS: Final[dict[type[Operation], str]] = {
     RemFOp: "frem",
     arith.NegfOp: "fneg",
 }
-"""Op -> the instruction on operands of the type of the result."""
+"""Op -> the instruction on operands of the result's type."""
 
 
 def _by_name(*ops: type[Operation]) -> dict[type[Operation], str]:
-    """Ops of `math` that have the name of their function."""
     return {op: op.name.removeprefix("math.") for op in ops}
 
 
@@ -85,9 +83,9 @@ INTRINSICS: Final[dict[type[Operation], str]] = {
     math.CtPopOp: "ctpop",
     **_MATH_INTRINSICS,
 }
-"""Op -> the intrinsic on operands of the type of the result."""
+"""Op -> the intrinsic on operands of the result's type."""
 _FLAGGED: Final = (math.AbsIOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp)
-"""Ops whose intrinsic takes a flag: whether the result for the smallest integer, or for zero, is undefined."""
+"""Ops whose intrinsic has a flag: whether the result for the smallest integer, or for zero, is undefined."""
 _LIBRARY: Final = _by_name(
     math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp
 )
@@ -167,7 +165,7 @@ def emit_library_call(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_maxnum(emitter: FunctionEmitter, op: Operation) -> str:
-    """The instruction of AVX-512DQ, which orders +0 above -0, for vectors that fill its registers."""
+    """The AVX-512DQ instruction, which orders +0 above -0, for vectors that fill registers."""
     type_ = emitter.float_type_of(op.results[0], op)
     width = range_lanes(emitter.module.target, type_.lanes, type_.bits) if type_.bits >= 32 else 0
     if not width or emitter.module.flags_of(op, ""):
@@ -176,14 +174,14 @@ def emit_maxnum(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 _GREATER: Final = 0b0101
-"""The immediate of `vrangeps`: the greater number (bits 0 and 1), with its own sign (bits 2 and 3)."""
+"""The immediate of `vrangeps`: select the greater number (bits 0 and 1), with its own sign (bits 2 and 3)."""
 
 
 def _range_maximum(type_: ValueType, texts: list[str]) -> str:
-    """The greater of two numbers, and the number where the other operand is NaN."""
+    """The greater of two numbers, or the other operand if one is NaN."""
     bits = type_.lanes * type_.bits
     lhs, rhs = map(type_.typed, texts)
-    rounding = ", i32 4" if bits == 512 else ""  # the current mode: nothing is rounded
+    rounding = ", i32 4" if bits == 512 else ""  # current mode; nothing is rounded
     return (
         f"call {type_.text} @llvm.{range_intrinsic(bits, type_.bits)}"
         f"({lhs}, {rhs}, i32 {_GREATER}, {type_.text} zeroinitializer, i{max(type_.lanes, 8)} -1{rounding})"
@@ -192,11 +190,12 @@ def _range_maximum(type_: ValueType, texts: list[str]) -> str:
 
 _SCALEF: Final = {"float": ("ps.512", 16, "i16 -1"), "double": ("pd.512", 8, "i8 -1")}
 """Element -> suffix, lanes and full mask of the AVX-512 instruction for `low.ldexp`; its last argument is the current
-rounding mode."""
+rounding mode.
+"""
 
 
 def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> str:
-    """An instruction of AVX-512F for each register; elsewhere LLVM's expansion, or calls of libm."""
+    """An AVX-512F instruction per register; otherwise LLVM's expansion, or calls of libm."""
     type_ = emitter.type_of(op.results[0], op)
     suffix, width, mask = _SCALEF[type_.element]
     intrinsic = f"x86.avx512.mask.scalef.{suffix}"
@@ -240,7 +239,7 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
-    """The low and the high half of a product, of twice the width."""
+    """The low and the high half of a double-width product."""
     low, high = op.results
     type_ = emitter.type_of(low, op)
     element = f"i{2 * type_.bits}"
@@ -267,7 +266,7 @@ def _cast(emitter: FunctionEmitter, op: Operation, instruction: str) -> str:
 
 
 def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> str:
-    """An instruction of x86 that is defined for all floats, or LLVM's for those that fit the integer type."""
+    """An x86 instruction defined for all floats, or LLVM's for those in range of the integer type."""
     (operand,), (result,) = op.operands, op.results
     source, target = emitter.float_type_of(operand, op), emitter.type_of(result, op)
     if DEFINED in op.attributes:

@@ -1,7 +1,7 @@
-"""Calls of functions of the module and of external ones, and the module's constants.
+"""Calls of internal and external functions, and the module's constants.
 
-A constant is written as the bytes of its elements, which LLVM parses fastest: `@name = private constant [4 x i8]
-c"\\00..."`.
+A constant is emitted as the bytes of its elements, which LLVM parses fastest:
+`@name = private constant [4 x i8] c"\\00..."`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 
 _TRUTH: Final = bytes([0] + [1] * 255)
-"""Byte of a truth value -> its canonical form: 0, or 1 for any other."""
+"""Byte of a boolean -> its canonical form, 0 or 1."""
 
 
 def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> str | None:
-    """`func.call` of a function at low level, which returns nothing, or of an external one that the module declares.
+    """`func.call` of a function at low level, which has no results, or of an external one that the module declares.
 
-    A function that the module declares with `low.params` is at low level, in another object."""
+    A function declared with `low.params` is at low level, in another object.
+    """
     name = op.callee.string_value()
     texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in op.arguments]
     outside = emitter.module.outside.get(name)
@@ -60,7 +61,6 @@ def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> str | None:
 
 
 def _as_passed(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
-    """An argument with the type of a parameter."""
     if type_.element == type_.text:
         return text
     return emitter.emit(f"bitcast {type_.text} {text} to {type_.element}", "passed")
@@ -71,7 +71,7 @@ _EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
 
 
 def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[str], str]:
-    """The types of the parameters and of the result of an external function, by the C ABI."""
+    """The types of the parameters and of the result of an external function in the C ABI."""
     check_outside(function)
     results = list(function.function_type.outputs)
     parameters: list[str] = []
@@ -98,8 +98,9 @@ def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable; a variable without an initial value is zero, a constant
-    without one is external."""
+    """The definition of a module's constant or variable. A variable without initial value is zero, a constant without
+    one is external.
+    """
     type_, length = emitter.types.buffer(op.type, op)
     name = op.sym_name.data
     if length is None:
@@ -113,7 +114,7 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
     if splat and any(data):
         data *= length
     if type_.element == "i1":
-        data = data.translate(_TRUTH)  # xDSL writes all bits of true
+        data = data.translate(_TRUTH)  # xDSL encodes true as all ones
     kind = "constant" if op.constant is not None else "global"
     alignment = max(BUFFER_ALIGNMENT, op.alignment.value.data if op.alignment is not None else 0)
     if is_external(op):

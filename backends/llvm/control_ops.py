@@ -1,7 +1,7 @@
 """Loops and conditions.
 
-Loops are emitted in rotated form, with the condition at the end, so that LLVM need not rotate them; a guard in front
-tests those that may have no iteration.
+Loops are emitted in rotated form, with the condition at the end, so that LLVM need not rotate them; those that may have
+no iterations are guarded.
 
     scf.for %i = 0 to %n step 1 { ... }   ->     %some = icmp slt i64 0, %n
                                                  br i1 %some, label %i.body, label %i.exit
@@ -62,8 +62,9 @@ def write_loop(
     *,
     guarded: bool,
 ) -> None:
-    """The loop `op` over `body`, whose first argument counts and whose others start as `initial`. `guarded`: it may
-    have no iteration."""
+    """The loop `op` over `body`, whose first argument is the induction variable and whose others start as `initial`.
+    `guarded`: it may have no iterations.
+    """
     lower, upper, step = bounds
     counter, *carried = body.args
     hint = counter.name_hint or "i"
@@ -108,17 +109,18 @@ def _advance(
 ) -> tuple[str, str]:
     """The next value of a loop variable, and the condition of the next iteration."""
     if type_ is I64:
-        # No buffer has nearly 2^63 elements: the addition does not overflow.
+        # No buffer has close to 2^63 elements, so the addition does not overflow.
         next_ = emitter.emit(f"add nsw i64 {variable}, {step}", f"{hint}.next")
         return next_, emitter.emit(f"icmp slt i64 {next_}, {upper}", f"{hint}.more")
-    # A narrow counter may overflow: compare the remaining distance, which is positive, as an unsigned integer.
+    # A narrow induction variable may overflow: compare the remaining distance, which is positive, as an unsigned
+    # integer.
     left = emitter.emit(f"sub {type_.text} {upper}, {variable}", f"{hint}.left")
     more = emitter.emit(f"icmp ugt {type_.text} {left}, {step}", f"{hint}.more")
     return emitter.emit(f"add {type_.text} {variable}, {step}", f"{hint}.next"), more
 
 
 def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
-    """The first region, with the test at its end, is the header of the loop; the second region goes back to it."""
+    """The first region, with the test at its end, is the loop header; the second region branches back to it."""
     test_block, body = (region.block for region in op.regions)
     names = emitter.names
     head, body_label, exit_label = (names.fresh(f"while.{part}") for part in ("test", "body", "exit"))
@@ -173,7 +175,7 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def yielded_texts(emitter: FunctionEmitter, block: Block) -> list[str]:
-    """The texts of the values that `block` yields."""
+    """The texts of the values yielded by `block`."""
     last = block.last_op
     return emitter.texts(last) if isinstance(last, scf.YieldOp) else []
 

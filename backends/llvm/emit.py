@@ -1,11 +1,11 @@
-"""From a `low` module to LLVM IR text, in one walk.
+"""Emits a `low` module as LLVM IR text, in one walk.
 
     func.func @scale(%A: memref<128xf32>, %s: f32)      ; @scale(A: memref<128xf32> readwrite, s: f32)
                                                  ->     define void @scale(ptr noalias ... %A, float %s) nounwind {
 
-A function takes a pointer for each buffer and each scalar by value, in order, and then an `i64` for each symbol. It
-may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`, `weft_call_registered`. Emission does not
-transform the program: unrolling is loop metadata that LLVM follows.
+The parameters of a function are a pointer for each buffer and each scalar by value, in order, and then an `i64` for
+each symbol. It may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`, `weft_call_registered`. Emission
+does not transform the program: unrolling is loop metadata for LLVM.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 def emit_module(module: ModuleOp, target: Target) -> str:
     """The LLVM IR text of a module at low level.
 
-    Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
-    may not stand at low level.
+    Raises `CompileError` at an op with a type or form that this backend lacks, and `InternalError` at an op that is not
+    legal at low level.
     """
     return _text(module, target, RULES, *contents(module))
 
@@ -60,7 +60,7 @@ def emit_module(module: ModuleOp, target: Target) -> str:
 def emit_host_functions(module: ModuleOp, target: Target) -> str:
     """The LLVM IR text of the functions of a low module that are not kernels, see `host_ops.py`.
 
-    Raises `CompileError` at an op that the host cannot execute, such as an access to the memory of the device.
+    Raises `CompileError` at an op that the host cannot execute, such as an access to device memory.
     """
     functions, outside, data = contents(module)
     functions = [function for function in functions if kernel_of(function) is None]
@@ -94,7 +94,7 @@ def _text(
         parts.append("\n".join(emitter.declarations.values()))
     imports = imported_ir(module)
     metadata = emitter.metadata.lines()
-    # Imported functions are to be inlined.
+    # Imported functions should be inlined.
     if not (imports or target.reassociate):
         metadata += pass_selection_lines(work_left(functions), len(metadata))
     if metadata:
@@ -141,7 +141,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
 
 
 def _check_params(function: FuncOp, params: tuple[ParamAttr, ...], *, accesses: bool) -> None:
-    """Checks the parameters of a function against its signature, and their access modes if `accesses`."""
+    """Check the parameters of a function against its signature, and their access modes if `accesses`."""
     name = function.sym_name.data
     check_parameter_count(function)
     for param, argument in zip(params, function.args[: len(params)], strict=True):

@@ -1,9 +1,9 @@
 """The state of emission: the text of one function, and the declarations and metadata of a module.
 
-A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the texts of
-its operands (names such as `%x`, or literals), and returns the instruction that computes the result, or None when it
+A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It returns the
+instruction that computes the result from the texts of its operands (names such as `%x`, or literals), or None if it
 bound the results itself. Constants become literals in their users, so they cost no instruction and can be captured
-freely. A loop has a metadata node of its own, which refers to itself and to the loop's hints.
+freely. A loop has a distinct metadata node, which refers to itself and to the loop's hints.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 Rule: TypeAlias = "Callable[[FunctionEmitter, Any], str | None]"
-"""A rule takes ops of the classes under which a table lists it."""
+"""A rule, called with ops of the classes in its table entry."""
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 UNROLL_FULL: Final = '!{!"llvm.loop.unroll.full"}'
-"""The loop is fully unrolled; without it LLVM would use its cost model, or, with unrolling disabled, never unroll."""
+"""The loop is fully unrolled; otherwise LLVM would use its cost model, or with unrolling disabled never unroll."""
 NO_UNROLL: Final = '!{!"llvm.loop.unroll.disable"}'
-"""The loop holds vectors already: it runs as scheduled, which leaves the registers to its body."""
+"""The loop contains vectors: it runs as scheduled, which leaves the registers to its body."""
 NO_VECTORIZE: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
-"""The loop holds vectors already: LLVM's vectoriser must leave it alone."""
+"""The loop contains vectors: LLVM's vectoriser must not change it."""
 NONTEMPORAL: Final = "!{i32 1}"
 
 _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
@@ -50,7 +50,7 @@ class ValueNames:
         self._count: dict[str, int] = dict.fromkeys(taken, 1)
 
     def fresh(self, hint: str) -> str:
-        """`hint` itself when it is free, else `hint.1`, `hint.2`, ...; the start of a long one."""
+        """`hint` if unused, else `hint.1`, `hint.2`, ...; long hints are truncated."""
         count, hint = self._count, hint[:LONGEST_VARIABLE]
         if hint not in count:
             count[hint] = 1
@@ -64,21 +64,21 @@ class ValueNames:
 
 
 class Metadata:
-    """The numbered nodes at the end of a module."""
+    """The numbered metadata nodes of a module."""
 
     def __init__(self) -> None:
         self.nodes: list[str] = []
         self._numbers: dict[str, str] = {}
 
     def shared(self, text: str) -> str:
-        """The name of the node `text`, of which there is one."""
+        """The name of the unique node `text`."""
         if text not in self._numbers:
             self._numbers[text] = f"!{len(self.nodes)}"
             self.nodes.append(text)
         return self._numbers[text]
 
     def loop(self, *hints: str) -> str:
-        """The suffix of the backward branch of a loop with these hints; empty when there are none."""
+        """The metadata suffix of the backward branch of a loop with these hints; empty without hints."""
         if not hints:
             return ""
         parts = ", ".join(self.shared(hint) for hint in hints)
@@ -91,13 +91,15 @@ class Metadata:
 
 
 class ModuleEmitter:
-    """What the functions of a module share: target, types, metadata, and the functions that they call or outline."""
+    """State shared by the functions of a module: target, types, metadata, and the functions that they call or
+    outline.
+    """
 
     def __init__(self, target: Target, rules: Rules, function_names: Iterable[str], *, on_device: bool = False) -> None:
         self.target = target
         self.rules = rules
         self.on_device = on_device
-        """Whether buffers are in device memory, which only kernels access: host functions pass pointers on."""
+        """Whether buffers are in device memory, which only kernels access: host functions only pass pointers on."""
         self.types = TypeTable()
         self.metadata = Metadata()
         self.names = ValueNames(function_names)
@@ -113,7 +115,7 @@ class ModuleEmitter:
         self.declarations.setdefault(name, text)
 
     def flags_of(self, op: Operation, base: str) -> str:
-        """The fast-math flags of `op`, added to those in `base`; followed by a blank unless empty."""
+        """The fast-math flags of `op` in addition to those in `base`, followed by a blank unless empty."""
         attribute = op.properties.get("fastmath")
         if not isinstance(attribute, FastMathFlagsAttr) or not attribute.data:
             return base
@@ -129,31 +131,33 @@ class FunctionEmitter:
     ) -> None:
         self.module = module
         self.promises = promises
-        """What the function promises."""
+        """The promises of the function."""
         self.sum_flags = "reassoc " if module.target.reassociate and Promise.REASSOC in promises else ""
-        """Flags of the reductions of lanes."""
+        """Flags of reductions over lanes."""
         self.flags = f"{self.sum_flags}contract " if Promise.CONTRACT in promises else self.sum_flags
-        """Flags of every addition, subtraction and multiplication, which fused multiply-adds may replace."""
+        """Flags of every addition, subtraction and multiplication, which may allow contraction to fused
+        multiply-adds.
+        """
         self.name = name
         """The function's name in errors and comments."""
         self.symbol = symbol
         self.names = ValueNames(("entry",))
         self.lines: list[str] = []
         self.entry: list[str] = []
-        """The first instructions of the function: allocations of local buffers."""
+        """The first instructions of the function: allocas of local buffers."""
         self.values: dict[SSAValue, str] = {}
         self.backwards: dict[SSAValue, bool] = {}
-        """Whether elements of a buffer may lie before its first one."""
+        """Whether elements of a buffer may precede its first one in memory."""
         self.block = "entry"
         """Label of the current block."""
         self.stack_bytes = 0
         self.small_buffers: dict[SSAValue, str] = {}
-        """Buffers of sizes known at run time only, and the memory on the stack in which they are if they are small."""
+        """Buffers with sizes known only at run time, and their stack memory if they are small."""
         self.small_bytes = 0
         self.holds_vectors = False
-        """Whether vectors were read or written since the innermost loop began."""
+        """Whether vectors were accessed since the start of the innermost loop."""
         self.has_nontemporal_stores = False
-        """Whether stores may still be invisible to other cores of an x86."""
+        """Whether x86 stores may still be invisible to other cores."""
 
     # Values
 
@@ -171,11 +175,11 @@ class FunctionEmitter:
         return self.values[value]
 
     def type_of(self, value: SSAValue, op: Operation) -> ValueType:
-        """The type of `value`; an error about it is placed at `op`."""
+        """The type of `value`; errors are located at `op`."""
         return self.module.types.of(value.type, op)
 
     def float_type_of(self, value: SSAValue, op: Operation) -> ValueType:
-        """The type of `value`, which `op` computes with. Raises `CompileError` for `bf16`."""
+        """The type of `value`, an operand of arithmetic. Raises `CompileError` for `bf16`."""
         type_ = self.type_of(value, op)
         if type_.element == "bfloat":
             raise CompileError.at(op, f"{op.name} of bf16 has no form in LLVM IR: run low-legalize first")
@@ -196,7 +200,7 @@ class FunctionEmitter:
         return name
 
     def bind(self, value: SSAValue, text: str) -> None:
-        """Bind `text`, which is defined already, to `value`."""
+        """Bind `text`, which is already defined, to `value`."""
         self.values[value] = text
 
     # Instructions
@@ -216,13 +220,12 @@ class FunctionEmitter:
         self.lines.append(f"  {instruction}")
 
     def start_block(self, label: str) -> None:
-        """Begin the block `label`; the one before must be finished."""
+        """Begin the block `label`; the preceding one must be terminated."""
         self.lines.append(f"{label}:")
         self.block = label
 
     def call(self, type_: ValueType, intrinsic: str, *arguments: str, flags: str = "", last: str = "") -> str:
-        """The instruction that calls an LLVM intrinsic whose arguments, but for a `last` one, and result have one
-        type."""
+        """A call of an LLVM intrinsic whose result and arguments, except `last`, have one type."""
         operands = ", ".join(f"{type_.text} {argument}" for argument in arguments)
         return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands}{last})"
 
@@ -239,8 +242,9 @@ class FunctionEmitter:
         call: Callable[[ValueType, list[str]], str],
         source: ValueType | None = None,
     ) -> str:
-        """The instruction for the results of `call`, which takes the type and texts of `width` lanes, in all lanes of
-        `type_`, whose number `width` divides. `source`: the type of the operands, if it is another one."""
+        """The instruction that combines results of `call`, which is given the type and texts of `width` lanes, into all
+        lanes of `type_`, a multiple of `width`. `source`: the type of the operands, if different.
+        """
         part = value_type(type_.element, width)
         if part is type_:
             return call(part, texts)
@@ -258,7 +262,7 @@ class FunctionEmitter:
         return instruction
 
     def leave(self) -> None:
-        """Return to the caller; other threads must see all stores then."""
+        """Return to the caller, after making all stores visible to other threads."""
         if self.has_nontemporal_stores:
             self.line("call void @llvm.x86.sse.sfence()")
         self.line("ret void")
@@ -278,5 +282,5 @@ class FunctionEmitter:
                 self.define(op.results[0], instruction)
 
     def body_text(self) -> str:
-        """Everything between the braces."""
+        """The function's body."""
         return "\n".join(("entry:", *self.entry, *self.lines))

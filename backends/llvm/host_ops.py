@@ -1,4 +1,5 @@
-"""Host functions of GPU programs: they compute extents, and allocate temporaries and launch kernels by the runtime.
+"""Host functions of GPU programs: they compute extents, and allocate temporaries and launch kernels through the
+runtime.
 
     %T = memref.alloc(%n) : memref<?xf32>            %T = call ptr @weft_alloc(i64 %bytes)
     %w = memref.get_global @w : memref<4xf32>    ->  %w = call ptr @weft_constant(ptr @w, i64 16)
@@ -7,8 +8,8 @@
                                                      store i64 %n, ptr %slot
                                                      call void @weft_launch(ptr @k.name, i64 %g, ..., ptr %places)
 
-Pointers are device pointers, or handles of the runtime, which host code only passes on. The arguments of a kernel are
-stored in consecutive slots of eight bytes; the launch takes an array of pointers to them, as CUDA's driver does.
+Pointers are device pointers or runtime handles, which host code only passes on. The arguments of a kernel are stored in
+consecutive 8-byte slots; the launch receives an array of pointers to them, as in CUDA's driver API.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
 
 SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_read_byte", "weft_launch")
-"""The functions that the runtime of a device defines."""
+"""The functions that a device's runtime defines."""
 
 
 def emit_get_constant(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> str:
@@ -47,14 +48,14 @@ def emit_get_constant(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> str:
 
 
 def emit_condition(emitter: FunctionEmitter, op: Operation) -> str:
-    """A truth value, which the runtime reads from the device once it has been computed."""
+    """A boolean, which the runtime reads from the device after it was computed."""
     emitter.module.declare("weft_read_byte", "declare i8 @weft_read_byte(ptr) nounwind")
     byte = emitter.emit(f"call i8 @weft_read_byte(ptr {emitter.text(op.operands[0])})", "byte")
     return f"icmp ne i8 {byte}, 0"
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.view`: the start of a buffer under another type. Some devices cannot address parts of their buffers."""
+    """`memref.view`: the start of a buffer under another type. Some devices cannot address parts of buffers."""
     if constant_integer(op.operands[1]) != 0:
         raise CompileError.at(op, "host code of a GPU program views buffers from their start on")
     call_ops.emit_cast(emitter, op)
@@ -77,8 +78,9 @@ def emit_launch(emitter: FunctionEmitter, op: LaunchOp) -> None:
 
 
 def _name(emitter: FunctionEmitter, kernel: str) -> str:
-    """The string constant with the symbol of a kernel, text of C whatever its name holds. Kernels are symbols of the
-    module, so no other global has the name."""
+    """The string constant with a kernel's symbol, an escaped C string. Kernels are symbols of the module, so no other
+    global has the name.
+    """
     module = emitter.module
     if kernel not in module.globals:
         symbol = symbol_name(kernel)
@@ -102,7 +104,7 @@ HOST_RULES: Final[Rules] = {
 
 
 def check_host_functions(functions: Iterable[FuncOp]) -> None:
-    """Raises `CompileError` at an op that the host cannot execute, such as an access to the memory of the device."""
+    """Raise `CompileError` at an op that the host cannot execute, such as an access to device memory."""
     for function in functions:
         for op in function.walk():
             if isinstance(op, CallRegisteredOp):

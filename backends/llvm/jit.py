@@ -1,7 +1,7 @@
 """LLVM IR text as code in this process.
 
-The text is compiled to an object first, whose undefined symbols are resolved here: LLVM's own linker reports missing
-ones on standard error only.
+The text is first compiled to an object, whose undefined symbols are resolved here, because LLVM's linker reports
+missing ones only on standard error.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 _LINKS: Final = 32
-"""Libraries that one of LLVM's linkers makes: of each it keeps 9 KiB after the library is freed, until it is closed."""
+"""The maximum number of libraries per LLVM linker, which keeps 9 KiB of each freed library until it is closed."""
 
 
 class _Linker:
-    """One of LLVM's linkers. It is closed when it makes no more libraries and the last one is freed."""
+    """One of LLVM's linkers, closed when it has reached its number of libraries and the last one is freed."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -41,9 +41,9 @@ class _Linker:
         self.live = 0
 
     def link(self, builder: llvm.JITLibraryBuilder) -> llvm.ResourceTracker:
-        """A library. Raises `InternalError`."""
+        """Link a library. Raises `InternalError`."""
         self.links += 1
-        self.live += 1  # before linking, during which garbage collection may free the other libraries
+        self.live += 1  # before linking, during which garbage collection may free other libraries
         try:
             return builder.link(self.engine, f"weft.{self.links}")
         except RuntimeError as error:
@@ -52,7 +52,7 @@ class _Linker:
             raise InternalError(f"LLVM cannot link the generated code: {error}") from error
 
     def free(self, tracker: llvm.ResourceTracker) -> None:
-        """Free a library, which nothing runs any more."""
+        """Free a library whose code no longer runs."""
         tracker.close()
         with _lock:
             self.live -= 1
@@ -65,13 +65,12 @@ class _Linker:
 
 
 _lock = threading.RLock()
-"""Of the linkers. A thread that has it may collect garbage, and so free a library."""
+"""Protects the linkers. Reentrant: its holder may collect garbage, and so free a library."""
 linkers: Final[set[_Linker]] = set()
-"""The open ones."""
+"""The open linkers."""
 
 
 def _linker() -> _Linker:
-    """The one that makes libraries now."""
     found = next((linker for linker in linkers if linker.links < _LINKS), None)
     if found is None:
         linkers.add(found := _Linker())
@@ -80,16 +79,16 @@ def _linker() -> _Linker:
 
 @cache
 def _lasting_linker() -> _Linker:
-    """The one of libraries that are never freed. It is never closed: code may run in daemon threads until the process
-    ends."""
+    """A linker for libraries that are never freed. It is never closed, because daemon threads may run code until the
+    process ends.
+    """
     linker = _Linker()
     keep_forever(linker.engine)
     return linker
 
 
 class JitModule:
-    """Machine code in this process. The code lives as long as this object: keep it while any address is in
-    use."""
+    """Machine code in this process, valid as long as this object: keep it while any address is in use."""
 
     def __init__(self, linker: _Linker, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
         self._addresses = dict(addresses)
@@ -101,7 +100,7 @@ class JitModule:
         return tuple(self._addresses)
 
     def address(self, name: str) -> int:
-        """Where the function `name` starts. Raises `CompileError` when the module does not export it."""
+        """The address of the function `name`. Raises `CompileError` if the module does not export it."""
         if name not in self._addresses:
             raise CompileError(f"the compiled module has no function '{name}'{did_you_mean(name, self._addresses)}")
         return self._addresses[name]
@@ -117,12 +116,12 @@ def jit(
     *,
     forever: bool = False,
 ) -> JitModule:
-    """Compile `text` into this process, linked with `objects`, where it stays `forever` or is freed with the result.
-    External symbols are resolved by `symbols` (name -> address), then by the conversion helpers of 16-bit floats, then
-    by the libraries of the process (libm, libc).
+    """Compile `text` into this process, linked with `objects`; it stays `forever` or is freed with the result. External
+    symbols are resolved by `symbols` (name -> address), then by the conversion helpers of 16-bit floats, then by the
+    libraries of the process (libm, libc).
 
-    Raises `CompileError` when the target has features that the CPU of this process lacks, or when a symbol is not
-    found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` measures each stage.
+    Raises `CompileError` if the target has features that this process's CPU lacks, or if a symbol is not found;
+    `InternalError` if `text` is not valid LLVM IR. `stopwatch` measures each stage.
     """
     if target.obstacle:
         raise CompileError(target.obstacle)
@@ -142,7 +141,7 @@ _NOT_EXPORTED = frozenset(
 def link_objects(
     objects: Sequence[bytes], exported: Sequence[str], symbols: Mapping[str, int], *, forever: bool = False
 ) -> JitModule:
-    """Link objects into this process; `exported` functions of theirs can be called. Raises as `jit` does."""
+    """Link objects into this process and export the functions `exported`. Raises as `jit` does."""
     import llvmlite.binding as llvm
 
     builder = llvm.JITLibraryBuilder()
@@ -164,14 +163,14 @@ def link_objects(
 
 
 def jit_forever(text: str, opt_level: int, symbols: Mapping[str, int] | None = None) -> JitModule:
-    """Code of the runtime itself: compiled for the CPU of this process, and never freed."""
+    """Code of the runtime: compiled for this process's CPU, and never freed."""
     module = jit(text, Target.of_process(opt_level), symbols or {}, forever=True)
     keep_forever(module)
     return module
 
 
 def keep_forever(value: object) -> None:
-    """Never free `value`, not even at exit of the interpreter: its code may still be running then."""
+    """Never free `value`, not even when the interpreter exits, because its code may still be running."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
@@ -200,13 +199,13 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
 
 @cache
 def _float_helpers() -> JitModule:
-    """The helpers of `float_helpers.ll`, compiled on the first call (some milliseconds)."""
+    """The helpers of `float_helpers.ll`, compiled on the first call (a few milliseconds)."""
     return jit_forever(ir_text(HELPERS_FILE), 1)
 
 
 @cache
 def _process_symbol(name: str) -> int:
-    """The address of `name` in the libraries of this process, libm among them; 0 when there is none."""
+    """The address of `name` in the libraries of this process, including libm; 0 if not found."""
     for library in _process_libraries():
         try:
             return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0

@@ -1,8 +1,8 @@
-"""Masks of lanes up to a bound, made by scalar instructions.
+"""Masks of lanes up to a bound, computed by scalar instructions.
 
-A compare of consecutive indices with a bound is true in the first lanes, or in the last. LLVM compares vectors of
-64-bit integers, which for 16 lanes are two registers: two broadcasts, two sums, two compares and an unpacking. With
-mask registers (AVX-512) the number of lanes is a difference, and the mask the bits below it.
+A comparison of consecutive indices with a bound is true in the first lanes, or in the last. LLVM compares vectors of
+64-bit integers, which for 16 lanes are two registers: two broadcasts, two additions, two comparisons and an unpacking.
+With mask registers (AVX-512) the number of lanes is a difference, and the mask the bits below it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weft.backends.llvm.emitter import FunctionEmitter
 
 _LANES: Final = (16, 32)
-"""Vectors of indices that take two registers or four. The compare of one register costs no more than the scalars."""
+"""Index vectors of two or four registers. For one register a comparison is as cheap as the scalar instructions."""
 _SWAPPED: Final = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle"}
 
 
@@ -36,8 +36,9 @@ class _Progression:
 
 
 def emit_lane_mask(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """The mask of a compare of indices in an arithmetic progression with one bound, as an LLVM expression. None for
-    other compares, and for a target without mask registers."""
+    """The mask of a comparison of indices in an arithmetic progression with one bound, as an LLVM expression. None for
+    other comparisons, and for a target without mask registers.
+    """
     type_ = op.operands[0].type
     if not isinstance(type_, VectorType) or not isinstance(type_.element_type, IndexType):
         return None
@@ -60,7 +61,8 @@ def emit_lane_mask(emitter: FunctionEmitter, op: Operation) -> str | None:
 
 def _lanes_below(emitter: FunctionEmitter, indices: _Progression, bound: str, lanes: int, inclusive: bool) -> str:
     """The number of lanes whose index is less than `bound`, or at most `bound` if `inclusive`. The difference is exact
-    as an unsigned number if the first index is below the bound."""
+    as an unsigned number if the first index is below the bound.
+    """
     lowest = indices.base
     if indices.first:
         lowest = (
@@ -89,7 +91,7 @@ def _progression(emitter: FunctionEmitter, value: SSAValue) -> _Progression | No
 
 
 def _constant_steps(value: SSAValue) -> tuple[int, int] | None:
-    """The first number and the difference of a constant vector of numbers that grow by a power of two."""
+    """The first element and the step, a power of two, of a constant vector in arithmetic progression."""
     constant = value.owner
     if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, DenseIntOrFPElementsAttr):
         return None
@@ -102,7 +104,6 @@ def _constant_steps(value: SSAValue) -> tuple[int, int] | None:
 
 
 def _splat(emitter: FunctionEmitter, value: SSAValue) -> str | None:
-    """The text of the number that every lane has."""
     if isinstance(value.owner, vector.BroadcastOp):
         source = value.owner.operands[0]
         return None if isinstance(source.type, VectorType) else emitter.text(source)

@@ -1,4 +1,4 @@
-"""Linking modules of LLVM IR: imported ones, and parts of weft's own."""
+"""Linking of LLVM IR modules: imported ones, and parts of weft's own."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def link_ir(text: str, imports: Sequence[str]) -> str:
-    """`text` linked with imported modules of LLVM IR, whose functions become private to it.
+    """`text` linked with imported LLVM IR modules, whose functions become private to it.
 
-    Raises `CompileError` for imported text that is no LLVM IR, or that defines a function twice.
+    Raises `CompileError` for imported text that is not LLVM IR, and for duplicate definitions.
     """
     with _parsed(f"{text}\n{IMPORTED} = !{{}}\n") as (module, context):
         own = set(_defined(module))
@@ -31,7 +31,7 @@ def link_ir(text: str, imports: Sequence[str]) -> str:
 
 
 def linked_ir(texts: Sequence[str]) -> str:
-    """Modules of weft's own as one: what one of them declares, another one defines."""
+    """Several of weft's modules linked into one, which resolves their declarations."""
     if len(texts) == 1:
         return texts[0]
     first, *others = map(without_pass_selection, texts)
@@ -43,7 +43,7 @@ def linked_ir(texts: Sequence[str]) -> str:
 
 @contextmanager
 def _parsed(text: str) -> Generator[tuple[llvm.ModuleRef, llvm.ContextRef]]:
-    """`text` as a module of a context of its own; both live until the end of the `with` block."""
+    """`text` as a module of a separate context; both are valid until the end of the `with` block."""
     import llvmlite.binding as llvm
 
     context = llvm.create_context()
@@ -58,7 +58,7 @@ def _parsed(text: str) -> Generator[tuple[llvm.ModuleRef, llvm.ContextRef]]:
 
 
 def _link_import(module: llvm.ModuleRef, text: str, own: set[str], context: llvm.ContextRef) -> set[str]:
-    """Link imported LLVM IR into `module`, which defines the functions `own`; returns the functions it defines."""
+    """Link imported LLVM IR into `module`, which defines the functions `own`; returns the functions that it defines."""
     import llvmlite.binding as llvm
 
     try:
@@ -79,17 +79,17 @@ def _link_import(module: llvm.ModuleRef, text: str, own: set[str], context: llvm
 
 
 def _defined(module: llvm.ModuleRef) -> list[str]:
-    """The functions that a module defines."""
     functions = [f for f in module.functions if not f.is_declaration]
     return [str(f.name) for f in functions]  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Text to link in. Its definitions are hidden and weak, so that several objects which have them share one.
+    """Text to link in. Its definitions are hidden and weak, so that several objects share one.
 
-    Functions of `internal` become private to the module, those of `kept` stay even where they are unused, and those of
-    `visible` stay and can be called from outside."""
+    Functions of `internal` become private to the module, those of `kept` stay even if unused, and those of `visible`
+    stay and are exported.
+    """
 
     text: str
     internal: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class LinkedText:
 
 
 def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
-    """`text` linked with parts of weft's own. Raises `InternalError` when one is not LLVM IR."""
+    """`text` linked with parts of weft's own. Raises `InternalError` if one is not LLVM IR."""
     import llvmlite.binding as llvm
 
     layout = str(target_machine(target).target_data)
@@ -115,7 +115,9 @@ def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
 
 
 def _weaken(module: llvm.ModuleRef, part: LinkedText) -> None:
-    """Set the linkage of the definitions of `part`. Functions that become internal must still be found by linking."""
+    """Set the linkage of the definitions of `part`. Functions that become internal must still be visible to the
+    linker.
+    """
     import llvmlite.binding as llvm
 
     for value in (*module.functions, *module.global_variables):

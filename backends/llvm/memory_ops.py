@@ -1,8 +1,8 @@
 """Buffers: loads, stores, and the allocation of temporaries.
 
-An address is the buffer's pointer plus an index, and every access is aligned to its element. Truth values are bytes in
-memory: any byte but 0 reads as true, and 0 or 1 is written. `memref.alloca` becomes an alloca in the entry block of the
-function, which LLVM turns into registers wherever the indices are constants after unrolling.
+An address is the buffer's pointer plus an index, and every access is aligned to its element. Booleans are bytes in
+memory: any nonzero byte reads as true, and 0 or 1 is written. `memref.alloca` becomes an alloca in the function's entry
+block, which LLVM promotes to registers if the indices are constants after unrolling.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ if TYPE_CHECKING:
     from weft.backends.llvm.types import ValueType
 
 BUFFER_ALIGNMENT: Final = 64
-"""Bytes to which temporaries are aligned unless they ask for more: a cache line, and the widest vector."""
+"""Default alignment of temporaries in bytes: a cache line, and the widest vector."""
 _CACHE_LINE_BYTES: Final = 64
-"""What one prefetch fetches."""
+"""Bytes fetched by one prefetch."""
 _PIECE_BYTES: Final = 16
-"""LLVM splits non-temporal vector stores of an x86 into pieces of this size if they are aligned to it, else into
-scalars."""
+"""Bytes of the pieces that LLVM splits non-temporal x86 vector stores into if they are aligned to it; otherwise it
+splits them into scalars.
+"""
 PAGE_BYTES: Final = 4096
-"""The most that a local buffer is aligned to."""
+"""The maximum alignment of a local buffer."""
 
 
 @dataclass(frozen=True)
 class BufferOperand:
-    """Operand `buffer` of a load or store, which the index follows."""
+    """Operand `buffer` of a load or store; the index follows it."""
 
     buffer: int
     is_store: bool
@@ -66,8 +67,9 @@ ACCESSES: Final[Mapping[type[Operation], BufferOperand]] = {
 
 
 def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation) -> str:
-    """The attributes of the pointer parameter `buffer`: buffers do not escape, unless their addresses are stored for
-    registered functions, nor overlap where that is promised."""
+    """The attributes of the pointer parameter `buffer`. Buffers do not escape, unless their addresses are stored for
+    registered functions, and do not overlap if that is promised.
+    """
     type_, length = emitter.module.types.buffer(buffer.type, op)
     reads, writes = usage(buffer)
     words = [] if overlapping(buffer) else ["noalias"]
@@ -84,7 +86,7 @@ def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation)
 
 
 def _is_described(buffer: SSAValue) -> bool:
-    """Whether the address of a buffer stands in a descriptor in memory."""
+    """Whether the address of a buffer is stored in a descriptor."""
     users = (use.operation for use in buffer.uses)
     return any(
         isinstance(op, CallRegisteredOp) or (isinstance(op, memref.CastOp) and _is_described(op.dest)) for op in users
@@ -113,7 +115,9 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
 
 
 def _access_of(op: Operation, operand: int) -> AccessMode:
-    """How an op that is neither load nor store accesses a buffer operand: a call as its callee declares."""
+    """The access mode of a buffer operand of an op other than a load or store; for a call, as declared by its
+    callee.
+    """
     if isinstance(op, AccessPtrOp):
         return op.access.data
     if isinstance(op, CallRegisteredOp):
@@ -125,9 +129,9 @@ def _access_of(op: Operation, operand: int) -> AccessMode:
 
 
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:
-    """The pointer to an element, which must exist unless `in_bounds` is False."""
+    """The pointer to an element, which must exist if `in_bounds`."""
     type_, _ = emitter.module.types.buffer(base.type, op)
-    # Elements of a reversed view lie before its first one.
+    # Elements of a reversed view precede its first one.
     backwards = emitter.backwards.get(base)
     if backwards is None:
         backwards = emitter.backwards[base] = may_run_backwards(base)
@@ -151,7 +155,7 @@ def may_run_backwards(base: SSAValue) -> bool:
 
 
 def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: SSAValue) -> str:
-    """A vector of pointers, one for each index and not necessarily in bounds, and the element type."""
+    """A vector of pointers, one for each index and not necessarily in bounds."""
     type_, _ = emitter.module.types.buffer(base.type, op)
     lanes = emitter.type_of(indices, op)
     pointer, offsets = emitter.text(base), emitter.text(indices)
@@ -159,7 +163,6 @@ def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: 
 
 
 def _loaded(emitter: FunctionEmitter, type_: ValueType, instruction: str) -> str:
-    """The instruction that gives the value which `instruction` loads."""
     if type_.element != "i1":
         return instruction
     loaded = emitter.emit(instruction, "byte")
@@ -181,7 +184,6 @@ def _nontemporal(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_load(emitter: FunctionEmitter, op: Operation) -> str:
-    """`memref.load` and `vector.load`."""
     base, index = base_and_index(op, 0)
     type_ = emitter.type_of(op.results[0], op)
     if type_.lanes:
@@ -191,14 +193,13 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.store` and `vector.store`."""
     value = op.operands[0]
     base, index = base_and_index(op, 1)
     type_ = emitter.type_of(value, op)
     if type_.lanes:
         emitter.holds_vectors = True
     at = address(emitter, op, base, index)
-    # LLVM does not vectorize scalar loops with non-temporal stores.
+    # LLVM does not vectorise scalar loops with non-temporal stores.
     suffix = _nontemporal(emitter, op) if type_.lanes else ""
     store = f"store {type_.memory} {as_stored(emitter, type_, emitter.text(value))}, ptr {at}, align"
     if suffix and emitter.module.target.architecture == "x86_64":
@@ -208,8 +209,9 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _store_nontemporal(emitter: FunctionEmitter, type_: ValueType, at: str, store: str, suffix: str) -> None:
-    """`store`, non-temporal where its address is aligned to `_PIECE_BYTES`: callers guarantee the alignment of elements
-    only, and usually provide more."""
+    """`store`, non-temporal if its address is aligned to `_PIECE_BYTES`: callers guarantee only the alignment of
+    elements, but usually provide more.
+    """
     if type_.lanes * type_.bytes % _PIECE_BYTES:
         emitter.line(f"{store} {type_.bytes}")
         return
@@ -246,13 +248,14 @@ def _alignment(op: Operation) -> int:
 
 
 _SMALL_BYTES: Final = 4 << 10
-"""Bytes of stack for a buffer of a size that is known at run time only; larger ones are allocated by the runtime."""
+"""Bytes of stack for a buffer whose size is known only at run time; larger ones are allocated by the runtime."""
 _SMALL_BYTES_OF_FUNCTION: Final = 64 << 10
 
 
 def emit_sized_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """A buffer on the stack if it is small, else allocated by the runtime, as are those of static size, which are too
-    large for the stack. Iterations of a loop share the memory on the stack, because they free the buffer."""
+    """A buffer on the stack if it is small, else allocated by the runtime, like those of static size, which are too
+    large for the stack. Loop iterations share the stack memory, because they free the buffer.
+    """
     result = op.results[0]
     _, length = emitter.module.types.buffer(result.type, op)
     if length is not None or emitter.small_bytes + _SMALL_BYTES > _SMALL_BYTES_OF_FUNCTION:
@@ -281,7 +284,7 @@ def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _bytes(emitter: FunctionEmitter, op: Operation) -> str:
-    """The size of a buffer."""
+    """Bytes of a buffer."""
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
     if _alignment(op) > BUFFER_ALIGNMENT:
@@ -293,7 +296,6 @@ def _bytes(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def _allocation(emitter: FunctionEmitter, bytes_: str) -> str:
-    """The instruction that allocates."""
     emitter.module.declare(
         "weft_alloc", f"declare noalias nonnull align {BUFFER_ALIGNMENT} ptr @weft_alloc(i64) nounwind allocsize(0)"
     )
@@ -321,7 +323,7 @@ def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.view`: a place in a buffer of bytes."""
+    """`memref.view`: a pointer into a buffer of bytes."""
     emitter.bind(op.results[0], address(emitter, op, op.operands[0], op.operands[1]))
 
 
@@ -330,7 +332,7 @@ def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> str:
     mask, otherwise = op.operands[2:]
     emitter.holds_vectors = True
     type_ = emitter.type_of(op.results[0], op)
-    # Where no lane is read, the address may lie outside of the buffer.
+    # If no lane is read, the address may be outside of the buffer.
     at = address(emitter, op, base, index, in_bounds=False)
     other = as_stored(emitter, type_, emitter.text(otherwise))
     load = f"call {type_.memory} @llvm.masked.load.{_memory_suffix(type_)}.p0"
@@ -356,7 +358,6 @@ def _memory_suffix(type_: ValueType) -> str:
 
 
 def _mask_text(emitter: FunctionEmitter, op: Operation, type_: ValueType, operand: int) -> str:
-    """The mask operand, all true when the op has none."""
     i1 = type_.of("i1")
     return i1.typed(emitter.text(op.operands[operand]) if len(op.operands) > operand else i1.splat("true"))
 
@@ -389,7 +390,7 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
-    """One instruction a cache line."""
+    """One instruction per cache line."""
     base, index = base_and_index(op, 0)
     type_, _ = emitter.module.types.buffer(base.type, op)
     at = address(emitter, op, base, index, in_bounds=False)

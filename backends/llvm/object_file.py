@@ -1,7 +1,7 @@
 """The symbol table of an ELF object: its defined and its undefined symbols.
 
-Code generation adds calls that are not in the IR (`fmodf` for `frem`, `__truncdfhf2` for a conversion), so the symbols
-to resolve are known from the object only.
+Code generation adds calls that are not in the IR (`fmodf` for `frem`, `__truncdfhf2` for a conversion), so only the
+object has the symbols to resolve.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def object_symbols(data: bytes) -> ObjectSymbols | None:
         return None
     (section_table,) = struct.unpack_from("<Q", data, 0x28)
     entry_size, count = struct.unpack_from("<HH", data, 0x3A)
-    # Of each section header: type, file offset, size, link (for a symbol table: the section of its names).
+    # Type, file offset, size and link of each section header; a symbol table links to the section of its names.
     sections = [_section(data, section_table + i * entry_size) for i in range(count)]
     defined: list[str] = []
     undefined: list[str] = []
@@ -47,7 +47,7 @@ def object_symbols(data: bytes) -> ObjectSymbols | None:
 
 
 def undefined_symbols(objects: Iterable[bytes]) -> list[str] | None:
-    """The symbols that objects, linked together, need from elsewhere; None when one of them is no such object."""
+    """The undefined symbols of several objects linked together; None unless all are such objects."""
     tables = [object_symbols(code) for code in objects]
     known = [table for table in tables if table is not None]
     if len(known) < len(tables):

@@ -1,17 +1,17 @@
-"""Parallel loops: the body is outlined into a function that each thread runs over its part of the iterations.
+"""Parallel loops: the body is outlined into a function that each thread runs for its part of the iterations.
 
-The loop calls the runtime with a closure, a struct on the stack of the captured values:
+The loop calls the runtime with a closure, a struct of the captured values on the stack:
 
     low.parallel_for %i in %n { body }
 ->
     call void @weft_parallel_for(ptr @f.parallel, ptr %closure, i64 %n)
 
-    define void @f.parallel(i64 %begin, i64 %end, ptr %closure)     unpacks the closure, and calls
-    define void @f.parallel.body(i64 %begin, i64 %end, ptr noalias %A, ...)
+    define void @f.parallel(i64 %begin, i64 %end, ptr %closure)     unpacks the closure, and calls define void
+    @f.parallel.body(i64 %begin, i64 %end, ptr noalias %A, ...)
 
-If the loop has a condition that does not hold, the calling thread calls `@f.parallel` for all iterations.
+If the loop's condition is false, the calling thread calls `@f.parallel` for all iterations.
 
-The body is a separate function, and not inlined, because only parameters can be marked as not overlapping.
+The body is a separate function, and not inlined, because only parameters can be marked `noalias`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
 
 
 def _is_buffer(value: SSAValue, captured: list[SSAValue]) -> bool:
-    """Whether `value` is a buffer that the body captures by no other name."""
+    """Whether `value` is a buffer that the body does not capture under another name."""
     if not isinstance(value.type, MemRefType):
         return False
     if any(other is not value and underlying(other) is value for other in captured):

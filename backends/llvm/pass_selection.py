@@ -1,8 +1,8 @@
 """Pass selection: the LLVM passes that a schedule leaves work for, which determine most of the compile time.
 
-Most LLVM passes search for decisions that a complete schedule has made already: which loops are vectorized or unrolled,
-which values stay in registers. A module whose metadata says so is compiled with fewer passes (`compile.py`). What is
-left is found in the module at low level (`work_left.py`).
+Most LLVM passes make decisions that a complete schedule has already made: which loops to vectorise or unroll, which
+values to keep in registers. A module with the corresponding metadata is compiled with fewer passes (`compile.py`). The
+remaining work is derived from the module at low level (`work_left.py`).
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from typing import Final
 
 
 class PassSelection(Enum):
-    """The work that LLVM may find in a module, beyond what its operations state; from little to much."""
+    """The work that LLVM may find in a module beyond its operations, in ascending order."""
 
     NOTHING = "nothing"
-    """Every loop holds vectors, and each access moves with the loop around it or becomes a register. `low.unroll` loops
-    count as parts of the loop around them."""
+    """Every loop contains vectors, and each access varies with the surrounding loop or becomes a register. `low.unroll`
+    loops count as parts of the surrounding loop.
+    """
     INVARIANTS = "invariants"
-    """Accesses may leave loops, and scalar loops that fill or copy consecutive elements may become calls."""
+    """Accesses may be hoisted out of loops, and scalar loops that fill or copy consecutive elements may become
+    calls.
+    """
     LOOPS = "loops"
-    """Scalar loops may be vectorized."""
+    """Scalar loops may be vectorised."""
 
 
 _PASS_SELECTION: Final = re.compile(r"^!weft\.pass_selection = !\{!(\d+)\}\n", re.MULTILINE)
 
 
 def pass_selection_lines(selection: PassSelection, number: int) -> list[str]:
-    """The metadata of a selection, in a module with `number` nodes; none for all passes."""
+    """The metadata of a selection, in a module with `number` nodes; empty for all passes."""
     if selection is PassSelection.LOOPS:
         return []
     return [f'!{number} = !{{!"{selection.value}"}}', f"!weft.pass_selection = !{{!{number}}}"]
@@ -42,5 +45,5 @@ def pass_selection_of(text: str) -> PassSelection:
 
 
 def without_pass_selection(text: str) -> str:
-    """`text` without that metadata, for modules that code from elsewhere is linked to."""
+    """`text` without this metadata, before external code is linked in."""
     return _PASS_SELECTION.sub("", text)

@@ -1,4 +1,4 @@
-"""Calls of registered functions: descriptors of the arrays on the stack, and a call of the runtime.
+"""Calls of registered functions: array descriptors on the stack, and a call of the runtime.
 
     low.call_registered "env.twice"(%x) outs(%y)          store ptr %x, ptr %arrays
       extents(%n, %n) [memref<?xf32>, memref<?xf32>]  ->  store ptr %extents, ptr %shape
@@ -56,7 +56,6 @@ def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None
 
 
 def _name(module: ModuleEmitter, callee: str) -> str:
-    """The string constant with the name of a registered function."""
     key = f"registered {callee}"
     if key not in module.globals:
         module.globals[key] = module.names.fresh("registered.name")

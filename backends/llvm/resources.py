@@ -9,7 +9,7 @@ from typing import Final
 
 
 def ir_text(file: Path, **parameters: object) -> str:
-    """The text of a `.ll` file with its parameters substituted. Raises `KeyError` when one is missing."""
+    """The text of a `.ll` file with its parameters substituted. Raises `KeyError` if one is missing."""
     return _template(file).substitute(parameters)
 
 
@@ -25,7 +25,8 @@ HELPERS: Final = frozenset(
     }
 )
 
-"""The conversions to and from half and bfloat that LLVM calls where the CPU has no instruction for them. They are part
-of libgcc and compiler-rt, of which a Python process often has neither loaded, so code that is linked into this process
-calls those of `HELPERS_FILE`."""
+"""Conversions to and from half and bfloat that LLVM calls if the CPU has no instruction for them. They are part of
+libgcc and compiler-rt, neither of which a Python process need have loaded, so code linked into this process uses those
+of `HELPERS_FILE`.
+"""
 HELPERS_FILE: Final = Path(__file__).with_name("float_helpers.ll")

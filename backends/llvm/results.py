@@ -1,4 +1,4 @@
-"""Results whose size depends on data: the runtime copies them to memory of the caller's allocator.
+"""Data-dependent results: the runtime copies them to memory of the caller's allocator.
 
 low.return_result %x extents(%k)       ->   call void @weft_return_result(ptr %y, ptr %x, i64 %bytes)
   memref<?x2xf32> in %y                     store i64 %k, ptr %y + 8; store i64 2, ptr %y + 16

@@ -27,18 +27,18 @@ class MachineTarget(Target):
     """Options of the target machine, which is the host by default."""
 
     triple: str | None = None
-    """The machine in LLVM's words: `"aarch64-linux-gnu"`."""
+    """The target triple: `"aarch64-linux-gnu"`."""
     cpu: str | None = None
-    """The CPU as LLVM names it."""
+    """The CPU, by LLVM's name."""
     attr: str | None = None
-    """Features that the CPU has besides, or lacks: `"+avx2,-fma"`."""
+    """Features to add or remove: `"+avx2,-fma"`."""
     opt_level: int = 2
-    """The level of LLVM's optimizer, 0 to 3."""
+    """The level of LLVM's optimiser, 0 to 3."""
     reassociate: bool = False
     """Allow LLVM to reorder sums of floats."""
 
     def machine(self) -> Machine:
-        """The target of the options. Raises `CompileError` on an unknown triple, CPU or feature."""
+        """The target of the options. Raises `CompileError` for an unknown triple, CPU or feature."""
         return Machine(
             triple=self.triple or "",
             cpu=self.cpu or "",
@@ -69,7 +69,7 @@ class LLVMIRTarget(MachineTarget):
     name: ClassVar[str] = "llvm-ir"
 
     optimized: bool = False
-    """Print the IR after LLVM's optimizer."""
+    """Print the IR after LLVM's optimiser."""
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         from weft.backends.llvm.compile import optimize_ir  # start-up: 53 ms
@@ -93,8 +93,9 @@ class AsmTarget(MachineTarget):
 
 
 def emitted(module: ModuleOp, machine: Machine, stopwatch: Stopwatch, name: str) -> str:
-    """The LLVM IR of a module, for target `name`. Raises `CompileError` when the module is not at low level, or has no
-    function."""
+    """The LLVM IR of a module, for target `name`. Raises `CompileError` if the module is not at low level, or has no
+    functions.
+    """
     from weft.backends.llvm.compile import EMISSION  # start-up: 53 ms
     from weft.backends.llvm.emit import emit_module  # start-up: 107 ms
 

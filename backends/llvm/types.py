@@ -1,4 +1,4 @@
-"""Types and constants of `low` as LLVM writes them, in values and in memory.
+"""LLVM's spelling of types and constants of `low`, as values and in memory.
 
 | low | value | in memory |
 |---|---|---|
@@ -10,8 +10,8 @@
 | `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` |
 | `memref<...xT>` | `ptr` | |
 
-Floating-point constants are written as decimals where these are short and exact, else by their bits, which LLVM takes
-as those of a double for `float` and `double`, and after `0xH` for `half`.
+Floating-point constants are decimals if these are short and exact, else bits: those of a double for `float` and
+`double`, and `0xH` followed by those of a half for `half`.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ class ValueType:
     element: str
     """LLVM type of a scalar, such as `i32` or `float`, as a parameter or result of functions."""
     scalar: str
-    """LLVM type of a scalar value: differs for `bfloat`."""
+    """LLVM type of a scalar value; `i16` for `bfloat`."""
     lanes: int
     bits: int
-    """Width of a scalar."""
+    """Bits of a scalar."""
     is_float: bool
     text: str
     """LLVM type of a value."""
     memory: str
-    """LLVM type of a value in memory: differs for `i1`."""
+    """LLVM type of a value in memory; `i8` for `i1`."""
     suffix: str
     """The type in names of intrinsics, such as `v8f32`."""
 
     @property
     def bytes(self) -> int:
-        """Size of a scalar in memory, which is also its alignment."""
+        """Bytes of a scalar in memory, also its alignment."""
         return max(self.bits, 8) // 8
 
     def of(self, element: str) -> ValueType:
-        """As many lanes of another scalar type."""
+        """The same number of lanes of another scalar type."""
         return value_type(element, self.lanes)
 
     def splat(self, text: str) -> str:
@@ -82,7 +82,7 @@ _SCALARS: Final = {
 
 @cache
 def value_type(element: str, lanes: int, /) -> ValueType:
-    """The type of `lanes` scalars of LLVM type `element`, of one scalar when 0: one object a type."""
+    """The unique type of `lanes` scalars of LLVM type `element`, or of one scalar if 0."""
     bits, is_float, suffix = _SCALARS[element]
     scalar = "i16" if element == "bfloat" else element
     memory = "i8" if element == "i1" else scalar
@@ -94,18 +94,21 @@ def value_type(element: str, lanes: int, /) -> ValueType:
 
 I64: Final = value_type("i64", 0)
 _NAMES: Final = {"index": "i64", "f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
-"""Scalar type of low -> its LLVM type, where the names differ."""
+"""Scalar type of low -> its LLVM type, if the names differ."""
 
 
 class TypeTable:
-    """The types of one module. Keyed by object: hashing an attribute costs microseconds, and the module keeps them
-    alive."""
+    """The types of one module, keyed by object: hashing an attribute costs microseconds, and the module keeps them
+    alive.
+    """
 
     def __init__(self) -> None:
         self._types: dict[int, ValueType] = {}
 
     def of(self, type_: Attribute, op: Operation) -> ValueType:
-        """The LLVM type of values of type `type_`. Raises `CompileError` at `op` for types that low does not have."""
+        """The LLVM type of values of type `type_`. Raises `CompileError` at `op` for types that are not legal at low
+        level.
+        """
         found = self._types.get(id(type_))
         if found is None:
             found = self._types[id(type_)] = _convert(type_, op)
@@ -130,7 +133,7 @@ def _convert(type_: Attribute, op: Operation) -> ValueType:
 
 
 def lane_list(lanes: Sequence[int]) -> str:
-    """The mask of a `shufflevector`; a negative lane is any value."""
+    """The mask of a `shufflevector`; negative lanes are poison."""
     return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
 
 
@@ -147,7 +150,7 @@ def float_text(value: float, element: str) -> str:
 
 
 def scalar_text(value: float, element: str) -> str:
-    """The literal of an integer, truth value or floating-point value."""
+    """The literal of an integer, boolean or floating-point value."""
     if element == "i1":
         return "true" if value else "false"
     if element[0] == "i":

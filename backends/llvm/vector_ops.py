@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """A scalar in every lane; that of a literal is a literal."""
+    """A splat; that of a literal is a literal."""
     source, result = op.operands[0], op.results[0]
     type_ = emitter.type_of(result, op)
     text = emitter.text(source)
@@ -38,13 +38,14 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> str | None:
 
 
 _REDUCTIONS: Final = {"maximum": "fmaximum", "minimum": "fminimum", "maxnum": "fmax", "minnum": "fmin"}
-"""Intrinsic on two values -> LLVM's `vector.reduce` by it, where the names differ."""
+"""Intrinsic on two values -> the corresponding `vector.reduce`, if the names differ."""
 _NEUTRAL: Final = {"fadd": "-0.0", "fmul": "1.0"}
 
 
 def emit_reduction(emitter: FunctionEmitter, op: Operation) -> str:
-    """All lanes of a vector, and the accumulator if there is one, combined. Sums and products of floats run from the
-    first lane to the last, unless they may be reassociated."""
+    """Combine all lanes of a vector, and the accumulator if there is one. Sums and products of floats are computed from
+    first lane to last, unless they may be reassociated.
+    """
     result, source = op.results[0], emitter.type_of(op.operands[0], op)
     kind = reduction_op(op)
     type_ = emitter.float_type_of(result, op)
@@ -71,7 +72,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> str:
     left, right = (emitter.type_of(operand, op) for operand in op.operands)
     lanes = list(cast("vector.ShuffleOp", op).mask.get_values())
     width = max(left.lanes, right.lanes)
-    # LLVM takes two vectors of one length: pad the shorter one, and number the lanes of the second from there.
+    # LLVM requires vectors of equal length: pad the shorter one, and offset the lanes of the second.
     lhs, rhs = _padded(emitter, left, lhs, width), _padded(emitter, right, rhs, width)
     lanes = [lane if lane < left.lanes else lane - left.lanes + width for lane in lanes]
     emitter.type_of(op.results[0], op)
@@ -107,7 +108,7 @@ def emit_insert(emitter: FunctionEmitter, op: Operation) -> str | None:
 
 
 def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
-    """Lane l is true when l < n. The comparison is on 32 bits: half the registers of one on index values."""
+    """Lane l is true if l < n. The comparison is on 32 bits, which needs half the registers of one on indices."""
     lanes = emitter.type_of(op.results[0], op).lanes
     count = emitter.text(op.operands[0])
     at_least = emitter.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)", "count")
@@ -120,7 +121,7 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
-    """A dot-product instruction: `low-lower-dots` leaves only those that the target has."""
+    """A dot-product instruction: `low-lower-dots` keeps only those that the target has."""
     target = emitter.module.target
     floats = isinstance(op.lhs_as, BFloat16Type)
     signs = (is_signed(op.readings[0]), is_signed(op.readings[1]))

@@ -1,4 +1,4 @@
-"""What functions at low level leave to LLVM's passes (`PassSelection`).
+"""The work that functions at low level leave to LLVM's passes (`PassSelection`).
 
 scf.for %k { scf.for %i {low.unroll} {              nothing is left: vectors, and every access moves with %k, or is
   %a = vector.load %A[%i * 64 + %k * 16] ...        one of %t, a local buffer that becomes registers
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def work_left(functions: Iterable[FuncOp]) -> PassSelection:
-    """The most that some functions leave."""
+    """The greatest selection that any of the functions requires."""
     return _most(*(_Function().work_left(function) for function in functions))
 
 
@@ -54,19 +54,21 @@ class _Function:
     """A walk through one function.
 
     The depth of a value is the nesting depth of the innermost loop in which it varies. Unrolled loops do not count:
-    values of depth 0 become constants, or are computed before all loops."""
+    values of depth 0 become constants, or are computed before all loops.
+    """
 
     def __init__(self) -> None:
         self._depths: dict[SSAValue, int] = {}
         self._deepest: dict[SSAValue, int] = {}
-        """Buffer -> the greatest depth of the indices of its accesses."""
+        """Buffer -> the greatest depth of its access indices."""
         self._repeated: set[SSAValue] = set()
-        """Buffers of which a loop accesses the same elements in each iteration."""
+        """Buffers with the same accessed elements in each iteration of a loop."""
         self._escaping: set[SSAValue] = set()
         """Buffers that stay in memory, because ops other than loads and stores use them."""
         self._updated: set[SSAValue] = set()
-        """Buffers of which each iteration of a loop updates other elements in place: sums of an outer loop, kept in
-        memory."""
+        """Buffers with other elements updated in place in each iteration of a loop: sums of an outer loop, kept in
+        memory.
+        """
         self._found = PassSelection.NOTHING
         self._is_symbolic = False
         """Whether the extents of some parameters are symbolic."""
@@ -86,7 +88,7 @@ class _Function:
         return local and self._deepest[buffer] == 0
 
     def _block(self, block: Block, depth: int) -> bool:
-        """Visits a block inside of `depth` loops; returns whether it accesses vectors."""
+        """Visit a block inside of `depth` loops; returns whether it accesses vectors."""
         depths = self._depths
         has_vectors = False
         loaded: set[SSAValue] = set()
@@ -113,7 +115,7 @@ class _Function:
                 for result in op.results:
                     depths[result] = changes_in
             if changes_in < depth and self._is_symbolic and type(op) is CmpiOp:
-                # Passes that run after unrolling take masks of images out of the loops over their rows.
+                # Passes after unrolling hoist the masks of images out of the loops over their rows.
                 self._found = PassSelection.LOOPS
         return has_vectors
 
@@ -124,7 +126,7 @@ class _Function:
             self._repeated.add(buffer)
 
     def _nested(self, op: Operation, depth: int) -> bool:
-        """Visits a condition or a loop; returns whether it accesses vectors."""
+        """Visit a condition or a loop; returns whether it accesses vectors."""
         if isinstance(op, scf.IfOp):
             return any([self._block(region.block, depth) for region in op.regions if region.blocks])
         if isinstance(op, scf.WhileOp):
@@ -147,11 +149,12 @@ class _Function:
         return has_vectors
 
     def _only_moves(self, body: Block, depth: int, *, anywhere: bool) -> bool:
-        """Whether a scalar loop stores loaded or invariant values to consecutive elements, or only holds loops that do.
-        An unrolled loop may move elements `anywhere`: its order is scheduled."""
+        """Whether a scalar loop stores loaded or invariant values to consecutive elements, or only contains loops that
+        do. An unrolled loop may move elements `anywhere`, because its order was scheduled.
+        """
         for op in body.ops:
             if op.regions:
-                # Inner loops were visited before.
+                # Inner loops were already visited.
                 if isinstance(op, scf.IfOp):
                     return False
             elif isinstance(op, memref.StoreOp):
@@ -168,7 +171,7 @@ class _Function:
         return True
 
     def _only_adds_in_order(self, body: Block, depth: int) -> bool:
-        """Whether a scalar loop only adds floats that it loads to one element, each to the sum of those before."""
+        """Whether a scalar loop only accumulates loaded floats in one element, in order."""
         sums = [op for op in body.ops if type(op) is arith.AddfOp]
         if len(sums) != 1 or any(flag is not FastMathFlag.ALLOW_CONTRACT for flag in sums[0].fastmath.data):
             return False
@@ -185,7 +188,7 @@ class _Function:
         return stores == 1
 
     def _is_consecutive(self, index: SSAValue, counter: SSAValue, depth: int) -> bool:
-        """Whether an index is the counter of the loop at `depth` plus values that are invariant in it."""
+        """Whether an index is the induction variable of the loop at `depth` plus invariant values."""
         while isinstance(index.owner, arith.AddiOp):
             left, right = index.owner.operands
             if self._depths.get(left, 0) == depth:
@@ -197,7 +200,6 @@ class _Function:
 
 
 def _loads(value: SSAValue, buffer: SSAValue, index: SSAValue) -> bool:
-    """Whether a value was loaded from an element of a buffer."""
     load = value.owner
     return isinstance(load, memref.LoadOp) and load.memref is buffer and load.indices[0] is index
 

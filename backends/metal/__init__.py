@@ -1,1 +1,1 @@
-"""The Metal target: kernels of a low module as Metal Shading Language text, which nothing here compiles."""
+"""The Metal target: kernels of a low module as Metal Shading Language text, without a compiler."""

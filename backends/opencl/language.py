@@ -1,4 +1,4 @@
-"""OpenCL C 1.2. 16-bit floats are represented by their bits: no extension is needed.
+"""OpenCL C 1.2. 16-bit floats are represented by their bits, without extensions.
 
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
@@ -7,8 +7,8 @@
     __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
     void scale_kernel(__global float *restrict A, long n) {
 
-A block of threads is a work group. Buffers are 16-byte aligned and do not overlap; an index is a `long`, a truth value
-passed by value is a byte.
+A block of threads is a work group. Buffers are 16-byte aligned and do not overlap; an index is a `long`, a boolean
+parameter is a byte.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ OPENCL: Final = Language(
     kind="opencl",
     types={**SIZED_TYPES, "f64": "double"},
     unsigned=SIZED_UNSIGNED,
-    # One name for all types, that of double in C.
+    # The functions are overloaded under the names for double in C.
     functions={op: (double, double) for op, (_, double) in MATH_H.items()},
     fast_functions={
         **{name: f"native_{name}" for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan")},
@@ -134,7 +134,7 @@ OPENCL: Final = Language(
         "weft_f64_to_f16": _to_f16("f64"),
     },
     reserved=_RESERVED,
-    longest_symbol=120,  # PoCL names files after kernels
+    longest_symbol=120,  # PoCL uses kernel names as file names
     reserved_symbols=_RESERVED | reserved("c macros") | reserved("c symbols"),
     spaces={"global": "__global ", "shared": "__local "},
     pointer_spaces={"global": "__global ", "shared": "__local "},

@@ -1,1 +1,1 @@
-"""Graph functions as pictures: boxes for operations, arrows for the tensors that flow between them."""
+"""Graph functions as pictures: boxes for operations, arrows for tensors."""

@@ -1,7 +1,7 @@
-"""Graph functions as DOT, the language of Graphviz: one digraph, a cluster for each function.
+"""Graph functions as DOT, the language of Graphviz: one digraph, a cluster per function.
 
-weft-opt model.mlir -t dot | dot -Tpdf -o model.pdf
-weft-opt model.mlir -t 'dot{func=main}'           one of the functions
+weft-opt model.mlir -t dot | dot -Tpdf -o model.pdf weft-opt model.mlir -t 'dot{func=main}'           one of the
+functions
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MORE = {NodeKind.CONSTANT: ', fontsize=9, margin="0.08,0.03", height=0.3', Node
 
 @dataclass(frozen=True)
 class DotTarget(Target):
-    """Graph functions (or the one called `func`) as a DOT digraph. Raises `CompileError` when there is none."""
+    """Graph functions (or the one called `func`) as a DOT digraph. Raises `CompileError` if there is none."""
 
     name: ClassVar[str] = "dot"
 
@@ -33,11 +33,11 @@ class DotTarget(Target):
 
 
 def dot_text(graphs: Sequence[GraphModel]) -> str:
-    """The DOT text of graph functions; equal functions give equal texts."""
+    """The DOT text of graph functions; deterministic."""
     lines = [
         "digraph {",
         '  graph [fontname="monospace", bgcolor="transparent", fontcolor="#7b828c", color="#7b828c"]',
-        # The edges of an operation arrive from left to right as its operands stand.
+        # Incoming edges are in operand order from left to right.
         '  node [shape=box, fontname="monospace", fontsize=11, ordering=in]',
         '  edge [color="#7b828c", arrowsize=0.7]',
     ]
@@ -51,7 +51,7 @@ def dot_text(graphs: Sequence[GraphModel]) -> str:
 
 
 def _scope(graph: GraphModel, number: int, here: int | None, indent: str) -> Iterator[str]:
-    """The nodes of a cluster (None: of no cluster), and the clusters inside of it that hold any."""
+    """The nodes of a cluster (None: of no cluster), and its non-empty inner clusters."""
     for position, node in enumerate(graph.nodes):
         if node.cluster == here:
             yield f"{indent}{_node(node, f'n{number}_{position}')}"
@@ -77,10 +77,10 @@ def _edge(edge: Edge, number: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A DOT string that shows as `text`.
+    """A DOT string displayed as `text`.
 
-    A backslash starts an escape in labels (`\\N` is the name of the node) and `&` an entity as in HTML, which plain
-    ASCII needs for all other characters.
+    In labels a backslash starts an escape (`\\N` is the name of the node) and `&` an HTML entity, which represents
+    non-ASCII characters.
     """
     escaped = text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped.encode("ascii", "xmlcharrefreplace").decode("ascii")}"'

@@ -1,8 +1,8 @@
-"""What a picture of a graph function shows: nodes, the edges between them, and the clusters around them.
+"""The content of a picture of a graph function: nodes, edges, and clusters.
 
-A node stands for a parameter, a constant, an operation or a returned value; an edge for an operand. Dataflow regions
-are clusters: they carry no node of their own, edges pass through their results. All texts are made here, so that
-every form of the picture says the same.
+A node represents a parameter, a constant, an operation or a returned value; an edge an operand. Dataflow regions are
+clusters without nodes: edges pass through their results. All texts are created here, so that every picture format shows
+the same.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import one_line, printable
 
 LONGEST_LINE = 44
-"""Characters of a line in a box; what is longer is cut here and stands whole in the text shown on hover."""
+"""Maximum length of a line in a box; longer ones are truncated and shown in full on hover."""
 
 
 class NodeKind(Enum):
-    """What a node stands for, with the colours of its inside and of its border."""
+    """The kind of a node, with its fill and border colours."""
 
     PARAMETER = "#dcfce7", "#16a34a"
     CONSTANT = "#f3f4f6", "#9ca3af"
     OPERATION = "#dbeafe", "#3b82f6"
     CALL = "#ede9fe", "#8b5cf6"
-    """Of a function in this module, or of one that is registered at run time."""
+    """A call of a function in this module, or of one that is registered at run time."""
     OUTPUT = "#ffedd5", "#ea580c"
 
     def __init__(self, fill: str, border: str) -> None:
@@ -57,7 +57,7 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class PictureNode:
-    """A box: its title, the lines below, the text on hover, how many values go in and come out."""
+    """A box: its title, lines, hover text, and numbers of inputs and outputs."""
 
     kind: NodeKind
     title: str
@@ -66,12 +66,12 @@ class PictureNode:
     inputs: int
     outputs: int
     cluster: int | None
-    """Position in `GraphModel.clusters` of the innermost dataflow region around it."""
+    """Position in `GraphModel.clusters` of the innermost enclosing dataflow region."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The value that result `result` of node `source` gives to operand `operand` of node `target`."""
+    """An edge from result `result` of node `source` to operand `operand` of node `target`."""
 
     source: int
     result: int
@@ -82,7 +82,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A dataflow region, maybe inside of another one (`parent`)."""
+    """A dataflow region, possibly within another one (`parent`)."""
 
     title: str
     parent: int | None
@@ -90,7 +90,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class GraphModel:
-    """A graph function. Nodes stand in program order; edges by target, then in operand order."""
+    """A graph function. Nodes are in program order; edges are ordered by target and operand."""
 
     name: str
     nodes: tuple[PictureNode, ...]
@@ -101,7 +101,7 @@ class GraphModel:
 def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
     """The graph functions of a module, in order, or only the one called `name`.
 
-    Raises `CompileError` when there is none.
+    Raises `CompileError` if there is none.
     """
     functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, FuncOp) and _is_graph_function(f)}
     if not functions:
@@ -117,7 +117,7 @@ def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
 
 
 def _is_graph_function(function: FuncOp) -> bool:
-    """Whether a function holds graph operations, or only returns tensors that it is given."""
+    """Whether a function contains graph operations, or only returns its tensor parameters."""
     if function.is_declaration:
         return False
     if any(op.dialect_name() == DIALECT for op in function.body.walk()):
@@ -129,14 +129,14 @@ def _is_graph_function(function: FuncOp) -> bool:
 
 @dataclass
 class _Builder:
-    """Walks one function and collects what its picture shows."""
+    """Collects the picture of one function."""
 
     function: FuncOp
     nodes: list[PictureNode] = field(default_factory=list[PictureNode])
     edges: list[Edge] = field(default_factory=list[Edge])
     clusters: list[Cluster] = field(default_factory=list[Cluster])
     sources: dict[SSAValue, tuple[int, int]] = field(default_factory=dict[SSAValue, tuple[int, int]])
-    """Value -> node that makes it, and as which of its results."""
+    """Value -> defining node and result number."""
 
     def model(self) -> GraphModel:
         blocks = self.function.body.blocks
@@ -197,7 +197,7 @@ class _Builder:
         self.sources.update({result: (node, position) for position, result in enumerate(op.results)})
 
     def add_node(self, node: PictureNode) -> int:
-        """Add a node with its texts as they are shown; its position."""
+        """Add a node, with its texts shortened; returns its position."""
         lines = tuple(map(_shortened, node.lines))
         self.nodes.append(replace(node, title=_shortened(node.title), lines=lines, hover=printable(node.hover)))
         return len(self.nodes) - 1
@@ -213,12 +213,11 @@ def _is_constant(op: Operation) -> bool:
 
 
 def _full_name(op: Operation) -> str:
-    """The name of an operation with its dialect."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def _title(op: Operation) -> str:
-    """The name of an operation without its dialect, and whom it calls."""
+    """The name of an operation without its dialect, and its callee."""
     name = _full_name(op).partition(".")[2] or _full_name(op)
     match op:
         case CallTirOp():
@@ -230,8 +229,8 @@ def _title(op: Operation) -> str:
 
 
 def _property_lines(op: Operation) -> tuple[str, ...]:
-    """What an operation is told beside its operands, on one line: `axes = [1, 0]`."""
-    # How operands are grouped is bookkeeping of the IR; the other names stand in the title.
+    """The attributes of an operation on one line: `axes = [1, 0]`."""
+    # Operand grouping is internal to the IR; the other names are in the title.
     hidden = {"operandSegmentSizes", "resultSegmentSizes", "op_name__"}
     hidden |= {"callee"} if isinstance(op, CallTirOp | CallDpsOp) else {"value"} if _is_constant(op) else set()
     told: Mapping[str, Attribute] = {**op.properties, **op.attributes}
@@ -262,7 +261,7 @@ def _show_attribute(attribute: Attribute) -> str:
 
 
 def show_type(type_: Attribute) -> str:
-    """A type as boxes show it: `f32[n, 784]`, `(f32[4], i64)`."""
+    """A type as displayed in boxes: `f32[n, 784]`, `(f32[4], i64)`."""
     match type_:
         case TensorType():
             return f"{type_.element_type}[{', '.join(show_extent(extent) for extent in shape_of(type_))}]"
@@ -277,7 +276,6 @@ def _result_line(value: SSAValue) -> str:
 
 
 def _declared(value: SSAValue) -> str:
-    """A value with its type as the IR writes it."""
     return f"%{value.name_hint} : {value.type}" if value.name_hint else str(value.type)
 
 

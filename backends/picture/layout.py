@@ -1,16 +1,15 @@
-"""Where everything in the picture of a graph stands.
+"""The layout of the picture of a graph function.
 
-*Clusters* are laid out first, then stand as boxes among nodes. An edge that crosses the border of a cluster passes a
-*port* there: an item without height in the first or the last row of the cluster. So neither boxes nor clusters
-overlap, and no edge passes a box that it does not join.
+*Clusters* are laid out first, then placed as boxes among nodes. An edge crosses the border of a cluster at a *port*: an
+item without height in the first or the last row of the cluster. Thus neither boxes nor clusters overlap, and no edge
+crosses an unrelated box.
 
-Each is a layered drawing of an acyclic graph, after Sugiyama, Tagawa and Toda, "Methods for visual understanding of
-hierarchical system structures" (1981): longest path layers, which are rows; a link over several rows gets a *bend* in
-each row it passes, so that it only joins neighbours; then sweeps down and up that order each row by the barycentre of
-its neighbours. Within a row, items keep their order and a gap between them, and stand as near as that allows to the
-places where their links come straight down: least squares, solved exactly row by row by pooling adjacent violators, in
-sweeps down and up. Between two rows links bend; beside the items of a row they go straight down, so that no link
-crosses an item.
+Each scope is a layered drawing of an acyclic graph, after Sugiyama, Tagawa and Toda, "Methods for visual understanding
+of hierarchical system structures" (1981). Rows are longest-path layers. A link over several rows gets a *bend* in each
+row, so that links join only adjacent rows. Sweeps down and up then order each row by the barycentre of its neighbours.
+Within a row, items keep their order and a minimum gap, and are as close as possible to the positions at which their
+links are vertical: least squares, solved exactly row by row by pooling adjacent violators, in sweeps down and up. Links
+curve between two rows and are vertical within a row, so no link crosses an item.
 """
 
 from __future__ import annotations
@@ -27,25 +26,27 @@ from typing import TypeAlias
 from weft.backends.picture.graph_model import Edge, GraphModel
 
 GAP = 22.0
-"""Between two items of a row, in pixels."""
+"""Minimum gap between two items of a row, in pixels."""
 _ROW_GAP = 34.0
 _BORDER_GAP = 6.0
-"""Between the items of a cluster and the ends of edges at its border, where all go straight down."""
+"""Gap between the items of a cluster and the ends of edges at its border, where all are vertical."""
 _STEEPNESS = 0.12
-"""Rows move apart by this share of the widest sidestep of a link between them, so that no link lies flat."""
+"""The distance of rows grows by this fraction of the widest horizontal offset of a link between them, which avoids flat
+links.
+"""
 _WIDEST_ROW_GAP = 90.0
 _ORDER_SWEEPS = 24
 _SWEEPS = 32
-"""The first half looks at the neighbours above or below, the second at both."""
+"""The first half considers the neighbours above or below, the second half both."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A rectangle that stands in one row. Sizes are in pixels.
+    """A rectangle in one row. Sizes are in pixels.
 
-    Items `at_top` have the first row for themselves, those `at_bottom` the last: there edges cross the border. Links
-    to a `compound` item should come straight down to their places on it, for they go on inside; to others they may
-    bend, and the centres stand one below the other.
+    Items `at_top` are alone in the first row, those `at_bottom` in the last: there edges cross the border. Links to a
+    `compound` item should be vertical at their positions on it, because they continue inside; links to others may bend,
+    and the centres are aligned.
     """
 
     width: float
@@ -60,7 +61,9 @@ _BEND = Item(2.0, 0.0)
 
 @dataclass(frozen=True)
 class Link:
-    """From the bottom of item `source` to the top of item `target`; offsets are from the centre of each, in pixels."""
+    """A link from the bottom of item `source` to the top of item `target`; offsets are from the centre of each, in
+    pixels.
+    """
 
     source: int
     target: int
@@ -70,7 +73,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The other end of a link to the next row, seen from an item: whom it joins, where there, and where here."""
+    """The other end of a link to an adjacent row: the item, the offset there, and the offset at this item."""
 
     item: int
     offset: float
@@ -81,20 +84,20 @@ Point: TypeAlias = tuple[float, float]
 
 
 class Layering:
-    """Items and bends in ordered rows, placed so that every link goes down and nothing overlaps.
+    """Items and bends in ordered rows, placed so that every link points down and nothing overlaps.
 
-    Bends are numbered on after the items. `items`, `row_of`, `centres` (in x) and `tops` (in y) are by number; `rows`
-    holds numbers from left to right; `above` and `below` give the neighbours of a number in the row over and under it.
-    All places are from the top left corner.
+    Bends are numbered after the items. `items`, `row_of`, `centres` (in x) and `tops` (in y) are indexed by number;
+    `rows` contains numbers from left to right; `above` and `below` are the neighbours of a number in the adjacent rows.
+    Positions are relative to the top left corner.
     """
 
     def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
         """`links` must be acyclic."""
         self.items = list(items)
         self.proper = len(items)
-        """How many are items, not bends."""
+        """The number of items without bends."""
         self.depth_of, self.row_of = longest_path_layers(items, links)
-        """`depth_of` is of items proper: how many links lead there at most."""
+        """`depth_of`: for items without bends, the length of the longest path to it."""
         self.rows: list[list[int]] = [[] for _ in range(max(self.row_of, default=-1) + 1)]
         self.above: list[list[Neighbour]] = [[] for _ in items]
         self.below: list[list[Neighbour]] = [[] for _ in items]
@@ -103,7 +106,7 @@ class Layering:
         for item, row in enumerate(self.row_of):
             self._append(item, row)
         self.chains: dict[tuple[int, float], list[int]] = defaultdict(list)
-        """The bends below each place that links start from, top to bottom: its links share them."""
+        """The bends below each starting position of links, top to bottom, shared by its links."""
         self.bends = [self._bends_of(link) for link in links]
         self._order()
         self.centres = [0.0] * len(self.items)
@@ -117,7 +120,7 @@ class Layering:
         ]
         self.width = max((x + item.width / 2 for x, item in zip(self.centres, self.items, strict=True)), default=0.0)
         self.routes = [self._route(link, bends) for link, bends in zip(links, self.bends, strict=True)]
-        """The points of each link: between two of equal x it is straight, else it bends from upright to upright."""
+        """The points of each link: a segment with equal x is straight, others curve between vertical ends."""
 
     def _append(self, item: int, row: int) -> None:
         self.place.append(len(self.rows[row]))
@@ -149,7 +152,7 @@ class Layering:
     # The order of rows
 
     def crossings(self) -> int:
-        """How many pairs of joined neighbours cross."""
+        """The number of crossings between links."""
         count = 0
         for row in self.rows:
             ends = sorted(
@@ -182,7 +185,9 @@ class Layering:
             self.place[item] = place
 
     def _sort_by_barycentre(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """Order a row by the mean place of the neighbours on one side; items without any stay as far through it."""
+        """Sort a row by the mean position of the neighbours on one side; items without neighbours keep their relative
+        position.
+        """
         centre: dict[int, float] = {}
         for place, item in enumerate(row):
             places = [self.place[n.item] + n.offset / (self.items[n.item].width or 1.0) for n in neighbours[item]]
@@ -190,7 +195,6 @@ class Layering:
         self._set_order(row, sorted(row, key=lambda item: centre[item]))
 
     def _exchange_neighbours(self, row: list[int]) -> None:
-        """Swap two items that stand side by side wherever that takes crossings away."""
         for at in range(len(row) - 1):
             left, right = row[at], row[at + 1]
             if self._crossings_of(left, right) > self._crossings_of(right, left):
@@ -198,7 +202,7 @@ class Layering:
                 self.place[left], self.place[right] = at + 1, at
 
     def _crossings_of(self, left: int, right: int) -> int:
-        """How often links of two items of a row cross when they stand in this order."""
+        """The number of crossings of two items' links in this order."""
         count = 0
         for neighbours in (self.above, self.below):
             ends = [(self.place[n.item], n.offset) for n in neighbours[right]]
@@ -207,7 +211,7 @@ class Layering:
                 count += sum(end > other for other in ends)
         return count
 
-    # Places in x
+    # Positions in x
 
     def _centre(self) -> None:
         """Place each item and bend in its row."""
@@ -222,14 +226,14 @@ class Layering:
             one_side = self.above if down else self.below
             for row in self.rows if down else reversed(self.rows):
                 self._settle(row, one_side if sweep < _SWEEPS // 2 else both)
-        # Twice: a link that was straightened may have made room for one beside it.
+        # Twice, because straightening one link may free space for an adjacent one.
         for chain in [*self.chains.values(), *self.chains.values()]:
             self._straighten(chain)
         left = min((x - item.width / 2 for x, item in zip(self.centres, self.items, strict=True)), default=0.0)
         self.centres = [x - left for x in self.centres]
 
     def _settle(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """Move the items of a row to the best places that their order and gaps allow."""
+        """Move the items of a row to the best positions that their order and gaps allow."""
         wanted: list[float] = []
         weights: list[float] = []
         for item in row:
@@ -242,20 +246,19 @@ class Layering:
             self.centres[item] = x
 
     def _distance(self, left: int, right: int) -> float:
-        """The least distance of the centres of two items that stand side by side."""
         return (self.items[left].width + self.items[right].width) / 2 + GAP
 
     def _straight(self, item: int, neighbour: Neighbour) -> float:
-        """Where an item stands straight above or below its neighbour."""
+        """The position at which an item is vertically aligned with its neighbour."""
         there = neighbour.offset if self.items[neighbour.item].compound else 0.0
         here = neighbour.own_offset if self.items[item].compound else 0.0
         return self.centres[neighbour.item] + there - here
 
     def _weight(self, item: int, neighbour: Neighbour) -> float:
-        """How much a link wants to be upright.
+        """The weight of a link's verticality.
 
-        Long ones most, for a crooked one is hard to follow. Then the longest path to an item, the spine of the
-        picture, before its other sources, such as constants, and before items without other links, which can stand
+        Long links have the greatest weight, because crooked ones are hard to follow. The longest path to an item, the
+        spine of the picture, precedes its other sources, such as constants, and items without other links, which can be
         anywhere.
         """
         bends = (item >= self.proper) + (neighbour.item >= self.proper)
@@ -267,10 +270,7 @@ class Layering:
         return 1.0 if self.depth_of[upper] == self.depth_of[lower] - 1 else 0.2
 
     def _straighten(self, chain: Sequence[int]) -> None:
-        """Stand as many bends in a row as can be one below the other, as long as their neighbours leave room.
-
-        Straight below what comes before them, or above what comes after, where that can be.
-        """
+        """Align as many successive bends as their neighbours allow, with the item before or after them if possible."""
         start = 0
         while start < len(chain):
             low, high = self._room(chain[start])
@@ -291,7 +291,7 @@ class Layering:
             start = end
 
     def _room(self, item: int) -> tuple[float, float]:
-        """How far an item may move without coming nearer to its neighbours in the row than the gap."""
+        """The range of an item's centre that keeps the gaps to its neighbours in the row."""
         row, place = self.rows[self.row_of[item]], self.place[item]
         low, high = -inf, inf
         if place > 0:
@@ -300,7 +300,7 @@ class Layering:
             high = self.centres[row[place + 1]] - self._distance(item, row[place + 1])
         return low, high
 
-    # Places in y
+    # Positions in y
 
     def _row_tops(self, heights: Sequence[float]) -> tuple[list[float], float]:
         """The y of each row, and of the end of the last one."""
@@ -318,7 +318,6 @@ class Layering:
         return tops, end
 
     def _route(self, link: Link, bends: Sequence[int]) -> tuple[Point, ...]:
-        """Down to the end of the row, straight through the rows between, to the top of the target."""
         start, end = self.centres[link.source] + link.source_offset, self.centres[link.target] + link.target_offset
         points = [(start, self.tops[link.source] + self.items[link.source].height)]
         points.append((start, self.row_ends[self.row_of[link.source]]))
@@ -330,10 +329,10 @@ class Layering:
 
 
 def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[list[int], list[int]]:
-    """How many links lead to each item at most, and its row, below those of all its sources.
+    """The length of the longest path to each item, and its row, below those of all its sources.
 
-    `links` must be acyclic. Items that nothing feeds, and trees of what only they feed, hang right above their first
-    target: a constant and its transposition stand by their use, not at the top of the picture.
+    `links` must be acyclic. Items without sources, and trees that feed only one item, are placed directly above their
+    first target: a constant and its transposition are next to their use, not at the top of the picture.
     """
     targets: list[list[int]] = [[] for _ in items]
     sources: list[list[int]] = [[] for _ in items]
@@ -359,14 +358,14 @@ def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[l
 
 
 def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """The places x, with `x[i + 1] - x[i] >= gaps[i]`, that minimise the weighted sum of `(x[i] - wanted[i]) ** 2`.
+    """The positions x, with `x[i + 1] - x[i] >= gaps[i]`, that minimise the weighted sum of `(x[i] - wanted[i]) ** 2`.
 
-    Isotonic regression of what is wanted less the gaps, by pooling adjacent violators. Weights are positive.
+    Isotonic regression of `wanted` minus the gaps, by pooling adjacent violators. Weights are positive.
     """
     starts = [0.0]
     for gap in gaps:
         starts.append(starts[-1] + gap)
-    pools: list[tuple[float, float, int]] = []  # mean, weight, how many
+    pools: list[tuple[float, float, int]] = []  # mean, weight, count
     for target, weight, start in zip(wanted, weights, starts, strict=False):
         mean, count = target - start, 1
         while pools and pools[-1][0] >= mean:
@@ -380,12 +379,12 @@ def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: S
 
 
 PADDING = 16.0
-"""Between the border of a cluster and what is in it, in pixels."""
+"""Padding between the border of a cluster and its content, in pixels."""
 TITLE_BAND = 14.0
-"""Above that, for the title of the cluster."""
+"""Additional height for the title of the cluster."""
 
 Scope: TypeAlias = int | None
-"""A cluster, or None for what is in no cluster."""
+"""A cluster, or None for the top level."""
 
 
 @dataclass(frozen=True)
@@ -399,7 +398,7 @@ class Rectangle:
 
 
 class _What(Enum):
-    """What an item stands for: a node, a cluster inside, or the place where a value crosses the border."""
+    """The kind of an item: a node, an inner cluster, or a port at which a value enters or leaves."""
 
     NODE = auto()
     CLUSTER = auto()
@@ -408,13 +407,13 @@ class _What(Enum):
 
 
 _Key: TypeAlias = tuple[_What, int, int]
-"""What an item stands for: the number of the node or cluster, and that of the result of a value."""
+"""The kind of an item, the number of the node or cluster, and the result number of a value."""
 _PORTS = {_What.ENTRY: Item(2.0, 0.0, at_top=True), _What.EXIT: Item(2.0, 0.0, at_bottom=True)}
 
 
 @dataclass
 class _Solved:
-    """A scope laid out by itself; its items start at (`left`, `top`)."""
+    """The layout of one scope; its items start at (`left`, `top`)."""
 
     item_of: dict[_Key, int]
     link_of: dict[int, int]
@@ -429,7 +428,7 @@ class _Solved:
         self.width, self.height = self.layering.width, self.layering.height
 
     def add_border(self, title_width: float) -> None:
-        """Make room for border and title; the title stands at the top left, clear of the edges that come in."""
+        """Add space for the border and for the title at the top left, clear of incoming edges."""
         entries = [self.layering.centres[item] for (what, _, _), item in self.item_of.items() if what is _What.ENTRY]
         title_end = title_width + PADDING
         self.left = max(PADDING, title_end + PADDING / 2 - min(entries, default=title_end))
@@ -439,13 +438,14 @@ class _Solved:
 
 
 class Drawing:
-    """The places of nodes, clusters (None for an empty one) and edges (see `Layering.routes`) of a graph, in its order.
+    """The positions of nodes, clusters (None for an empty one) and edges (see `Layering.routes`) of a graph, in its
+    order.
 
-    Sizes are found from the inside out (`_solve`), then places from the outside in (`_fix`).
+    Sizes are computed from the inside out (`_solve`), then positions from the outside in (`_fix`).
     """
 
     def __init__(self, graph: GraphModel, sizes: Sequence[tuple[float, float]], title_widths: Sequence[float]) -> None:
-        """Place a graph whose nodes have the given widths and heights, and whose cluster titles the given widths."""
+        """Lay out a graph with the given sizes of nodes and widths of cluster titles."""
         self._graph = graph
         self._sizes = sizes
         self._title_widths = title_widths
@@ -463,7 +463,7 @@ class Drawing:
         self.width, self.height = outermost.width, outermost.height
 
     def _solve(self, here: Scope) -> _Solved:
-        """Lay out a scope, after those inside of it."""
+        """Lay out a scope, after its inner ones."""
         items: dict[_Key, Item] = {}
         for number, cluster in enumerate(self._graph.clusters):
             if cluster.parent == here and number in self._filled:
@@ -487,7 +487,7 @@ class Drawing:
         return solved
 
     def _offset(self, number: int, key: _Key, *, is_source: bool) -> float:
-        """Where an edge meets an item, from its middle."""
+        """The offset from an item's centre at which an edge meets it."""
         edge = self._graph.edges[number]
         what, place, _ = key
         if what is _What.NODE:
@@ -501,7 +501,7 @@ class Drawing:
         return 0.0
 
     def _fix(self, here: Scope, x: float, y: float) -> None:
-        """Place what is in a scope whose top left corner is given."""
+        """Set the positions of a scope's content, given its top left corner."""
         solved = self._solved[here]
         left, top = self._origins[here] = (x + solved.left, y + solved.top)
         for key, number in solved.item_of.items():
@@ -512,7 +512,6 @@ class Drawing:
                 self._fix(key[1], *corner)
 
     def _route(self, number: int) -> tuple[Point, ...]:
-        """The points of an edge, through every scope on its way."""
         points: dict[Point, None] = {}
         for scope in self._parts[number]:
             solved, (left, top) = self._solved[scope], self._origins[scope]
@@ -522,7 +521,7 @@ class Drawing:
 
 
 def _parts(graph: GraphModel, edge: Edge) -> dict[Scope, tuple[_Key, _Key]]:
-    """The scopes that an edge passes, from that of its source to that of its target, and what it joins in each."""
+    """The scopes of an edge from source to target, and the items that it joins in each."""
     out = _clusters_around(graph, graph.nodes[edge.source].cluster)
     into = _clusters_around(graph, graph.nodes[edge.target].cluster)
     common: Scope = None
@@ -538,7 +537,6 @@ def _parts(graph: GraphModel, edge: Edge) -> dict[Scope, tuple[_Key, _Key]]:
 
 
 def _clusters_around(graph: GraphModel, cluster: Scope) -> list[int]:
-    """`cluster` and the clusters around it, innermost first."""
     found: list[int] = []
     while cluster is not None:
         found.append(cluster)

@@ -1,10 +1,10 @@
-"""Graph functions as SVG: one standalone file, without scripts, fonts or anything else from outside.
+"""Graph functions as SVG: one standalone file, without scripts, fonts or other external resources.
 
-Colours are chosen for light and for dark pages: boxes have a light fill and dark text, all that lies on the page
-itself is of a middle grey. Hover over a box or an edge to see its types as the IR writes them.
+Colours suit light and dark pages: boxes have a light fill and dark text, everything else is a medium grey. Hovering
+over a box or an edge shows its types in IR syntax.
 
-weft-opt model.mlir -t svg > model.svg            every graph function
-weft-opt model.mlir -t 'svg{func=main}'           one of them
+weft-opt model.mlir -t svg > model.svg            every graph function weft-opt model.mlir -t 'svg{func=main}'
+one of them
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _FUNCTION_GAP = 30.0
 _TITLE_SIZE = 13.0
 _LINE_SIZE = 11.0
 _CHARACTER = 0.61
-"""Width of a character of a monospaced font, as a share of its size."""
+"""Width of a monospaced character relative to the font size."""
 _EDGE_SPACE = 10.0
-"""Between two edges at one side of a box, at least."""
+"""Minimum distance of two edges at one side of a box."""
 
 _GREY = "#7b828c"
 
@@ -58,7 +58,7 @@ _STYLE = "\n".join(
 
 @dataclass(frozen=True)
 class SvgTarget(Target):
-    """Graph functions (or the one called `func`) as a standalone SVG. Raises `CompileError` when there is none."""
+    """Graph functions (or the one called `func`) as a standalone SVG. Raises `CompileError` if there is none."""
 
     name: ClassVar[str] = "svg"
 
@@ -70,7 +70,6 @@ class SvgTarget(Target):
 
 
 def svg_text(graphs: Sequence[GraphModel]) -> str:
-    """The picture of graph functions, one below the other."""
     drawings = [
         Drawing(graph, [_size(node) for node in graph.nodes], [_width(c.title, _LINE_SIZE) for c in graph.clusters])
         for graph in graphs
@@ -103,7 +102,6 @@ def _head(width: str, height: str, graphs: Sequence[GraphModel]) -> list[str]:
 
 
 def _size(node: PictureNode) -> tuple[float, float]:
-    """Width and height of the box of a node."""
     small = node.kind is NodeKind.CONSTANT
     texts = [_width(node.title, _LINE_SIZE if small else _TITLE_SIZE)]
     texts += [_width(line, _LINE_SIZE) for line in node.lines]
@@ -117,7 +115,7 @@ def _title_height(node: PictureNode) -> float:
 
 
 def _width(text: str, size: float) -> float:
-    """The width of a text in pixels; East Asian characters take two places, combining ones none."""
+    """The width of a text in pixels; East Asian characters take two columns, combining ones none."""
     places = sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
     return places * size * _CHARACTER
 
@@ -146,7 +144,7 @@ def _edges(graph: GraphModel, drawing: Drawing) -> list[str]:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """Straight where two points stand one above the other, else a curve that is upright at both ends."""
+    """A line between vertically aligned points, else a curve with vertical ends."""
     parts = [f"M{_number(points[0][0])} {_number(points[0][1])}"]
     for (x0, y0), (x1, y1) in pairwise(points):
         end = f"{_number(x1)} {_number(y1)}"
@@ -177,10 +175,9 @@ def _box(box: Rectangle) -> str:
 
 
 def _number(value: float) -> str:
-    """A length with at most one decimal."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
 def _escape(text: str) -> str:
-    """Text as XML in plain ASCII, whatever the encoding of the file becomes."""
+    """Text as XML in plain ASCII, independent of the encoding of the file."""
     return escape(text, {'"': "&quot;"}).encode("ascii", "xmlcharrefreplace").decode("ascii")

@@ -2,11 +2,11 @@
 
     python benchmarks/gpu/bench_cuda.py [--only matmul,softmax] [--rounds 15]
 
-All contenders of a program work on the same arrays on torch's stream. Each is captured in a CUDA graph of several
-runs, so that what Python costs does not count; graphs take turns, CUDA events measure, the least time of all rounds
-counts. TF32 is off. A ratio is the peer's time by weft's: more than 1 means that weft is faster. Results are checked
-before they are timed. Each program has a process of its own; what fails does not stop the others: its traceback
-follows.
+All contenders of a program use the same arrays on torch's stream. Each is captured in a CUDA graph of several runs,
+which excludes the cost of Python; graphs take turns, timed by CUDA events, and the least time of all rounds is
+reported. TF32 is off. A ratio is the peer's time over weft's: above 1, weft is faster. Results are checked before they
+are timed. Each program runs in a separate process, so that a failure, whose traceback is printed, does not stop the
+others.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ ROWS = {
     "512 x 4, in registers": (512, 4, True),
     "1024 x 4, in registers": (1024, 4, True),
 }
-"""Threads for a row, neighbours that a thread takes at a time, and whether registers keep the row."""
+"""Threads per row, consecutive elements per thread and access, and whether the row is kept in registers."""
 Contender = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A program: contenders by name, how many bytes at least and operations a run takes, and the shape for people."""
+    """A program: contenders by name, lower bounds of the bytes and operations of a run, and the shape as text."""
 
     name: str
     shape: str
     contenders: dict[str, Contender]
     result: torch.Tensor
-    """Where weft writes."""
+    """The array that weft writes."""
     expected: Callable[[], torch.Tensor]
     bytes_moved: int
     flops: int = 0
@@ -85,7 +85,7 @@ def matmul_benchmarks(n: int = 4096) -> Benchmark:
 
 
 def matmul_f16_benchmarks(n: int = 4096) -> Benchmark:
-    """Sums in f32 on tensor cores; weft writes them as they are, torch rounds them to f16."""
+    """f32 accumulation on tensor cores; weft stores f32, torch rounds to f16."""
     a, b = random(n, n).half(), random(n, n).half()
     c, out = random(n, n), random(n, n).half()
     contenders: dict[str, Contender] = {"torch": lambda: torch.matmul(a, b, out=out)}
@@ -206,7 +206,7 @@ failures: list[str] = []
 
 
 def guarded(name: str, run: Callable[[], Any]) -> Any:
-    """The result of `run`, None when it fails; the failure is told at the end."""
+    """The result of `run`, None if it fails; failures are reported at the end."""
     try:
         return run()
     except Exception as problem:  # noqa: BLE001 one failure must not stop the rest
@@ -216,7 +216,7 @@ def guarded(name: str, run: Callable[[], Any]) -> Any:
 
 
 def captured(run: Contender, runs: int) -> Callable[[], Any]:
-    """Something that repeats `run` without Python: a CUDA graph, after runs that let it compile and take memory."""
+    """A CUDA graph that repeats `run` without Python, after warm-up runs."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(2):
@@ -239,7 +239,7 @@ def seconds(replay: Callable[[], Any], runs: int) -> float:
 
 
 def error_of(benchmark: Benchmark, run: Contender) -> float:
-    """The error of what one of weft's contenders leaves in the result."""
+    """The error of one of weft's contenders."""
     benchmark.result.fill_(float("nan"))
     run()
     return error(benchmark.result, benchmark.expected())
@@ -276,7 +276,7 @@ def compare(name: str, make: Callable[[], Benchmark], rounds: int) -> None:
 
 
 def call_overhead() -> None:
-    """What a call costs Python, with arrays on the device."""
+    """The cost of a call from Python, with arrays on the device."""
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     a, b, c = random(1024), random(1024), random(1024)
     function = compiled(elementwise.vector_add(1024))
@@ -312,7 +312,7 @@ def main() -> int:
 
 
 def reported(name: str, run: Callable[[], None]) -> int:
-    """Run a part; then the tracebacks of what failed in it. Returns how many did."""
+    """Run a part, then print the tracebacks of its failures. Returns their number."""
     guarded(name, run)
     for failure in failures:
         print(f"==== {failure}", flush=True)

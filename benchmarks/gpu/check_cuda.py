@@ -1,11 +1,11 @@
-"""Runs every example program for GPUs on a real one, compares with NumPy and prints a table.
+"""Runs every GPU example program on a device, compares it with NumPy and prints a table.
 
     python benchmarks/gpu/check_cuda.py [--target cuda] [--only softmax,matmul] [--small] [--sanitize memcheck]
 
-Each program runs as written, at odd sizes, and compiled for unknown sizes; with NumPy arrays, and where torch is there
+Each program runs as written, at odd sizes, and compiled for unknown sizes; with NumPy arrays, and if torch is installed
 also with its arrays on the device. `--sanitize` runs small sizes under compute-sanitizer (memcheck, racecheck,
-synccheck, initcheck). Each program has a process of its own, so that one that fails does not stop the others; its
-traceback follows its lines. The exit status is the number of failures.
+synccheck, initcheck). Each program runs in a separate process, so that a failure, whose traceback is printed, does not
+stop the others. The exit status is the number of failures.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from running import Case  # noqa: E402
 
 ODD = (1023, 17, 129, 33)
 SMALL = (70, 33, 9, 17)
-"""Sizes that no tile divides, given to the sizes of a program in order."""
+"""Sizes that are not multiples of any tile, assigned to the sizes of a program in order."""
 
 
 def variants(case: Case, small: bool) -> dict[str, tuple[list[Mapping[str, int]], bool]]:
@@ -50,7 +50,7 @@ def variants(case: Case, small: bool) -> dict[str, tuple[list[Mapping[str, int]]
 
 
 def on_device(arrays: list[np.ndarray]) -> list[Any] | None:
-    """The arrays as torch's on the device; None without torch."""
+    """The arrays as torch tensors on the device; None without torch."""
     try:
         import torch
     except ImportError:
@@ -59,7 +59,9 @@ def on_device(arrays: list[np.ndarray]) -> list[Any] | None:
 
 
 def check(case: Case, target: str, calls: list[Mapping[str, int]], dynamic: bool) -> str:
-    """Builds one program, calls it with both kinds of arrays; returns what the table says. Raises when it is wrong."""
+    """Build one program and call it with both kinds of arrays; returns the table's text. Raises if a result is
+    wrong.
+    """
     start = time.perf_counter()
     main = case.build(target, calls[0], dynamic)["main"]
     built = time.perf_counter() - start
@@ -81,7 +83,7 @@ def check(case: Case, target: str, calls: list[Mapping[str, int]], dynamic: bool
 
 
 def sanitize(tool: str, arguments: argparse.Namespace) -> int:
-    """The small programs under compute-sanitizer; its exit status."""
+    """Run the small programs under compute-sanitizer; returns its exit status."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if not Path(program).exists():
         print("compute-sanitizer is not on the PATH: it comes with the CUDA toolkit")
@@ -99,7 +101,7 @@ def guarded(run: Callable[[], str], failures: list[str], name: str) -> str:
 
 
 def check_all(case: Case, arguments: argparse.Namespace) -> int:
-    """All variants of one program: lines of the table, then what failed. Returns how many failed."""
+    """Print the table lines of all variants of one program, then their tracebacks. Returns the number of failures."""
     failures: list[str] = []
     for name, (calls, dynamic) in variants(case, arguments.small).items():
         result = guarded(lambda: check(case, arguments.target, calls, dynamic), failures, f"{case.name}, {name}")  # noqa: B023
@@ -121,7 +123,7 @@ def main() -> int:
         return sanitize(arguments.sanitize, arguments)
     if arguments.target.startswith("cuda"):
         with contextlib.suppress(ImportError):
-            importlib.import_module("torch")  # once for all processes; this one does not use the device
+            importlib.import_module("torch")  # before the forks; this process does not use the device
     wanted = set(filter(None, arguments.only.split(",")))
     failed = 0
     for case in CUDA_CASES if arguments.target.startswith("cuda") else CASES:

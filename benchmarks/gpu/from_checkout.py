@@ -1,6 +1,6 @@
-"""Makes `import weft` and the example programs work from a checkout, on machines where nothing can be installed.
+"""Makes `import weft` and the example programs work from a checkout, on machines without installation.
 
-The folders of the checkout are the packages of `weft`; a folder of links in the temporary directory names them so.
+A temporary folder of links gives the checkout's folders their package names.
 """
 
 from __future__ import annotations

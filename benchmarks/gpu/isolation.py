@@ -1,4 +1,4 @@
-"""Runs a part of a program in a process of its own, so that what breaks the device there does not break the rest."""
+"""Runs a part of a program in a separate process, so that a broken device context does not affect the rest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 
 def isolated(run: Callable[[], int], name: str) -> int:
-    """What `run` returns (a number of failures), from a child that begins with all that is imported here.
+    """The result of `run` (a number of failures) in a forked child, which inherits all imports.
 
-    The device must not have been used yet: its state does not survive a fork. A child that is killed (a crash, a
-    device that is lost) counts as one failure.
+    The device must not have been used yet: its state does not survive a fork. A child that is killed (a crash, a lost
+    device) counts as one failure.
     """
     sys.stdout.flush()
     sys.stderr.flush()

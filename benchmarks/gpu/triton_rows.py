@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation of rows in Triton, as its tutorials write them: a program for each row."""
+"""Softmax and layer normalisation of rows in Triton, as in its tutorials: a program per row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of random numbers and of PyTorch to measure with (`weft.runtime.aligned_arrays`)."""
+"""Random arrays and PyTorch tensors for measurements (`weft.runtime.aligned_arrays`)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weft.runtime.aligned_arrays import aligned, empty
 
 
 def tensor(torch: Any, shape: Sequence[int], dtype: str = "float32") -> Any:
-    """The same for PyTorch."""
+    """An aligned PyTorch tensor."""
     return torch.from_numpy(empty(tuple(shape), dtype))
 
 
 def random(generator: np.random.Generator, shape: Sequence[int], dtype: str = "float32") -> NDArray[Any]:
-    """Numbers from -1 to 1, or from all of an integer type."""
+    """Uniform numbers in [-1, 1), or over the whole range of an integer type."""
     kind = np.dtype(dtype)
     if kind.kind in "iu":
         limits = np.iinfo(kind)

@@ -1,4 +1,4 @@
-"""What schedules by hand share: how loops become vectors and registers."""
+"""Shared parts of hand-written schedules: vectorisation and register tiles."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from weft.support.target import Target
 
 
 def lanes_of(target: Target, dtype: str = "float32") -> int:
-    """How many elements a vector register holds."""
+    """Elements per vector register."""
     return target.vector_bytes // np.dtype(dtype).itemsize
 
 
 def in_lanes(sch: Schedule, loop: LoopHandle, width: int) -> LoopHandle:
-    """Vectorize a loop, `width` iterations at a time. Returns the loop over these."""
+    """Vectorise a loop, `width` iterations at a time. Returns the loop over vectors."""
     vectors, lanes = sch.split(loop, factors=[None, width])
     sch.vectorize(lanes)
     return vectors
 
 
 def in_registers(sch: Schedule, block: BlockHandle, loops: int, lanes: int) -> None:
-    """Keep what a block computes in the innermost `loops` in registers: vectors along the last, all else unrolled."""
+    """Keep the results of a block's innermost `loops` in registers: vectors along the last, the others unrolled."""
     *rows, columns = sch.get_loops(block)[-loops:]
     for loop in (*rows, in_lanes(sch, columns, lanes)):
         sch.unroll(loop)
 
 
 def reduce_in_lanes(sch: Schedule, block: str, width: int) -> None:
-    """Reduce the innermost loop of a block, `width` elements side by side, which are combined at the end."""
+    """Reduce the innermost loop of a block in `width` lanes, which are combined at the end."""
     outer, lanes = sch.split(sch.get_loops(block)[-1], factors=[None, width])
     sch.annotate(lanes, "reassociate", True)
     sch.decompose_reduction(block, outer)
@@ -39,7 +39,7 @@ def reduce_in_lanes(sch: Schedule, block: str, width: int) -> None:
 
 
 def lie_in_panels(sch: Schedule, copy: BlockHandle, dimension: int, width: int) -> None:
-    """Let what is copied lie in panels of `width` elements of a dimension; zeros fill the last one."""
+    """Store a copy in panels of `width` elements of a dimension; the last one is padded with zeros."""
 
     def panels(*indices: AffineExpr) -> Sequence[object]:
         others = [index for at, index in enumerate(indices) if at != dimension]

@@ -1,4 +1,4 @@
-"""Schedules by hand: convolutions of images."""
+"""Hand-written schedules: convolutions of images."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weft_bench.by_hand import in_lanes, in_registers, lanes_of, lie_in_panels
 from weft_bench.ladder_steps import register_tile
 
 PARTS = 2
-"""Parts of an image that get their border one at a time."""
+"""Parts of an image that are padded one at a time."""
 
 
 def direct(sch: Schedule, target: Target) -> None:
-    """Few channels: windows are read from the rows, which stay in cache with their border for all filters."""
+    """Few channels: windows are read from the padded rows, which stay in cache for all filters."""
     lanes, filters = lanes_of(target), target.vector_registers // 4
     c = sch.get_block("C")
     (border,) = sch.get_producers(c)
@@ -38,8 +38,9 @@ def direct(sch: Schedule, target: Target) -> None:
 
 
 def as_product(size: int) -> Callable[[Schedule, Target], None]:
-    """Many channels: the convolution as a product. The windows of a panel of pixels are laid out, then all filters meet
-    them. Rows of `size` pixels follow each other, so that vectors need not end where rows do."""
+    """Many channels: the convolution as a matrix product (im2col) by panels of pixels. Rows of `size` pixels are
+    contiguous, so that vectors may span rows.
+    """
 
     def joined(n: AffineExpr, h: AffineExpr, w: AffineExpr, *rest: AffineExpr) -> tuple[AffineExpr, ...]:
         return n, h * size + w, *rest
@@ -81,8 +82,9 @@ def as_product(size: int) -> Callable[[Schedule, Target], None]:
 
 
 def depthwise(sch: Schedule, target: Target) -> None:
-    """Two whole rows of a channel at a time: the rows between are loaded once for both. Only the windows at the edges
-    ask where the border is."""
+    """Two whole rows of a channel at a time, which share the loads of the rows between. Only the windows at the edges
+    test for the border.
+    """
     lanes, vectors = lanes_of(target), target.vector_registers // 4 - 1
     c = sch.get_block("C")
     (border,) = sch.get_producers(c)

@@ -1,5 +1,4 @@
-"""Schedules by hand: work that reads and writes more than it computes. What comes next is asked for while something is
-computed."""
+"""Hand-written schedules of memory-bound work, with prefetching."""
 
 from __future__ import annotations
 
@@ -8,18 +7,18 @@ from weft.support.target import Target
 from weft_bench.by_hand import in_lanes, lanes_of, reduce_in_lanes
 
 AHEAD = 512
-"""Elements of a stream that are asked for ahead of time: half a page."""
+"""Prefetch distance in elements of a stream: half a page."""
 ACCUMULATORS = 4
-"""Vectors side by side: enough operations in flight to hide that one takes several cycles."""
+"""Number of vector accumulators, to hide the latency of an operation."""
 
 
 def softmax(sch: Schedule, target: Target) -> None:
-    """All four stages on one row after the other, which stays in the first cache."""
+    """All four stages per row, which stays in L1."""
     width = ACCUMULATORS * lanes_of(target)
     row, _ = sch.get_loops("C")
     for stage in ("C_sum", "C_exp", "C_max"):
         sch.compute_at(stage, row)
-    # Exponentials take longest: meanwhile memory brings the next row, and the one that C is about to store.
+    # During the exponentials, the longest stage, prefetch the next row and the row that C will store.
     sch.annotate("C_exp", "prefetch", [["read", 0, [1, 0]], ["write", 0, [0, 0], "C"]])
     for stage in ("C_max", "C_sum"):
         reduce_in_lanes(sch, stage, width)
@@ -29,7 +28,7 @@ def softmax(sch: Schedule, target: Target) -> None:
 
 
 def layer_norm(sch: Schedule, target: Target) -> None:
-    """Sum, sum of squares and result, one row after the other."""
+    """Sum, sum of squares and result, row by row."""
     lanes = lanes_of(target)
     row, columns = sch.get_loops("C")
     for stage in ("C_rstd", "C_rstd_sum", "C_mean", "C_mean_sum"):

@@ -1,4 +1,4 @@
-"""Schedules by hand: matrix products. A tile of results stays in registers for the whole sum."""
+"""Hand-written schedules: matrix products. A tile of results stays in registers for the whole sum."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from weft_bench.by_hand import in_lanes, in_registers, lanes_of, lie_in_panels
 from weft_bench.ladder_steps import TERMS, register_tile
 
 AHEAD = 8
-"""Rows of a matrix that is packed, which are asked for ahead of time; and cache lines, where columns are packed."""
+"""Prefetch distance of packing, in rows; or cache lines, if columns are packed."""
 LINE = 64
-"""Elements of a column that are packed before those of the next: their lines are in cache by then."""
+"""Elements of a column that are packed before those of the next, whose lines are then in cache."""
 
 
 def product(
     dtype: str = "float32", transpose_a: bool = False, transpose_b: bool = False, padded: bool = False
 ) -> Callable[[Schedule, Target], None]:
-    """`C = A @ B` with results of `dtype`: a panel of B is packed, then all rows of A meet it. A transposed A is packed
-    too, as wide as a tile. `padded`: columns are no multiple of a vector, so zeros fill the last."""
+    """`C = A @ B` with results of `dtype`: a panel of B is packed, then multiplied by all rows of A. A transposed A is
+    packed too, in panels as wide as a tile. `padded`: the number of columns is not a multiple of a vector, so the last
+    panel is padded with zeros.
+    """
 
     def schedule(sch: Schedule, target: Target) -> None:
         lanes = lanes_of(target, dtype)
@@ -54,14 +56,14 @@ def product(
 
 
 def _pack_rows(sch: Schedule, b: BlockHandle, width: int, lanes: int) -> None:
-    """Panels of columns, from rows of these."""
+    """Pack row-major B into panels of columns."""
     lie_in_panels(sch, b, 1, width)
     sch.annotate(b, "prefetch", [["read", 0, [AHEAD, 0]]])
     in_lanes(sch, sch.get_loops(b)[-1], lanes)
 
 
 def _pack_columns(sch: Schedule, b: BlockHandle, width: int, lanes: int) -> None:
-    """Panels of columns that are rows of what is read: a few lines of some rows at a time."""
+    """Pack a transposed B into panels of columns, a few lines of several rows at a time."""
     lie_in_panels(sch, b, 0, width)
     sch.annotate(b, "prefetch", [["read", 0, [0, LINE]]])
     j, k = sch.get_loops(b)[-2:]
@@ -71,13 +73,13 @@ def _pack_columns(sch: Schedule, b: BlockHandle, width: int, lanes: int) -> None
 
 
 def _pack_left(sch: Schedule, a: BlockHandle, rows: int) -> None:
-    """Panels of rows that are columns of what is read: a few of their lines at a time, for all panels."""
+    """Pack a transposed A into panels of rows, a few lines at a time for all panels."""
 
     def panel(k: AffineExpr, i: AffineExpr) -> tuple[AffineExpr, ...]:
         return i // rows, k, i % rows
 
     sch.transform_layout(a, ("write", 0), panel, pad_value=0)
-    if len(sch.get_loops(a)) == 2:  # the last panel is full: nothing was padded
+    if len(sch.get_loops(a)) == 2:  # without padding
         sch.transform_block_layout(a, panel)
     sch.annotate(a, "prefetch", [["read", 0, [LINE // rows, 0, 0]], ["write", 0, [2, 0, 0]]])
     panels, k, row = sch.get_loops(a)
@@ -88,7 +90,7 @@ def _pack_left(sch: Schedule, a: BlockHandle, rows: int) -> None:
 
 
 def batched_relu(sch: Schedule, target: Target) -> None:
-    """Products of pairs of matrices, rectified when a tile leaves the registers."""
+    """Batched matrix products with relu applied when a tile leaves the registers."""
     lanes, (rows, vectors) = lanes_of(target), register_tile(target)
     y = sch.get_block("Y")
     b = sch.cache_read(y, "B", "global")
@@ -110,7 +112,7 @@ def batched_relu(sch: Schedule, target: Target) -> None:
 
 
 def linear_relu(sch: Schedule, target: Target) -> None:
-    """A row of results in registers while the weights pass by once; bias and maximum are taken there."""
+    """Results of a row stay in registers while the weights are streamed once; bias and relu are applied there."""
     lanes, vectors = lanes_of(target), target.vector_registers // 4
     y = sch.get_block("Y")
     sch.compute_inline("Z")

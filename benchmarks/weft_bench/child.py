@@ -1,9 +1,8 @@
-"""The process that measures: one number of threads, one request, results as lines of JSON.
+"""The measuring process: one number of threads, one request, results as lines of JSON.
 
     PYTHONPATH=benchmarks python -m weft_bench.child '{"what": "ladder", "threads": 1, ...}'
 
-A process of its own, because OpenBLAS, OpenMP and the allocator read their settings when they start. `events` is the
-side that starts it.
+It is a separate process, because OpenBLAS, OpenMP and the allocator read their settings at start. `events` starts it.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ MEASURES: Mapping[str, str] = {
     "model": "weft_bench.model",
     "dynamic": "weft_bench.dynamic",
 }
-"""What can be asked for -> the module whose `measure(request)` yields events."""
+"""Kind of request -> the module whose `measure(request)` yields events."""
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
-"""Freed memory stays with the process, so that results which a library allocates are in memory at the next call."""
+"""Keeps freed memory in the process, so that results allocated by a library are mapped at the next call."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "WEFT_NUM_THREADS")
 
 
 def events(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
-    """What a child process with `request["threads"]` threads reports, as it comes. The process ends with the generator.
+    """The events of a child process with `request["threads"]` threads. The process ends with the generator.
 
-    Raises `CompileError` when it ends without having said that it is done.
+    Raises `CompileError` if it ends without reporting completion.
     """
     settings = dict.fromkeys(_THREADS, str(request["threads"]))
     command = [sys.executable, "-m", "weft_bench.child", json.dumps(request)]
     path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, **settings, **_KEEP_MEMORY, "PYTHONPATH": path}
-    # Whoever ends the parent politely means the child too, and wants what is known so far.
+    # SIGTERM ends the child too, and reports the results so far.
     signal.signal(signal.SIGTERM, _interrupt)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -62,17 +61,17 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Answer the request on the command line."""
+    """Process the request on the command line."""
     request = json.loads(sys.argv[1])
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # output of libraries must not mix with events
     try:
         for event in import_module(MEASURES[request["what"]]).measure(request):
             print(json.dumps(event), file=answers)
     except WeftError as error:
         print(json.dumps({"event": "failed", "message": str(error).removeprefix("error: ")}), file=answers)
     except (KeyboardInterrupt, BrokenPipeError):
-        os._exit(130)  # the parent tells what is known so far
+        os._exit(130)  # the parent reports the results so far
 
 
 if __name__ == "__main__":

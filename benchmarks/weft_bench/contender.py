@@ -1,4 +1,4 @@
-"""A contender: something to call, whose result is compared with an independent one before it is timed."""
+"""A contender: a call whose result is compared with an independent one before it is timed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = NDArray[Any]
 
 
 class WrongResult(CompileError):
-    """A contender computed something else than it should have: its time means nothing."""
+    """A contender's result is wrong, so its time is meaningless."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """`call` computes and is timed, `result` computes too and gives the array."""
+    """`call` computes and is timed, `result` also computes and returns the array."""
 
     call: Callable[[], object]
     result: Callable[[], Array]

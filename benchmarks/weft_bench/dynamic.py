@@ -1,4 +1,4 @@
-"""Measuring dynamic shapes: a build with symbolic extents against builds with the numbers that these have at a call."""
+"""Measures dynamic shapes: a build with symbolic extents against builds with the extents of each call."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ STATIC, DYNAMIC = "static", "dynamic"
 BUDGET: Final = 0.4
 """Seconds of turns of one build at one size."""
 _TABLES: Final = ("weft_bench.dynamic_rows", "weft_bench.dynamic_convolution_rows")
-"""The modules whose `ROWS` are measured."""
+"""The modules with `ROWS` to measure."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """A parameter of a row; integers are from 0 to below `below`."""
+    """A parameter of a row; integers are in [0, `below`)."""
 
     shape: tuple[Extent, ...]
     dtype: str = "float32"
@@ -42,12 +42,12 @@ class Input:
 
 @dataclass(frozen=True)
 class DynamicRow:
-    """Work whose extents may be numbers or symbols.
+    """Work whose extents are numbers or symbols.
 
-    `inputs` and `compute` are called with the extents by name, numbers or names of symbols; `compute` in addition with
-    the inputs as graph values first, and returns one value or several. `sizes` has the numbers of every symbol, as many
-    for each: point `i` of a row takes the i-th of each. A symbol that is not symbolic has its `usual` size, the last
-    but one.
+    `inputs` and `compute` are called with the extents by name, as numbers or names of symbols; `compute` also gets the
+    inputs as graph values first, and returns one or several values. `sizes` has the same number of sizes for each
+    symbol: point `i` of a row uses the i-th of each. A symbol that is not symbolic has its `usual` size, the last but
+    one.
     """
 
     name: str
@@ -55,24 +55,24 @@ class DynamicRow:
     inputs: Callable[..., Sequence[Input]]
     compute: Callable[..., Any]
     tolerance: float = 1e-4
-    """The largest difference between the results of both builds, as a share of the largest element."""
+    """The largest difference between the results of both builds, relative to the largest element."""
 
     @property
     def usual(self) -> dict[str, int]:
         return {symbol: sizes[-2] for symbol, sizes in self.sizes.items()}
 
     def variants(self) -> list[tuple[str, ...]]:
-        """The sets of symbols that are symbolic together: all of them, and each alone."""
+        """The sets of symbols to make symbolic: all of them, and each alone."""
         every = tuple(self.sizes)
         return [every, *((symbol,) for symbol in every if len(every) > 1)]
 
     def points(self, symbolic: Sequence[str]) -> list[dict[str, int]]:
-        """The numbers of all symbols at each point of a variant."""
+        """The extents of all symbols at each point of a variant."""
         count = len(next(iter(self.sizes.values())))
         return [{**self.usual, **{name: self.sizes[name][at] for name in symbolic}} for at in range(count)]
 
     def module(self, extents: Mapping[str, Extent]) -> ModuleOp:
-        """The graph function for extents."""
+        """The graph function for given extents."""
         builder = G.BlockBuilder()
         values = [G.var(f"x{at}", i.shape, i.dtype) for at, i in enumerate(self.inputs(**extents))]
         with builder.function(ROW, values):
@@ -97,8 +97,7 @@ class DynamicRow:
 
 
 def rows(only: Sequence[str] = ()) -> list[DynamicRow]:
-    """The rows whose names contain one of the words of `only`, or all. Raises `CompileError` for a word that no name
-    contains."""
+    """The rows whose names contain a word of `only`, or all. Raises `CompileError` for a word that matches no name."""
     every: list[DynamicRow] = [row for table in _TABLES for row in import_module(table).ROWS]
     for word in only:
         if not any(word.lower() in row.name.lower() for row in every):
@@ -109,7 +108,8 @@ def rows(only: Sequence[str] = ()) -> list[DynamicRow]:
 
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     """Yields an event for each point of each variant: the seconds of both builds' turns, or an error. `request` has
-    `only`, `threads`, `rounds`, and `together`, which omits the variants with a single symbol."""
+    `only`, `threads`, `rounds`, and `together`, which omits the variants with a single symbol.
+    """
     target = Target("llvm", num_threads=request["threads"])
     for row in rows(request["only"]):
         static: dict[tuple[int, ...], Function] = {}

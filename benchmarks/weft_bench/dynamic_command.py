@@ -23,7 +23,7 @@ from weft_bench.rounds import Times
 from weft_bench.table import Table, duration
 
 WORST = 0.9
-"""The ratio below which points are listed again."""
+"""Points with a ratio below this are listed again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +94,7 @@ class _Point:
 
 
 def _report(points: list[_Point], failures: list[str], interrupted: bool) -> Report:
-    """A line for each variant with a ratio for each of its sizes, then the worst points."""
+    """A line per variant with a ratio for each of its sizes, then the worst points."""
     report = Report("Symbolic extents against numbers", interrupted)
     variants = {(point.name, point.symbols): [] for point in points} if points else {}
     for point in points:

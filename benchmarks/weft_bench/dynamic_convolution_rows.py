@@ -14,7 +14,7 @@ Net: TypeAlias = "Callable[[Layers, Any], Any]"
 
 
 class Layers:
-    """Operators of a net with seeded weights, which are bound as constants."""
+    """Operators of a net with seeded constant weights."""
 
     def __init__(self) -> None:
         self._random = np.random.default_rng(0)
@@ -24,7 +24,7 @@ class Layers:
         return G.const(array.astype(np.float32))
 
     def conv(self, x: Any, filters: int, size: int = 3, bias: bool = False, **given: Any) -> Any:
-        """A convolution over all axes in space, padded to keep the extent unless `padding` is given."""
+        """A convolution over all spatial axes, with SAME padding unless `padding` is given."""
         rank = x.ndim - 2
         given = {"padding": size // 2 * given.get("dilation", 1), **given}
         weight = self.weights(filters, x.shape[1] // given.get("groups", 1), *(size,) * rank)
@@ -98,7 +98,7 @@ VOLUMES: Final = ((1, 1), (1, 5), (2, 8), (1, 16))
 
 
 def _row(name: str, net: Net, channels: int, rank: int, sizes: Sequence[tuple[int, int]], least: int = 1) -> DynamicRow:
-    """A net of one input. `sizes` has batches and extents of all axes in space, which are `least` at least."""
+    """A net with one input. `sizes` are batches and extents of all spatial axes, which are at least `least`."""
     symbols = ("n", *"dhw"[-rank:])
 
     def inputs(n: Any, **space: Any) -> list[Input]:

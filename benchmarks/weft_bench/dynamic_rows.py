@@ -1,5 +1,6 @@
-"""Rows with symbolic extents: products, attention, functions of rows, moved elements, recurrent networks, and models of
-them. Sizes are 1, small, odd and large."""
+"""Rows with symbolic extents: products, attention, functions of rows, data movement, recurrent networks, and models.
+Sizes are 1, small, odd and large.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _TOKENS: Final = (1, 16, 97, 256)
 
 @cache
 def _constant(shape: tuple[int, ...], seed: int = 0, scale: float = 0.0) -> Any:
-    """Random weights, which results of layers keep at about the size of their inputs."""
+    """Random weights, scaled so that layers preserve the magnitude of their inputs."""
     scale = scale or 1.0 / float(np.sqrt(shape[0]))
     return np.random.default_rng(seed).normal(0.0, scale, shape).astype("float32")
 
@@ -302,7 +303,7 @@ _WIDTH, _HEADS = 256, 4
 
 
 def _block(x: G.Value, b: Any, s: Any, seed: int, *, causal: bool, first: bool) -> G.Value:
-    """A transformer layer; norms come `first`, or after the sums."""
+    """A transformer layer; norms are applied `first`, or after the residual sums."""
 
     def norm(value: G.Value) -> G.Value:
         return G.layer_norm(value, weight(_WIDTH, scale=1.0), weight(_WIDTH, seed=1, scale=0.1))

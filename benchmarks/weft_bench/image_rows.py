@@ -16,11 +16,11 @@ from weft_bench.product_rows import Limit
 
 KERNEL = 3
 FEW = 8
-"""Channels from which on a convolution is a product by hand."""
+"""The number of channels from which the hand-written schedule computes a convolution as a product."""
 
 
 def rows(limit: Limit) -> list[Problem]:
-    """Convolutions of 3 x 3, with a border of zeros that keeps the size of the image."""
+    """3 x 3 convolutions with SAME padding."""
     wide, narrow = limit(64), limit(3)
     return [
         convolution(narrow, wide, limit(224), (Goal((TORCH,), {1: 1.6, 2: 1.5}),)),
@@ -30,7 +30,7 @@ def rows(limit: Limit) -> list[Problem]:
 
 
 def convolution(channels: int, filters: int, size: int, goals: tuple[Goal, ...]) -> Problem:
-    """One image; every filter reads all channels."""
+    """A dense convolution of one image."""
     image, weight = (1, channels, size, size), (filters, channels, KERNEL, KERNEL)
 
     def program() -> list[Tensor]:
@@ -59,7 +59,7 @@ def convolution(channels: int, filters: int, size: int, goals: tuple[Goal, ...])
 
 
 def depthwise(channels: int, size: int) -> Problem:
-    """One image; every channel has a filter of its own."""
+    """A depthwise convolution of one image."""
     image = (1, channels, size, size)
 
     def program() -> list[Tensor]:
@@ -86,7 +86,7 @@ def depthwise(channels: int, size: int) -> Problem:
 
 
 def _windows(image: Array) -> Array:
-    """The windows around each pixel, float64, a border of zeros around the image."""
+    """The windows around each pixel in float64, with zero padding."""
     padded = np.pad(image.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     return np.lib.stride_tricks.sliding_window_view(padded, (KERNEL, KERNEL), axis=(2, 3))
 

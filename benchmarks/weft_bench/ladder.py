@@ -1,4 +1,4 @@
-"""Measuring the ladder: every step is built, checked against NumPy, and takes turns with the others and with NumPy."""
+"""Measures the ladder: every step is built, checked against NumPy, and takes turns with the others and with NumPy."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from weft_bench.rounds import take_turns
 
 NUMPY = "NumPy"
 BUDGET = 1.5
-"""Seconds of turns, after which a step has no more."""
+"""Seconds of turns per step."""
 PEAK_ROUNDS = 5
 
 
 def scheduled(step: Step, size: int, target: Target) -> Schedule:
-    """The product of matrices of `size` under the schedule of a step."""
+    """The product of matrices of `size` with the schedule of a step."""
     sch = Schedule(matmul(size))
     step.schedule(sch, target)
     return sch
@@ -33,7 +33,7 @@ def scheduled(step: Step, size: int, target: Target) -> Schedule:
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     """Yields the peaks, the times as they become known, and the peaks again.
 
-    `request` has `size`, `threads`, `rounds`, and `memory_bytes`, the size of what counts as memory or None.
+    `request` has `size`, `threads`, `rounds`, and `memory_bytes`, the array size of memory measurements or None.
     """
     size: int = request["size"]
     target = Target("llvm", num_threads=request["threads"])
@@ -58,7 +58,7 @@ def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
 
 
 def _contender(product: Callable[[Array, Array, Array], object], a: Array, b: Array) -> Contender:
-    """A function that multiplies `a` by `b`, with an array of its own for the result."""
+    """A function that multiplies `a` by `b`, with a separate result array."""
     c = empty(a.shape, "float32")
 
     def computed() -> Array:

@@ -1,8 +1,7 @@
-"""`weft bench ladder`: one matrix product under better and better schedules.
+"""`weft bench ladder`: one matrix product under increasingly optimised schedules.
 
-weft bench ladder                                    # 1024, one thread
-weft bench ladder --size 512 --threads 2 --plot ladder.png --save ladder.md
-weft bench ladder --show vectorize                   # the schedule of a step, and the loops it makes
+weft bench ladder                                    # 1024, one thread weft bench ladder --size 512 --threads 2 --plot
+ladder.png --save ladder.md weft bench ladder --show vectorize                   # the schedule of a step, and its loops
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show_step(name: str, size: int, target: Target) -> int:
-    """Print the schedule of a step as Python, and the loops that it makes."""
+    """Print the schedule of a step as Python, and its loops."""
     steps = {step.name: step for step in STEPS}
     if name not in steps:
         raise CompileError(f"the ladder has no step '{name}'{did_you_mean(name, steps)}")

@@ -1,4 +1,4 @@
-"""What the ladder found, as a table, as bars in the terminal, and as a picture."""
+"""The results of the ladder as a table, as bars in the terminal, and as a picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LadderResult:
         return 2 * self.size**3 / self.times[name].min / 1e9
 
     def table(self) -> Table:
-        """A row for each step in order, and one for NumPy; empty before anything was timed."""
+        """A row per step in order, and one for NumPy; empty before anything was timed."""
         table = Table(
             ("step", "time", "spread", "GFLOP/s", "of naive", "of peak", "of NumPy", "what is new"),
             left=frozenset({0, 7}),
@@ -58,7 +58,7 @@ class LadderResult:
         return table
 
     def chart(self) -> str:
-        """A bar for each row of the table; the full width is the peak."""
+        """A bar per row of the table; the full width is the peak."""
         rates = {**{name: self.gflops(name) for name in self.times}, "peak": self.peak}
         longest = max(rates.values())
         width = max(map(len, rates))
@@ -76,19 +76,19 @@ class LadderResult:
 
 
 def bar(part: float, width: int) -> str:
-    """A bar as long as `part` of `width` characters, to an eighth of one."""
+    """A bar of `part` times `width` characters, to an eighth of one."""
     eighths = round(part * width * 8)
     return _PARTS[8] * (eighths // 8) + _PARTS[eighths % 8].strip()
 
 
 def require_matplotlib() -> None:
-    """Raises `CompileError` when pictures cannot be drawn."""
+    """Raise `CompileError` if matplotlib is missing."""
     if find_spec("matplotlib") is None:
         raise CompileError("--plot needs matplotlib: pip install 'weft[plot]'")
 
 
 def plot(result: LadderResult, file: str, machine: str) -> None:
-    """Draw the rates as bars into a picture (`.png`, `.svg`, `.pdf`), with lines for NumPy and the peak."""
+    """Plot the rates as bars (`.png`, `.svg`, `.pdf`), with lines for NumPy and the peak."""
     require_matplotlib()
     figure = import_module("matplotlib.figure").Figure(figsize=(9, 4.5), layout="constrained")
     axes = figure.subplots()

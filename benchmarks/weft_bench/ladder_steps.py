@@ -1,7 +1,7 @@
-"""The steps of the ladder: schedules of one matrix product, each with one idea more than the one before.
+"""The steps of the ladder: schedules of one matrix product, each with one more optimisation than the preceding one.
 
-The first six are those of the usual course on tensor expressions; packing, a cache for results and tiles in registers
-are what libraries do besides (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
+The first six are those of the usual course on tensor expressions; packing, a result cache and register tiles are
+techniques of libraries (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from weft.texpr.reductions import sum as sum_over
 from weft.texpr.tensor import compute, placeholder
 
 TILE = 32
-"""Rows and columns of a tile: two tiles of float32 fill a quarter of a first-level cache of 32 KiB."""
+"""Rows and columns of a tile: two float32 tiles fill a quarter of an L1 of 32 KiB."""
 UNROLLED = 4
-"""Terms of the sum for which a row of the tile stays in registers."""
+"""Terms of the sum during which a row of the tile stays in registers."""
 TERMS = 2
-"""Terms of the sum between two tests for its end, where results stay in registers until then."""
+"""Terms of the sum per iteration when results stay in registers."""
 FLOAT_BYTES = 4
 
 
@@ -43,7 +43,7 @@ def matmul(size: int) -> ModuleOp:
 
 @dataclass(frozen=True)
 class Step:
-    """A schedule of `matmul` for a target, with what it adds to the step before."""
+    """A schedule of `matmul` for a target, and its addition to the preceding step."""
 
     name: str
     idea: str
@@ -134,8 +134,9 @@ STEPS = (
 
 
 def register_tile(target: Target) -> tuple[int, int]:
-    """Rows and vectors of a tile of results in three quarters of the registers; a row of B and an element of A take the
-    rest."""
+    """Rows and vectors of a result tile in three quarters of the registers; the rest is for a row of B and an element
+    of A.
+    """
     vectors = max(1, target.vector_registers // 8)
     return max(1, target.vector_registers * 3 // 4 // vectors), vectors
 
@@ -145,7 +146,7 @@ def _lanes_of(target: Target) -> int:
 
 
 def _tiles(sch: Schedule, c: BlockHandle) -> list[LoopHandle]:
-    """Tiles of results, a few terms of the sum at a time. Returns the loops, outermost first."""
+    """Tile the results, a few terms of the sum at a time. Returns the loops, outermost first."""
     i, j, k = sch.get_loops(c)
     i0, j0, i1, j1 = sch.tile(i, j, factors=[TILE, TILE])
     k0, k1 = sch.split(k, factors=[None, UNROLLED])
@@ -154,14 +155,14 @@ def _tiles(sch: Schedule, c: BlockHandle) -> list[LoopHandle]:
 
 
 def _tiles_in_order(sch: Schedule, c: BlockHandle) -> tuple[LoopHandle, LoopHandle]:
-    """Tiles with their columns innermost. Returns the loop over groups of terms and the one over the terms of one."""
+    """Tiles with their columns innermost. Returns the loop over groups of terms and the one within a group."""
     *_, k0, _, j1, k1 = _tiles(sch, c)
     sch.reorder(k1, j1)
     return k0, k1
 
 
 def _tile_blocks(sch: Schedule) -> tuple[BlockHandle, BlockHandle]:
-    """The block that zeroes a tile, and the one that adds to it."""
+    """The block that initialises a tile, and the one that accumulates."""
     c = sch.get_block("C")
     k0, _ = _tiles_in_order(sch, c)
     return sch.decompose_reduction(c, k0), c
@@ -177,7 +178,7 @@ def _unrolled_tiles(sch: Schedule, target: Target, c: BlockHandle) -> None:
 
 
 def _lanes(sch: Schedule, target: Target, *blocks: BlockHandle) -> dict[BlockHandle, LoopHandle]:
-    """Make the innermost loop of each block one over vectors, which is returned, and one over their lanes."""
+    """Split the innermost loop of each block into a loop over vectors, which is returned, and vectorised lanes."""
     vectors: dict[BlockHandle, LoopHandle] = {}
     for block in blocks:
         vectors[block], lane = sch.split(sch.get_loops(block)[-1], factors=[None, _lanes_of(target)])
@@ -186,14 +187,14 @@ def _lanes(sch: Schedule, target: Target, *blocks: BlockHandle) -> dict[BlockHan
 
 
 def _packed_panels(sch: Schedule, c: BlockHandle, columns: int) -> BlockHandle:
-    """Copy B into panels of some columns, row after row. Returns the copying block."""
+    """Pack B into row-major panels of columns. Returns the copying block."""
     packed = sch.cache_read(c, "B", "global")
     _panels(sch, packed, ("write", 0), columns)
     return packed
 
 
 def _panels(sch: Schedule, block: BlockHandle, buffer: tuple[str, int], columns: int) -> None:
-    """Let a matrix lie in panels of some columns, row after row; zeros fill the last one."""
+    """Store a matrix in row-major panels of columns; the last one is padded with zeros."""
 
     def panel(k: AffineExpr, j: AffineExpr) -> tuple[object, ...]:
         return j // columns, k, j % columns

@@ -1,4 +1,4 @@
-"""What a result is a result of: the processor, the versions, the day."""
+"""The environment of a result: processor, versions, date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("weft", "xdsl", "llvmlite", "numpy", "torch", "onnxruntime", "openvi
 
 
 def processor_name() -> str:
-    """The processor as the system calls it; the architecture where it does not tell."""
+    """The processor's name in the system; the architecture if unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -24,7 +24,7 @@ def processor_name() -> str:
 
 
 def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """The versions of the packages that are installed, by name."""
+    """The versions of installed packages, by name."""
     found: dict[str, str] = {}
     for name in packages:
         try:

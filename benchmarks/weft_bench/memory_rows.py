@@ -1,4 +1,4 @@
-"""Rows: work that reads and writes more than it computes."""
+"""Rows: memory-bound work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPSILON = 1e-5
 
 
 def rows(limit: Limit) -> list[Problem]:
-    """Normalisations of rows, an elementwise operation, sums."""
+    """Row normalisations, an elementwise operation, sums."""
     return [
         softmax_rows(limit(1024)),
         normalized_rows(limit(1024)),
@@ -30,7 +30,7 @@ def rows(limit: Limit) -> list[Problem]:
 
 
 def softmax_rows(n: int) -> Problem:
-    """exp(x) over its sum along each row, the largest x of the row subtracted first."""
+    """exp(x) over its sum along each row, after subtracting the row's maximum."""
 
     def program() -> list[Tensor]:
         x = placeholder((n, n), "float32", name="X")

@@ -1,4 +1,4 @@
-"""Measuring a whole model: contenders that agree on the results take turns; then each alone in a process."""
+"""Measures a whole model: contenders with equal results take turns; then each runs alone in a process."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ from weft_bench.model_contenders import (
 from weft_bench.rounds import take_turns
 
 BUDGET = 60.0
-"""Seconds of turns, after which a contender has no more."""
+"""Seconds of turns per contender."""
 _NARROW_TOLERANCE = 50
-"""The tolerance for factors of bf16 and f16, in units of that for float32."""
+"""The tolerance for factors of bf16 and f16, relative to that for float32."""
 _ARRAYS, _EXPORTED = "inputs.npz", "model.onnx"
 
 
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
-    """Yields one event: the seconds of each contender's turns, or with `request["alone"]` what one of them takes to be
-    ready. `request` has `file`, `against`, `threads`, `rounds`, `target`, `inputs`, `shapes`, `seed`, `tolerance` and
-    `folder`, where inputs and exported models lie for the processes that follow."""
+    """Yields one event: the seconds of each contender's turns, or with `request["alone"]` the start-up cost of one
+    contender. `request` has `file`, `against`, `threads`, `rounds`, `target`, `inputs`, `shapes`, `seed`, `tolerance`
+    and `folder`, in which inputs and exported models are stored for later processes.
+    """
     yield _alone(request) if request.get("alone") else _together(request)
 
 
@@ -55,7 +56,7 @@ def _together(request: Mapping[str, Any]) -> dict[str, Any]:
         try:
             contenders[name] = load(name, source, target, threads)
         except Exception as error:
-            # A peer that does not read the model is left out; its errors are classes of its own.
+            # A peer that cannot read the model is skipped; peers raise their own error classes.
             if peer_of(name) == WEFT:
                 raise
             missing[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
@@ -72,9 +73,10 @@ def _together(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(results: Mapping[str, Sequence[Array]], tolerance: float) -> dict[str, float]:
-    """The greatest difference of each contender from the reference, over the largest element of an output. PyTorch is
-    the reference, else onnxruntime, else OpenVINO, else weft, in float32 if they have a precision. Raises `WrongResult`
-    beyond the tolerance, which is 50 times as large for factors of 16 bits."""
+    """The greatest difference of each contender from the reference, relative to the largest element of an output. The
+    reference is PyTorch, else onnxruntime, else OpenVINO, else weft, in float32 if they have a precision. Raises
+    `WrongResult` beyond the tolerance, which is 50 times as large for 16-bit factors.
+    """
     wide = [name for name in results if precision_of(name) in ("", "f32")] or [*results]
     reference = next(
         (name for peer in (TORCH, ONNXRUNTIME, OPENVINO) for name in wide if peer_of(name) == peer), wide[0]
@@ -97,7 +99,7 @@ def compared(results: Mapping[str, Sequence[Array]], tolerance: float) -> dict[s
 
 
 def _difference(a: Array, b: Array) -> float:
-    """Infinite where one is not a number and the other is."""
+    """Infinite if exactly one is NaN."""
     if not b.size:
         return 0.0
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -110,8 +112,7 @@ def _difference(a: Array, b: Array) -> float:
 
 
 def _alone(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Load one contender and run it once: the seconds until the first result, and the memory beyond that of the process
-    before."""
+    """Load one contender and run it once: the seconds until the first result, and the additional memory."""
     source = source_of(request, [])
     before = _peak_bytes()
     start = time.perf_counter()
@@ -129,7 +130,7 @@ def _alone(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_of(request: Mapping[str, Any], peers: Sequence[str]) -> Source:
-    """The model of a request with its inputs, exported to ONNX if a peer needs that."""
+    """The model of a request with its inputs, exported to ONNX if a peer needs it."""
     file, folder = request["file"], Path(request["folder"])
     arrays, exported = folder / _ARRAYS, folder / _EXPORTED
     if is_python(file):
@@ -148,7 +149,7 @@ def source_of(request: Mapping[str, Any], peers: Sequence[str]) -> Source:
 
 
 def _inputs(request: Mapping[str, Any]) -> list[Array]:
-    """Arrays for the inputs of a file: those that are given, else random ones."""
+    """Arrays for the inputs of a file: given ones, else random ones."""
     from weft.driver.build import build
     from weft.driver.programs import parse_file
     from weft.interp.arguments import needs_positive
@@ -170,7 +171,7 @@ def _inputs(request: Mapping[str, Any]) -> list[Array]:
 
 
 def _peak_bytes() -> int | None:
-    """The most memory that this process has held, since it was started; None where the system does not tell."""
+    """Peak memory of this process; None if the system does not report it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -1,13 +1,12 @@
 """`weft bench FILE`: a whole model against onnxruntime, OpenVINO and PyTorch.
 
-  weft bench model.onnx --against onnxruntime,openvino --plot bench.png
-  weft bench model.onnx --shape x=1x3x224x224 --input ids=ids.npy --threads 1 --save bench.md
-  weft bench model.onnx --precision bf16,f32 --against onnxruntime,openvino
-  weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
+  weft bench model.onnx --against onnxruntime,openvino --plot bench.png weft bench model.onnx --shape x=1x3x224x224
+  --input ids=ids.npy --threads 1 --save bench.md weft bench model.onnx --precision bf16,f32 --against
+  onnxruntime,openvino weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
 
 In Python, a model is a function without parameters that returns a torch.nn.Module and a tuple of example inputs. The
-peers get it as PyTorch exports it to ONNX. A ratio is the time of the peer over weft's: above 1, weft is faster.
-Results are compared before anything is timed. Peers that are not installed, or do not read the model, are left out.
+peers get PyTorch's ONNX export of it. A ratio is the time of the peer over weft's: above 1, weft is faster. Results are
+compared before anything is timed. Peers that are not installed, or cannot read the model, are skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from weft_bench.table import Table, duration
 
 
 def _prepared_name(name: str, is_cached: bool) -> str:
-    """A contender that is loaded alone."""
+    """The name of a contender that is loaded alone."""
     return f"{name}, from its cache" if is_cached and peer_of(name) == WEFT else name
 
 
@@ -92,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace, folder: str, result: ModelResult) -> None:
-    """Everything together for each number of threads, then each contender alone with the last of them."""
+    """Measure all contenders together for each number of threads, then each alone with the last of these numbers."""
     request: dict[str, Any] = {
         "what": "model",
         "file": arguments.file,
@@ -127,7 +126,7 @@ def _measure(arguments: argparse.Namespace, folder: str, result: ModelResult) ->
 
 @dataclass
 class ModelResult:
-    """What is known so far."""
+    """The results so far."""
 
     file: str
     times: dict[int, dict[str, Times]] = field(default_factory=dict[int, "dict[str, Times]"])
@@ -135,13 +134,13 @@ class ModelResult:
     differences: dict[str, float] = field(default_factory=dict[str, float])
     temporary_bytes: int | None = None
     constant_bytes: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
-    """Bytes of the weights, by contender; known of weft."""
+    """Bytes of the weights by contender, known for weft."""
     left_out: dict[str, str] = field(default_factory=dict[str, str])
     prepared: dict[str, tuple[float, int | None]] = field(default_factory=dict[str, "tuple[float, int | None]"])
     """Seconds and bytes until the first result, by contender."""
 
     def take(self, event: dict[str, Any], threads: int) -> None:
-        """Note what a measuring process reports."""
+        """Record an event of a measuring process."""
         if event["event"] == "alone":
             name = _prepared_name(event["name"], event["is_cached"])
             self.prepared[name] = (event["seconds"], event["bytes"])
@@ -154,7 +153,7 @@ class ModelResult:
         self.left_out.update(event["left out"])
 
     def report(self, interrupted: bool) -> Report:
-        """The tables, and who was left out."""
+        """The tables, and the skipped contenders."""
         report = Report(f"Model {self.file}", interrupted)
         if self.times:
             caption = (
@@ -207,8 +206,9 @@ class ModelResult:
         }
 
     def plot(self, file: str, machine: str) -> None:
-        """Draw the times as bars, a group for each number of threads. Raises `CompileError` for a form of picture that
-        is not known."""
+        """Plot the times as bars, a group per number of threads. Raises `CompileError` for an unknown picture
+        format.
+        """
         figure = import_module("matplotlib.figure").Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         names = list(dict.fromkeys(name for times in self.times.values() for name in times))

@@ -30,27 +30,27 @@ _PACKAGES: Final[Mapping[str, str]] = {
 }
 PEERS: Final = tuple(_PACKAGES)
 _WITH_PRECISION: Final = (WEFT, OPENVINO)
-"""Contenders that compute in other precisions than that of the model."""
+"""Contenders that can compute in another precision than the model's."""
 _MODEL_NAMES: Final = {".onnx": "ONNX", ".mlir": "MLIR"}
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model that is ready to run: `call` is timed, `results` computes too and gives the arrays in order."""
+    """A loaded model: `call` is timed, `results` also computes and returns the arrays in order."""
 
     call: Callable[[], object]
     results: Callable[[], Sequence[Array]]
     temporary_bytes: Callable[[], int | None] = lambda: None
-    """Of weft: what the values between kernels take in a call."""
+    """For weft: bytes of the values between kernels in a call."""
     constant_bytes: Callable[[], int | None] = lambda: None
-    """Of weft: the size of the weights."""
+    """For weft: bytes of the weights."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A model and its inputs: a file of ONNX or MLIR with arrays, or a module of PyTorch with tensors.
+    """A model and its inputs: an ONNX or MLIR file with arrays, or a PyTorch module with tensors.
 
-    `onnx` is the file of ONNX: the model itself, or what PyTorch exported.
+    `onnx` is the ONNX file: the model itself, or PyTorch's export.
     """
 
     file: Path
@@ -68,7 +68,7 @@ def is_python(file: str) -> bool:
 
 
 def checked_file(file: str) -> str:
-    """The name of a model, if it is one. Raises `CompileError` for other files, and for one that does not exist."""
+    """The name of a model, checked. Raises `CompileError` for other files, and for a missing one."""
     path, colon, function = file.partition(":") if is_python(file) else (file, "", "")
     if not Path(path).is_file():
         raise CompileError(f"there is no file '{path}'")
@@ -82,7 +82,7 @@ def checked_file(file: str) -> str:
 
 
 def missing_peers(file: str, against: Sequence[str]) -> dict[str, str]:
-    """The peers that cannot take part, and why. Raises `CompileError` for names of no peer."""
+    """The excluded peers with the reasons. Raises `CompileError` for unknown peers."""
     found: dict[str, str] = {}
     for peer in against:
         if peer not in _PACKAGES:
@@ -99,7 +99,7 @@ def missing_peers(file: str, against: Sequence[str]) -> dict[str, str]:
 
 
 def contenders_of(against: Sequence[str], precisions: Sequence[str]) -> list[str]:
-    """The names of contenders, weft's first; a precision follows the names of those that have several."""
+    """The names of contenders, weft's first, followed by a precision if they have several."""
     found: list[str] = []
     for name in (WEFT, *against):
         found += [f"{name} {one}" for one in precisions] if precisions and name in _WITH_PRECISION else [name]
@@ -128,7 +128,7 @@ def load_python(file: str) -> Source:
     if not callable(make):
         raise CompileError(f"'{path}' has no function '{function}'")
     found: Any = make()
-    torch: Any = sys.modules.get("torch")  # imported by the file, if what it returns is a module
+    torch: Any = sys.modules.get("torch")  # imported by the file if it returns a module
     is_model = isinstance(found, tuple) and len(cast("tuple[Any, ...]", found)) == 2 and torch is not None
     if not is_model or not isinstance(found[0], torch.nn.Module):
         raise CompileError(f"'{file}' returns {type(found).__name__}, expected a torch.nn.Module and a tuple of inputs")
@@ -136,7 +136,7 @@ def load_python(file: str) -> Source:
 
 
 def export(source: Source, file: Path) -> Source:
-    """The model of PyTorch as ONNX too, and its inputs as arrays."""
+    """The PyTorch model also as ONNX, with its inputs as arrays."""
     torch = import_module("torch")
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -145,7 +145,7 @@ def export(source: Source, file: Path) -> Source:
 
 
 def load(name: str, source: Source, target: str, threads: int, *, cache: bool = True) -> Loaded:
-    """A contender with the model loaded. Raises what loading it raises."""
+    """A contender with the model loaded. Raises the errors of loading it."""
     peer, precision = peer_of(name), precision_of(name)
     if peer == WEFT:
         return _weft(source, target, threads, cache, precision)
@@ -189,7 +189,7 @@ def _weft(source: Source, target: str, threads: int, cache: bool, precision: str
 
 
 def _constant_bytes(library: Library) -> int | None:
-    """The bytes of the constants that kernels read, as they are packed; None for a program without kernels."""
+    """The bytes of the packed constants of kernels; None for a program without kernels."""
     try:
         return sum(row.constant_bytes for row in library.report("main").rows)
     except CompileError:
@@ -197,7 +197,7 @@ def _constant_bytes(library: Library) -> int | None:
 
 
 def _temporary_bytes(library: Library) -> int | None:
-    """None where extents decide, and for a program without kernels."""
+    """None if they depend on extents, and for a program without kernels."""
     try:
         return library.report("main").temporary_bytes
     except CompileError:
@@ -221,7 +221,7 @@ def _of_tensors(call: Callable[[], Any]) -> Loaded:
 
 
 def _onnxruntime(source: Source, threads: int) -> Loaded:
-    """A session whose inputs and outputs are bound to arrays, which stay where they are."""
+    """A session with inputs and outputs bound to fixed arrays."""
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -245,7 +245,7 @@ def _onnxruntime(source: Source, threads: int) -> Loaded:
 
 
 def _openvino(source: Source, threads: int, precision: str) -> Loaded:
-    """A request for inference in a precision, on the arrays themselves."""
+    """An inference request in a precision, on the arrays themselves."""
     runtime = import_module("openvino")
     settings = {
         "INFERENCE_NUM_THREADS": threads,

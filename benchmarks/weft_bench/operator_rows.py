@@ -1,5 +1,6 @@
-"""Rows: operators as they stand in models of images and language. Weights are constants for weft as for onnxruntime, so
-that both may lay them out ahead; PyTorch gets them as arguments."""
+"""Rows: operators of image and language models. Weights are constants for weft and onnxruntime, so that both may pack
+them ahead of time; for PyTorch they are arguments.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SQRT2 = math.sqrt(2.0)
 
 
 def rows(limit: Limit) -> list[Problem]:
-    """Convolutions, products, attention, pools, moved elements, functions of elements, rows of normalisation."""
+    """Convolutions, products, attention, pools, data movement, elementwise functions, normalisations."""
     one = {1: 1.05, 2: 1.0}
     return [
         *(
@@ -63,7 +64,7 @@ def rows(limit: Limit) -> list[Problem]:
 def module_of(
     compute: Compute, inputs: Sequence[Array], constants: frozenset[int], dtype: str | None = None
 ) -> ModuleOp:
-    """A graph function of the inputs that are no constants; with `dtype` all of that element type."""
+    """A graph function of the inputs that are not constants; with `dtype` all have that element type."""
     arrays = [array if dtype is None else array.astype(dtype) for array in inputs]
     builder = G.BlockBuilder()
     values = [
@@ -90,8 +91,9 @@ def row(
     bound: str = "arithmetic",
     alone: Problem | None = None,
 ) -> Problem:
-    """Float32 work that `compute` says in operators of graphs. Expected is what the interpreter computes in float64.
-    `torch(torch, *inputs)` returns what is timed."""
+    """Float32 work given by `compute` as graph operators. The expected result is the interpreter's in float64.
+    `torch(torch, *inputs)` returns the call to time.
+    """
     folded = frozenset(constants)
     specs = tuple((tuple(shape), "float32") for shape in shapes)
 
@@ -126,7 +128,7 @@ def row(
 def convolution(
     limit: Limit, batch: int, channels: int, filters: int, size: int, kernel: int, stride: int, goal: dict[int, float]
 ) -> Problem:
-    """A convolution with a border that keeps the size of the image, but for the stride."""
+    """A convolution with SAME padding, apart from the stride."""
     channels, filters, size = limit(channels), limit(filters), limit(size)
     border, result = kernel // 2, (size - 1) // stride + 1
     several, strided = f" batch {batch}" if batch > 1 else "", f"/{stride}" if stride > 1 else ""
@@ -144,7 +146,7 @@ def convolution(
 
 
 def depthwise(channels: int, size: int, kernel: int) -> Problem:
-    """Every second pixel; every channel has a filter of its own."""
+    """A depthwise convolution with stride 2."""
     border, result = kernel // 2, (size - 1) // 2 + 1
     options = {"pads": [border] * 4, "strides": [2, 2], "group": channels}
     return row(
@@ -179,7 +181,7 @@ def product(m: int, k: int, n: int, goal: dict[int, float]) -> Problem:
 
 
 def layer_with_gelu(m: int, k: int, n: int) -> Problem:
-    """gelu(x @ w + b), beside the product alone."""
+    """gelu(x @ w + b), and for comparison the product alone."""
 
     def for_onnx(helper: Any) -> list[Any]:
         numbers = {"root": SQRT2, "one": 1.0, "half": 0.5}
@@ -226,7 +228,7 @@ def attention(heads: int, tokens: int, width: int) -> Problem:
 
 
 def max_pool(channels: int, size: int) -> Problem:
-    """The largest of 3 x 3 pixels around every second one."""
+    """A 3 x 3 max pool with stride 2."""
     options = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}
     return row(
         f"max pool {channels} {size}x{size} 3x3/2",
@@ -241,7 +243,7 @@ def max_pool(channels: int, size: int) -> Problem:
 
 
 def transposed(shape: tuple[int, ...], axes: tuple[int, ...], what: str) -> Problem:
-    """The elements in another order."""
+    """A transposition."""
 
     def for_torch(torch: Any, x: Any) -> Callable[[], Any]:
         turned, c = x.permute(axes), tensor(torch, [shape[axis] for axis in axes])
@@ -260,7 +262,7 @@ def transposed(shape: tuple[int, ...], axes: tuple[int, ...], what: str) -> Prob
 
 
 def elements(name: str, n: int) -> Problem:
-    """A function of each element."""
+    """An elementwise function."""
 
     def for_torch(torch: Any, x: Any) -> Callable[[], Any]:
         function, c = getattr(torch, name), tensor(torch, (n,))
@@ -279,7 +281,7 @@ def elements(name: str, n: int) -> Problem:
 
 
 def softmax_of_scores(heads: int, tokens: int) -> Problem:
-    """The rows of the weights of attention."""
+    """A softmax with the shape of attention scores."""
 
     def for_torch(torch: Any, x: Any) -> Callable[[], Any]:
         c = tensor(torch, (heads, tokens, tokens))
@@ -298,7 +300,7 @@ def softmax_of_scores(heads: int, tokens: int) -> Problem:
 
 
 def running_sums(n: int) -> Problem:
-    """The sums of the beginnings of each row."""
+    """Cumulative sums of each row."""
 
     def for_torch(torch: Any, x: Any) -> Callable[[], Any]:
         c = tensor(torch, (n, n))

@@ -1,4 +1,4 @@
-"""Measuring operators: each row is built, every contender's result is checked, and the contenders take turns."""
+"""Measures operators: each row is built, every contender's result is checked, and the contenders take turns."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from weft_bench.problems import problems
 from weft_bench.rounds import PAUSE, take_turns
 
 DEFAULT, BY_HAND = "weft", "weft, by hand"
-"""weft with its default schedule, and with one that is given."""
+"""weft with its default schedule, and with a given one."""
 BUDGET = 6.0
-"""Seconds of turns, after which a contender has no more."""
+"""Seconds of turns per contender."""
 PEAK_ROUNDS = 5
 
 
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     """Yields the peaks so far and a row or an error for each piece of work. `request` has `only`, `largest`, `threads`,
-    `rounds` and `memory_bytes`, see `problems` and `PeakMeter`."""
+    `rounds` and `memory_bytes`, see `problems` and `PeakMeter`.
+    """
     target = Target("llvm", num_threads=request["threads"])
     work = problems(request["only"], request["largest"])
     meter = PeakMeter(target, request["memory_bytes"])
@@ -43,15 +44,15 @@ def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
         yield {"event": "peaks", **meter.peaks.as_json()}
         try:
             yield {"event": "row", "name": problem.name, **measure_row(problem, target, request["rounds"])}
-        except (WeftError, RuntimeError) as error:  # RuntimeError: of PyTorch and onnxruntime
+        except (WeftError, RuntimeError) as error:  # RuntimeError: from PyTorch and onnxruntime
             message = str(error).removeprefix("error: ") or type(error).__name__
             yield {"event": "error", "name": problem.name, "message": message}
 
 
 def measure_row(problem: Problem, target: Target, rounds: int, seed: int = 0) -> dict[str, Any]:
-    """The seconds of each contender's turns, and the milliseconds that building weft's took.
+    """The seconds of each contender's turns, and the milliseconds of weft's builds.
 
-    Raises `WrongResult` when a contender computes something else than is expected.
+    Raises `WrongResult` if a contender's result differs from the expected one.
     """
     generator = np.random.default_rng(seed)
     inputs = [random(generator, *spec) for spec in problem.inputs]
@@ -75,7 +76,7 @@ def measure_row(problem: Problem, target: Target, rounds: int, seed: int = 0) ->
 
 
 def weft_versions(problem: Problem, target: Target, inputs: Sequence[Array]) -> dict[str, Callable[[], Function]]:
-    """How weft's contenders of a row are built, by name."""
+    """The builders of weft's contenders of a row, by name."""
     versions = {DEFAULT: lambda: build(problem.program(inputs), target)[ROW]}
     if problem.schedule is not None:
         versions[BY_HAND] = lambda: build(scheduled(problem, target, inputs).mod, target, default_schedule=False)[ROW]
@@ -86,7 +87,7 @@ def weft_versions(problem: Problem, target: Target, inputs: Sequence[Array]) -> 
 
 
 def scheduled(problem: Problem, target: Target, inputs: Sequence[Array] = ()) -> Schedule:
-    """The program of a row under its schedule by hand."""
+    """The program of a row with its hand-written schedule."""
     sch = Schedule(problem.program(inputs))
     if problem.schedule is not None:
         problem.schedule(sch, target)
@@ -94,7 +95,7 @@ def scheduled(problem: Problem, target: Target, inputs: Sequence[Array] = ()) ->
 
 
 def weft_contender(function: Function, inputs: list[Array], problem: Problem) -> Contender:
-    """A compiled function with an array of its own for the result."""
+    """A compiled function with a separate result array."""
     result = empty(*problem.result)
 
     def call() -> None:

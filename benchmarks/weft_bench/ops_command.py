@@ -1,9 +1,9 @@
 """`weft bench ops`: operators against NumPy, PyTorch and onnxruntime.
 
-  weft bench ops                                       # every row, one thread, then two
-  weft bench ops --only matmul,softmax --threads 1 --save ops.md
+  weft bench ops                                       # every row, one thread, then two weft bench ops --only
+  matmul,softmax --threads 1 --save ops.md
 
-A ratio is the time of the peer over weft's: above 1, weft is faster. Peers that are not installed are left out.
+A ratio is the time of the peer over weft's: above 1, weft is faster. Peers that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 1 when a row failed. Raises `CompileError` and `OSError`."""
+    """Returns 1 if a row failed. Raises `CompileError` and `OSError`."""
     every = problems(arguments.only, arguments.largest)
     result = _Result({problem.name: problem for problem in every})
     status = 0
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Result:
-    """What is known so far."""
+    """The results so far."""
 
     def __init__(self, every: dict[str, Problem]) -> None:
         self._every = every
@@ -83,7 +83,7 @@ class _Result:
         self.failures: list[str] = []
 
     def take(self, event: dict[str, Any], threads: int) -> None:
-        """Note what the measuring process reports, and say it."""
+        """Record an event of the measuring process, and print it."""
         if event["event"] == "peaks":
             self.peaks[threads] = Peaks.from_json({key: value for key, value in event.items() if key != "event"})
             return
@@ -97,7 +97,7 @@ class _Result:
         progress(f"{problem.name}, {threads} thread{'s' * (threads > 1)}")
 
     def report(self, interrupted: bool) -> Report:
-        """The tables, which peers were left out, and the errors."""
+        """The tables, the skipped peers, and the errors."""
         report = Report("Operators against other libraries", interrupted, list(self.peaks.values()))
         report.more["constants"] = CONSTANTS
         rows = sorted(self.rows, key=lambda row: list(self._every).index(row.problem.name))

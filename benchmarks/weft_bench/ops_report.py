@@ -1,4 +1,4 @@
-"""What the operator benchmark found, as tables: weft against its peers, and how long each took."""
+"""The results of the operator benchmark as tables: weft against its peers, and the times of each."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from weft_bench.rounds import Times
 from weft_bench.table import Table, duration
 
 DEFAULT_OF_BEST = 0.85
-"""What the default schedule should reach of weft's best."""
+"""The expected speed of the default schedule relative to weft's best."""
 _RIVALS = (*PEERS, STATIC, ALONE)
 
 
 @dataclass(frozen=True)
 class Row:
-    """The times of one piece of work with a number of threads, by contender; or the error that it met."""
+    """The times of one piece of work with a number of threads, by contender; or its error."""
 
     problem: Problem
     threads: int
@@ -36,19 +36,19 @@ class Row:
 
     @property
     def of_by_hand(self) -> float | None:
-        """The time under the schedule by hand over the one under the default schedule."""
+        """The time with the hand-written schedule over that with the default schedule."""
         return self.ratio(BY_HAND, DEFAULT)
 
     def ratio(self, rival: str, version: str) -> float | None:
-        """The time of a rival over that of a version of weft's."""
+        """The time of a rival over that of a version of weft."""
         return self.times[rival].min / self.times[version].min if rival in self.times else None
 
     def verdicts(self) -> list[str]:
-        """What is said about each aim for this number of threads."""
+        """The texts about each goal for this number of threads."""
         return [text for text in (self.verdict(goal) for goal in self.problem.goals) if text]
 
     def verdict(self, goal: Goal) -> str:
-        """What is aimed at with this number of threads, and whether weft's best reaches it; empty without an aim."""
+        """The goal for this number of threads, and whether weft's best reaches it; empty without a goal."""
         if self.threads not in goal.ratio:
             return ""
         present = [peer for peer in goal.peers if peer in self.times]
@@ -71,7 +71,7 @@ class Row:
 
 
 def ratio_table(rows: list[Row], peaks: Mapping[int, Peaks]) -> Table:
-    """A line for each version of weft's: its time, and the peers' times over it."""
+    """A line per version of weft: its time, and the peers' times over it."""
     table = Table(("work", "threads", "schedule", "time", "spread", "rate", "of peak", *_RIVALS, "aim"))
     table.left = frozenset({0, 2, len(table.header) - 1})
     for row in rows:
@@ -103,7 +103,7 @@ def _aims(row: Row, version: str) -> str:
 
 
 def _rate(problem: Problem, seconds: float, peaks: Peaks | None) -> tuple[str, str]:
-    """GFLOP/s and their part of the peak, or GB/s for what moves more than it computes."""
+    """GFLOP/s and their fraction of the peak, or GB/s for memory-bound work."""
     if problem.bound == "memory":
         specs = [*problem.inputs, problem.result]
         moved = sum(np.dtype(dtype).itemsize * int(np.prod(shape)) for shape, dtype in specs)
@@ -117,7 +117,7 @@ def _rate(problem: Problem, seconds: float, peaks: Peaks | None) -> tuple[str, s
 
 
 def time_table(rows: list[Row]) -> Table:
-    """The least time of every contender, with the spread, and how long weft's took to build."""
+    """The least time of every contender with the spread, and weft's build time."""
     names = (DEFAULT, BY_HAND, *_RIVALS)
     table = Table(("work", "threads", *names, "build, ms"))
     for row in rows:

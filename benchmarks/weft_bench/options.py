@@ -1,4 +1,4 @@
-"""Options that the benchmarks share."""
+"""Options shared by the benchmarks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Reads a number from `least` on, as `argparse` wants it."""
+    """A parser for `argparse` of numbers of at least `least`."""
 
     def read(text: str) -> int:
         try:
@@ -26,12 +26,12 @@ positive = at_least(1)
 
 
 def progress(line: str) -> None:
-    """Say on standard error what is going on."""
+    """Print progress on standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
 def positives(text: str) -> list[int]:
-    """Numbers from 1 on, separated by commas, each once."""
+    """Distinct positive numbers, separated by commas."""
     return list(dict.fromkeys(positive(part) for part in text.split(",")))
 
 

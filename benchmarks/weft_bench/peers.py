@@ -1,4 +1,4 @@
-"""The other libraries: which are installed, and how each does the work of a row."""
+"""The other libraries: their installation, and their version of the work of a row."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from weft_bench.problem import NUMPY, ONNX, TORCH, Maker, Problem
 
 _NEEDS = {TORCH: ("torch",), ONNX: ("onnxruntime", "onnx")}
 OPSET, IR_VERSION = 17, 10
-"""Versions of ONNX that have all operators used here and that several years of onnxruntime read."""
+"""Versions of ONNX that have all operators used here and that several years of onnxruntime support."""
 
 
 def missing_peers() -> dict[str, str]:
-    """The peers that cannot take part, and what is not installed."""
+    """The unavailable peers, with the missing packages."""
     missing = {peer: [name for name in names if find_spec(name) is None] for peer, names in _NEEDS.items()}
     return {peer: f"{' and '.join(names)} not installed" for peer, names in missing.items() if names}
 
 
 def peers_of(problem: Problem, inputs: Sequence[Array], threads: int) -> dict[str, Contender]:
-    """The peers that are installed and that the row has, by name."""
+    """The installed peers of a row, by name."""
     missing = missing_peers()
     found: dict[str, Contender] = {}
     if problem.numpy is not None:
@@ -47,7 +47,7 @@ def _torch(make: Maker, inputs: Sequence[Array], threads: int) -> Contender:
 
 
 def _onnxruntime(problem: Problem, inputs: Sequence[Array], threads: int) -> Contender:
-    """A session on a model of the row, its inputs and its output bound to arrays."""
+    """A session on a model of the row, with inputs and output bound to arrays."""
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -68,7 +68,7 @@ def _onnxruntime(problem: Problem, inputs: Sequence[Array], threads: int) -> Con
 
 
 def model_of(problem: Problem, inputs: Sequence[Array]) -> bytes:
-    """The ONNX model of a row, serialized; inputs that are constants of it are stored in it."""
+    """The serialised ONNX model of a row, which contains its constant inputs."""
     onnx = import_module("onnx")
     helper: Any = onnx.helper
 

@@ -1,4 +1,4 @@
-"""A row of the operator benchmark: a program for weft, the same work for its peers, and what is aimed at."""
+"""A row of the operator benchmark: a program for weft, the same work for its peers, and the goals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ STATIC, ALONE = "weft, static shape", "weft, alone"
 ROW = "row"
 
 Maker: TypeAlias = Callable[..., Callable[[], Any]]
-"""Called once with the inputs (`numpy`: and then an array for the result, `torch`: after the module), returns what is
-timed. That returns the result."""
+"""Called once with the inputs (`numpy`: and then an array for the result, `torch`: after the module), returns the call
+to time, which returns the result.
+"""
 Nodes: TypeAlias = Callable[[Any], Sequence[Any]]
 """Called with `onnx.helper`, returns the nodes of a graph from `x0`, `x1`, ... to `y`."""
 
@@ -38,39 +39,37 @@ class Goal:
 class Problem:
     """One piece of work.
 
-    `flops` counts what the arithmetic needs, `bytes` each input and output once. `bound` says which of the two is
-    reported.
+    `flops` counts the required arithmetic, `bytes` each input and output once. `bound` selects the reported one.
     """
 
     name: str
     program: Callable[[Sequence[Array]], ModuleOp]
-    """The program, a function `ROW` of the inputs and the result; where weft gets the constants as such, of the other
-    inputs."""
+    """The program, a function `ROW` of the inputs and the result, without inputs that weft gets as constants."""
     inputs: tuple[tuple[tuple[int, ...], str], ...]
     """Shape and element type of each."""
     result: tuple[tuple[int, ...], str]
     expected: Callable[..., Array]
-    """The result from the inputs, computed in another way, in the element type of the result."""
+    """The result, computed independently from the inputs, in the result's element type."""
     flops: int
     numpy: Maker | None = None
     torch: Maker | None = None
     onnx: Nodes | None = None
     constants: frozenset[int] = frozenset()
-    """Inputs that onnxruntime gets as weights of the model, and may pack when it loads that."""
+    """Inputs that are weights of onnxruntime's model, which it may pack when loading."""
     folds_constants: bool = False
-    """Whether weft gets them so too."""
+    """Whether they are constants for weft too."""
     goals: tuple[Goal, ...] = ()
     bound: str = "arithmetic"
-    """Or "memory"."""
+    """"arithmetic" or "memory"."""
     schedule: Callable[[Schedule, Target], None] | None = None
-    """A schedule by hand, to compare the default one with; the result is block "C"."""
+    """A hand-written schedule to compare the default one with; the result is block "C"."""
     static: Problem | None = field(default=None, compare=False)
-    """The same work with shapes that are known when it is compiled."""
+    """The same work with shapes known at compile time."""
     alone: Problem | None = field(default=None, compare=False)
-    """The part of the work that takes the most, without what is fused with it."""
+    """The main part of the work, without fused operators."""
 
     def given(self, inputs: Sequence[Array]) -> list[Array]:
-        """The inputs that weft is called with."""
+        """The arguments of weft's function."""
         return [array for at, array in enumerate(inputs) if not (self.folds_constants and at in self.constants)]
 
 

@@ -10,10 +10,10 @@ from weft_bench.problem import Problem
 
 
 def problems(only: Sequence[str] = (), largest: int | None = None) -> list[Problem]:
-    """The rows whose names hold one of the words of `only`, all without; in their order.
+    """The rows whose names contain a word of `only`, or all, in order.
 
-    No extent is larger than `largest`; rows that are the same then stand once. Raises `CompileError` for a word that
-    no name holds.
+    Extents are limited to `largest`; rows that become equal are listed once. Raises `CompileError` for a word that
+    matches no name.
     """
 
     def limit(extent: int) -> int:

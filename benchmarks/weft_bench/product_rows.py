@@ -15,11 +15,11 @@ from weft_bench.contender import Array
 from weft_bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem, of_tensors
 
 Limit = Callable[[int], int]
-"""The extent to measure with instead of a given one."""
+"""Maps an extent to the limited one."""
 
 
 def rows(limit: Limit) -> list[Problem]:
-    """The rows of matrix products, no extent larger than `limit` lets it be."""
+    """The rows of matrix products, with limited extents."""
     goals = {128: {1: 1.2}, 512: {1: 1.1}, 1023: {1: 1.05}, 1024: {1: 1.10, 2: 1.05}, 2048: {1: 1.06, 2: 1.03}}
     best_of = (Goal((NUMPY, TORCH), {1: 1.0, 2: 1.0}),)
     n = limit(1024)
@@ -42,7 +42,7 @@ def square(
     transpose_b: bool = False,
     goals: tuple[Goal, ...] = (),
 ) -> Problem:
-    """The product of square matrices of floats; a transposed one is given as its transpose."""
+    """The product of square float matrices; transposed ones are stored as their transpose."""
     name = f"matmul {n}{' A^T' if transpose_a else ''}{' B^T' if transpose_b else ''}"
 
     def program() -> list[Tensor]:
@@ -53,7 +53,7 @@ def square(
         return a.T if transpose_a else a, b.T if transpose_b else b
 
     def expected(a: Array, b: Array) -> Array:
-        if dtype == "float64":  # no wider type is fast: another way to sum is what is left
+        if dtype == "float64":  # no wider type is fast, so sum in another way
             return np.einsum("ik,kj->ij", *turned(a, b), optimize=False) if n <= 256 else _split_product(*turned(a, b))
         return np.matmul(*turned(a.astype(np.float64), b.astype(np.float64))).astype(dtype)
 
@@ -86,7 +86,7 @@ def square(
 
 
 def _split_product(a: Array, b: Array) -> Array:
-    """A product from the products of halves: summed in another order than by one call."""
+    """A product as the sum of products of halves: another order of summation."""
     half = a.shape[1] // 2
     return a[:, :half] @ b[:half] + a[:, half:] @ b[half:]
 
@@ -125,7 +125,7 @@ def integers(n: int) -> Problem:
 
 
 def batched(batch: int, n: int) -> Problem:
-    """Products of pairs of matrices, and the larger of each result and 0."""
+    """Batched matrix products followed by relu."""
     shape = (batch, n, n)
 
     def program() -> list[Tensor]:
@@ -198,7 +198,7 @@ def linear(k: int, n: int) -> Problem:
 
 
 def dynamic(n: int) -> Problem:
-    """The product of matrices of any shape, against the one of square matrices of a known size."""
+    """The product of matrices of any shape, against that of square matrices of a known size."""
     static = square(n)
 
     def program() -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""A report: what was measured where and when, the machine's peaks, tables."""
+"""A report: the environment, the machine's peaks, tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Report:
     tables: list[tuple[str, Table]] = field(default_factory=list[tuple[str, Table]])
     notes: list[str] = field(default_factory=list[str])
     more: dict[str, str] = field(default_factory=dict[str, str])
-    """What else the head tells."""
+    """Additional entries of the head."""
 
     def head(self) -> dict[str, str]:
         """Date, machine, versions, protocol."""

@@ -1,11 +1,11 @@
 """Timing: contenders that take turns in one process.
 
-The protocol. Every contender works on the same input arrays at every call and writes to memory that is there already,
-so nothing is paged in while the clock runs; what fits in a cache stays there. A turn is one call that is not timed
-(unless a call takes long) and then a series of calls that is; of a series the mean counts. With one thread every
-contender has one turn a round. Their order is drawn anew for each round (the same in every run): what a large shared
-cache still holds of the arrays depends on who read them before. The workers of OpenBLAS and OpenMP go on spinning after
-a call, so with more threads a contender has several turns on end, and the process sleeps before the next one's.
+The protocol. Every contender uses the same input arrays in every call and writes to mapped memory, so there are no page
+faults during timing, and arrays that fit a cache stay there. A turn is a warm-up call (unless calls are long) followed
+by a timed series of calls, of which the mean is reported. With one thread every contender has one turn per round, in a
+random order per round (the same in every run), because the content of a large shared cache depends on the preceding
+contender. The workers of OpenBLAS and OpenMP keep spinning after a call, so with more threads a contender has several
+consecutive turns, and the process sleeps before the next contender's.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from random import Random
 
 PAUSE = 0.15
-"""Seconds until the workers of another library are asleep."""
+"""Seconds until the workers of another library sleep."""
 TURNS_ON_END = 2
-"""Turns of a contender between pauses, with more than one thread."""
+"""Consecutive turns of a contender, with more than one thread."""
 SERIES = 2e-3
-"""Seconds that a series of calls takes at least."""
+"""The minimum duration of a series of calls in seconds."""
 LONG = 0.05
-"""Seconds of a call that needs no call before it to warm up: the one that finds its length counts as a turn."""
+"""Seconds from which a call needs no warm-up: the call that determines its length counts as a turn."""
 LEAST_TURNS = 2
 PROTOCOL = (
     "contenders take turns in one process in random order, the least time counts, spread is median over minimum; the "
@@ -49,16 +49,16 @@ class Times:
 
     @property
     def spread(self) -> float:
-        """Median over minimum: 1 on a machine that does nothing else."""
+        """Median over minimum: 1 on an idle machine."""
         return self.median / self.min
 
 
 def take_turns(
     contenders: Mapping[str, Callable[[], object]], rounds: int, threads: int, budget: float = math.inf
 ) -> Generator[dict[str, Times]]:
-    """Time each contender in `rounds` turns; one that used up its `budget` of seconds has no more than 2.
+    """Time each contender in `rounds` turns, but only in 2 if it exceeds its `budget` of seconds.
 
-    Yields what is known after the turns of every contender. Raises `ValueError` for fewer rounds than one.
+    Yields the times after each round of turns. Raises `ValueError` for `rounds` below 1.
     """
     if rounds < 1:
         raise ValueError(f"timing needs at least one round, got {rounds}")
@@ -107,7 +107,7 @@ class _Turns:
 
 
 def _series(call: Callable[[], object]) -> tuple[int, float]:
-    """How many calls take `SERIES` seconds, and the seconds of one."""
+    """The number of calls that take `SERIES` seconds, and the seconds of one."""
     number = 1
     while True:
         start = time.perf_counter()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Table:
-    """Rows of text under a header. The first column is aligned to the left, as are those in `left`."""
+    """Rows of text under a header. The first column and those in `left` are left-aligned."""
 
     header: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
@@ -18,7 +18,7 @@ class Table:
         self.rows.append(cells)
 
     def text(self) -> str:
-        """One line a row, two spaces between columns."""
+        """One line per row, two spaces between columns."""
         widths = [max(len(row[at]) for row in [self.header, *self.rows]) for at in range(len(self.header))]
         lines = [self._line(row, widths) for row in [self.header, *self.rows]]
         lines.insert(1, "  ".join("-" * width for width in widths))
@@ -37,7 +37,7 @@ class Table:
 
 
 def duration(seconds: float) -> str:
-    """A time with four digits in the unit that suits it."""
+    """A time with four digits in a suitable unit."""
     for unit, name in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= unit:
             return f"{seconds / unit:.4g} {name}"

@@ -1,6 +1,6 @@
-"""The backend of the accelerator: a kind of target of weft, and one walk over the low level that prints assembly.
+"""The accelerator's backend: a target kind, and one walk over the low level that prints assembly.
 
-Nothing of weft knows about it: `register` is all that a vendor's package does when it is imported.
+weft itself is unchanged: a vendor's package only calls `register` when it is imported.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ KIND = "accelerator"
 MACHINE = Machine()
 """The processor that programs run on."""
 MEMORY_OF = {instructions.A_REG: "a", instructions.B_REG: "b", instructions.ACCUMULATOR: "accumulator"}
-"""Memory scope -> what assembly calls the memory."""
+"""Memory scope -> the memory's name in assembly."""
 _SCALAR = {
     **{arith.AddiOp: "add", arith.SubiOp: "sub", arith.MuliOp: "mul", arith.DivUIOp: "div", arith.RemUIOp: "rem"},
 }
 
 
 def register() -> None:
-    """Make the target and its instructions known to weft."""
+    """Register the target and its instructions."""
     scopes = {scope: MEMORIES[memory] for scope, memory in MEMORY_OF.items()}
     weft.register_target_kind(weft.TargetKind(KIND, load, scopes), override=True)
     instructions.register()
@@ -60,17 +60,17 @@ def _run(function: FuncOp, text: str) -> Run:
 
 
 class Emitter:
-    """Prints one function. Raises `CompileError` at what the accelerator has no instruction for."""
+    """Prints one function. Raises `CompileError` at operations without an instruction of the accelerator."""
 
     def __init__(self, function: FuncOp) -> None:
         self.function = function
         self.lines: list[str] = []
         self.depth = 0
         self.values: dict[SSAValue, str] = {}
-        """How a number is spelled: a literal or a register. Of a buffer: its memory, and where it begins there."""
+        """The text of a value: a literal or register of a number; the memory and start of a buffer."""
         self.pointers: dict[SSAValue, str] = {}
         self.used = dict.fromkeys(MEMORY_OF.values(), 0)
-        """Floats of each memory that are given out."""
+        """Allocated floats of each memory."""
         for argument in function.args:
             self.values[argument] = argument.name_hint or f"arg{argument.index}"
 
@@ -125,7 +125,7 @@ class Emitter:
         self.line("end")
 
     def allocate(self, op: memref.AllocaOp) -> None:
-        """Give out a part of a memory: `tir-check-scopes` made sure that there is room."""
+        """Allocate a part of a memory: `tir-check-scopes` has verified that there is enough."""
         space = op.memref.type.memory_space
         if not isinstance(space, StringAttr) or space.data not in MEMORY_OF:
             raise weft.CompileError.at(
@@ -136,7 +136,7 @@ class Emitter:
         self.used[memory] += op.memref.type.get_shape()[0]
 
     def pointer(self, op: AccessPtrOp) -> None:
-        """A place in a memory."""
+        """Bind a pointer into a memory."""
         offset = self.number(op.indices[0], op)
         name, _, start = self.values[op.buffer].partition(" ")
         if start and offset.isdigit():
@@ -149,7 +149,7 @@ class Emitter:
         self.pointers[op.pointer] = f"{name}[{offset}]"
 
     def call(self, op: func.CallOp) -> None:
-        """An instruction on tiles: each operand a place and the distance of rows."""
+        """Print an instruction on tiles: each operand is a pointer and the row stride."""
         _, _, kind = op.callee.string_value().partition("accelerator_")
         if not kind:
             raise weft.CompileError.at(op, f"the accelerator cannot call @{op.callee.string_value()}")

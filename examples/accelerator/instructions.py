@@ -1,6 +1,6 @@
-"""The accelerator's instructions as tensor intrinsics of weft: what each computes, and the call that stands for it.
+"""The accelerator's instructions as tensor intrinsics: the computation of each, and the call that implements it.
 
-Matrices are multiplied with the second one transposed, as the hardware does it: C[i, j] += A[i, k] * B[j, k].
+The second factor of a product is transposed, as in hardware: C[i, j] += A[i, k] * B[j, k].
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 A_REG, B_REG, ACCUMULATOR = "global.A_reg", "global.B_reg", "global.accumulator"
-"""Memory scopes, as schedules name them."""
+"""Memory scopes, as named in schedules."""
 FILL, LOAD_A, LOAD_B, TMM, STORE = (f"accelerator.{name}" for name in ("fill", "load_a", "load_b", "tmm", "store"))
 """Tensor intrinsics."""
 _POINTER = "!ptr_xdsl.ptr"
 
 
 def register() -> None:
-    """Make the intrinsics known to `Schedule.tensorize`."""
+    """Register the intrinsics for `Schedule.tensorize`."""
     known = {
         FILL: (_description_of_fill(), _call("accelerator_fill", {"Y": (ACCUMULATOR, "write")})),
         LOAD_A: (_copy("", A_REG), _call("accelerator_load", {"Y": (A_REG, "write"), "X": ("", "read")})),
@@ -41,13 +41,13 @@ def _tile(scope: str) -> str:
 
 
 def _part(scope: str) -> str:
-    """A tile that lies in a larger buffer."""
+    """The type of a tile within a larger buffer."""
     space = f', "{scope}"' if scope else ""
     return f"memref<16x16xf32, strided<[?, 1], offset: ?>{space}>"
 
 
 def _call(callee: str, buffers: Mapping[str, tuple[str, str]]) -> ModuleOp:
-    """A call of an instruction with a pointer and the distance of rows for each buffer: name -> scope and access."""
+    """A call of an instruction with a pointer and the row stride of each buffer: name -> scope and access."""
     types = ", ".join(f"{_POINTER}, index" for _ in buffers)
     pointers = "\n".join(
         f"  %p{name} = low.access_ptr %{name}[%c0, %c0] sizes [16, 16] {access} : {_part(scope)}\n"

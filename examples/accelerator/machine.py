@@ -1,14 +1,13 @@
-"""A simulated accelerator: it runs a program in its assembly on arrays, and counts what it does.
+"""A simulated accelerator: it runs an assembly program on arrays, and counts its operations.
 
-The processor has three memories of its own and instructions that work on tiles of 16 x 16 floats:
+The processor has three private memories and instructions on tiles of 16 x 16 floats:
 
-    fill  accumulator[0]              every element of a tile becomes zero
-    load  a[0], A[%3], 256            a tile of device memory, whose rows are 256 apart, into a memory of its own
-    tmm   accumulator[0], a[0], b[0]  accumulator += a @ b.T
-    store C[%5], 256, accumulator[0]  a tile back to device memory
-    loop  %i, 0, 16, 1 ... end        and arithmetic on counters: add, sub, mul, div, rem
+    fill  accumulator[0]              every element of a tile becomes zero load  a[0], A[%3], 256            a tile of
+    device memory, with a row stride of 256, into a private memory tmm   accumulator[0], a[0], b[0]  accumulator += a @
+    b.T store C[%5], 256, accumulator[0]  a tile back to device memory loop  %i, 0, 16, 1 ... end        and arithmetic
+    on counters: add, sub, mul, div, rem
 
-Tiles in its own memories are dense; `a[256]` is the second one. `Machine.run` interprets the text.
+Tiles in private memories are dense; `a[256]` is the second one. `Machine.run` interprets the text.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 Instruction: TypeAlias = tuple[str, list[str]]
-"""Its kind and its operands."""
+"""The kind and the operands."""
 
 TILE = 16
 TILE_BYTES = TILE * TILE * 4
@@ -42,10 +41,10 @@ _PLACE = re.compile(r"(\w+)\[([-%\w]+)\]")
 
 @dataclass
 class Counts:
-    """What a machine has done since it was made."""
+    """Totals of a machine's operations."""
 
     instructions: Counter[str] = field(default_factory=Counter[str])
-    """Kind of instruction -> how many were run."""
+    """Kind of instruction -> number of executions."""
     bytes_loaded: int = 0
     bytes_stored: int = 0
 
@@ -55,20 +54,20 @@ class Counts:
 
 
 class MachineError(Exception):
-    """A program does what the processor cannot do."""
+    """A program violates a limit of the processor."""
 
 
 class Machine:
-    """One processor. Its own memories start with values that nobody wrote: NaN."""
+    """One processor. Its private memories are initialised with NaN."""
 
     def __init__(self) -> None:
         self.counts = Counts()
         self._own = {name: np.full(size // 4, np.nan, np.float32) for name, size in MEMORIES.items()}
 
     def run(self, text: str, arrays: Mapping[str, Array], numbers: Mapping[str, int]) -> None:
-        """Run a program. `arrays` is the device memory by name, flat; `numbers` are registers known at the start.
+        """Run a program. `arrays` is the device memory by name, flat; `numbers` are the initial registers.
 
-        Raises `MachineError` for an instruction that there is none of, and for a tile outside of its memory.
+        Raises `MachineError` for an unknown instruction, and for a tile outside of its memory.
         """
         lines = [line.split(";")[0].strip() for line in text.splitlines()]
         words = [line.partition(" ") for line in lines if line]
@@ -76,7 +75,7 @@ class Machine:
         _Run(self, code, arrays, dict(numbers)).from_to_end(0)
 
     def tile(self, name: str, offset: int) -> Array:
-        """A tile of one of the processor's own memories."""
+        """A tile of a private memory."""
         memory = self._own.get(name)
         if memory is None:
             raise MachineError(f"the processor has no memory '{name}'")
@@ -94,7 +93,7 @@ class _Run:
         self.machine, self.code, self.arrays, self.registers = machine, code, arrays, registers
 
     def from_to_end(self, at: int) -> None:
-        """Run the instructions from `at` on, to the end of the loop that they are in."""
+        """Run the instructions from `at` to the end of their loop."""
         while at < len(self.code):
             kind, operands = self.code[at]
             if kind == "end":
@@ -119,7 +118,7 @@ class _Run:
         raise MachineError("a loop has no end")
 
     def one(self, kind: str, operands: Sequence[str]) -> None:
-        """Run an instruction that is no loop."""
+        """Run an instruction other than a loop."""
         if kind in _SCALAR:
             self.registers[operands[0]] = _SCALAR[kind](self.number(operands[1]), self.number(operands[2]))
         elif kind == "fill":

@@ -1,4 +1,4 @@
-"""A matrix product on the accelerator: each tile of the result is accumulated in the processor's own memory.
+"""A matrix product on the accelerator: each tile of the result is accumulated in private memory.
 
 python -m examples.accelerator.matmul 256
 """
@@ -16,7 +16,7 @@ from weft import te
 
 
 def product(n: int) -> weft.Schedule:
-    """C = A @ B.T, to be scheduled."""
+    """C = A @ B.T, unscheduled."""
     A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
     k = te.reduce_axis((0, n), name="k")
     C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[j, k], axis=k), name="C")
@@ -24,7 +24,7 @@ def product(n: int) -> weft.Schedule:
 
 
 def scheduled(n: int) -> weft.Schedule:
-    """Tiles of 16 x 16, and for each step of a tile the instruction that does it."""
+    """Tiles of 16 x 16, with one instruction for each step of a tile."""
     sch = product(n)
     (i, i1), (j, j1), (k, k1) = (sch.split(loop, factors=[None, 16]) for loop in sch.get_loops("C"))
     sch.reorder(i, j, k, i1, j1, k1)

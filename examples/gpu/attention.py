@@ -1,5 +1,5 @@
-"""Attention in one kernel: O = softmax(Q K^T / sqrt(d)) V for each head. The scores of some queries stay in shared
-memory, or are computed again where they are needed, so that any number of keys will do.
+"""Attention in one kernel: O = softmax(Q K^T / sqrt(d)) V for each head. The scores of several queries stay in shared
+memory, or are recomputed at their uses, which allows any number of keys.
 
 python examples/gpu/attention.py [target]
 """
@@ -13,12 +13,12 @@ import weft
 from weft import te
 
 ROWS = 8
-"""Queries for which a block of threads computes."""
+"""Queries per block of threads."""
 THREADS = 128
 
 
 def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
-    """`heads` heads of `n` queries, keys and values of `d` numbers; a block of threads takes 8 queries of a head."""
+    """`heads` heads of `n` queries, keys and values of `d` numbers; a block of threads computes 8 queries of a head."""
     Q, K, V = (te.placeholder((heads, n, d), "float32", name=name) for name in "QKV")
     q, k, p, r = (te.reduce_axis((0, extent), name=name) for extent, name in ((d, "q"), (n, "k"), (n, "p"), (n, "r")))
     scale = 1.0 / d**0.5
@@ -36,7 +36,7 @@ def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
     for block in ("mixed", "total", "weight", "largest", "score"):
         sch.compute_at(block, i0, preserve_unit_loops=True)
         sch.set_scope(block, 0, "shared")
-    # All threads share the work of each step: an element of a result at a time, or a part of the sum of a row.
+    # All threads share the work of each step: one element of a result each, or a part of a row's sum.
     for block in ("O", "mixed", "weight", "score"):
         elements = sch.fuse(*sch.get_loops(block)[2:4])
         _, thread = sch.split(elements, factors=[None, THREADS])
@@ -48,8 +48,9 @@ def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
 
 
 def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
-    """The same for any number of keys, which only calls tell: a block of threads takes a query, and never holds more
-    than 128 weights. Scores are computed three times: for the largest, for the sum, and for the weights."""
+    """Attention for any number of keys, known only at run time: a block of threads computes one query, with at most 128
+    weights at a time. Scores are computed three times: for the maximum, for the sum, and for the weights.
+    """
     Q, K, V = (te.placeholder((heads, n, d), "float32", name=name) for name in "QKV")
     k, p, r = (te.reduce_axis((0, n), name=name) for name in "kpr")
     scale = 1.0 / d**0.5
@@ -71,7 +72,7 @@ def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
     sch.bind(h, "blockIdx.y")
     sch.bind(i, "blockIdx.x")
     sch.bind(sch.split(c, factors=[None, THREADS])[1], "threadIdx.x")
-    # 128 weights at a time, which all threads compute together and all threads use.
+    # 128 weights at a time, computed and used by all threads.
     sch.compute_at("mixed", i, preserve_unit_loops=True)
     sch.set_scope("mixed", 0, "shared")
     *_, c, r = sch.get_loops("mixed")
@@ -81,7 +82,7 @@ def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
     sch.compute_at("weight", r0, preserve_unit_loops=True)
     sch.set_scope("weight", 0, "shared")
     _together(sch, "weight", "score_weight")
-    # Each thread takes every 128th key, and they combine what they have.
+    # Each thread processes every 128th key, and the threads combine their results.
     for block in ("total", "largest"):
         _, thread = sch.split(sch.get_loops(block)[-1], factors=[None, THREADS])
         part = sch.rfactor(thread, 2)
@@ -90,9 +91,7 @@ def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
         sch.bind(sch.get_loops(block)[-1], "threadIdx.x")
         sch.compute_at(part, i, preserve_unit_loops=True)
         sch.set_scope(part, 0, "local")
-        thread, *steps = sch.get_loops(part)[
-            4:
-        ]  # below the head, the query, and a loop of one iteration for each of these
+        thread, *steps = sch.get_loops(part)[4:]  # below the head, the query, and a unit loop for each of these
         sch.bind(thread, "threadIdx.x")
         sch.compute_at(f"score_{block}", [thread, *steps][-1])
         sch.set_scope(f"score_{block}", 0, "local")
@@ -100,7 +99,7 @@ def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
 
 
 def _together(sch: weft.Schedule, block: str, own: str) -> None:
-    """All threads compute a block, each with a value of `own` that it needs for that."""
+    """Compute a block by all threads, each with the value of `own` that it needs."""
     _, thread = sch.split(sch.get_loops(block)[-1], factors=[None, THREADS])
     sch.bind(thread, "threadIdx.x")
     sch.compute_at(own, thread)
@@ -123,7 +122,7 @@ CASES = [
         lambda heads, n, d: 4 * heads * n * n * d,
         odd=(5, 129, 33),
         most={"n": 255},
-        static=frozenset({"n", "d"}),  # what a block keeps in shared memory is known when it is compiled
+        static=frozenset({"n", "d"}),  # the size of shared memory is constant at compile time
     ),
     Case(
         "attention_any",
@@ -132,7 +131,7 @@ CASES = [
         lambda rng, heads, n, d: [2 * floats(rng, heads, n, d) for _ in range(3)],
         _expected,
         lambda heads, n, d: 8 * heads * n * n * d,
-        most={"n": 255},  # as many keys as anybody wants to wait for
+        most={"n": 255},  # limits the run time
         odd=(5, 129, 33),
         static=frozenset({"d"}),
     ),

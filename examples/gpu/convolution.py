@@ -1,4 +1,4 @@
-"""Convolutions of images (NCHW), stride 1, padded with zeros so that the size stays.
+"""Convolutions of images (NCHW), stride 1, with SAME zero padding.
 
 python examples/gpu/convolution.py [target]
 """
@@ -24,7 +24,7 @@ def _padded(A: Any, c: Any, y: Any, x: Any, h: Extent, w: Extent) -> Any:
 
 
 def conv2d(ci: Extent, co: Extent, h: Extent, w: Extent) -> weft.Schedule:
-    """Kernels of 3 x 3 over `ci` channels; a thread computes a pixel of four output channels."""
+    """3 x 3 filters over `ci` channels; a thread computes a pixel of four output channels."""
     A = te.placeholder((ci, h, w), "float32", name="A")
     F = te.placeholder((co, ci, 3, 3), "float32", name="F")
     P = te.compute((ci, h + 2, w + 2), lambda c, y, x: _padded(A, c, y, x, h, w), name="P")
@@ -49,7 +49,7 @@ def conv2d(ci: Extent, co: Extent, h: Extent, w: Extent) -> weft.Schedule:
 
 
 def depthwise(c: Extent, h: Extent, w: Extent) -> weft.Schedule:
-    """A kernel of 3 x 3 for each channel; a thread computes a pixel."""
+    """A depthwise 3 x 3 convolution; a thread computes a pixel."""
     A = te.placeholder((c, h, w), "float32", name="A")
     F = te.placeholder((c, 3, 3), "float32", name="F")
     P = te.compute((c, h + 2, w + 2), lambda k, y, x: _padded(A, k, y, x, h, w), name="P")

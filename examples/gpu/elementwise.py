@@ -1,4 +1,4 @@
-"""Element-wise programs: one thread for each element, or for four neighbours.
+"""Elementwise programs: one thread per element, or per four consecutive elements.
 
 python examples/gpu/elementwise.py [target]
 """
@@ -13,7 +13,7 @@ from weft import te
 
 
 def _per_thread(module: object, block: str, threads: int = 256) -> weft.Schedule:
-    """Blocks of threads over a one-dimensional block."""
+    """Bind a one-dimensional block to blocks of threads."""
     sch = weft.Schedule(module)
     (i,) = sch.get_loops(block)
     blocks, thread = sch.split(i, factors=[None, threads])
@@ -23,14 +23,14 @@ def _per_thread(module: object, block: str, threads: int = 256) -> weft.Schedule
 
 
 def vector_add(n: Extent) -> weft.Schedule:
-    """C = A + B, one element a thread."""
+    """C = A + B, one element per thread."""
     A, B = (te.placeholder((n,), "float32", name=name) for name in "AB")
     C = te.compute((n,), lambda i: A[i] + B[i], name="C")
     return _per_thread(te.create_func([A, B, C]), "C", 128)
 
 
 def _four_per_thread(module: object, block: str, threads: int = 256) -> weft.Schedule:
-    """The same, four neighbours a thread, loaded and stored at once."""
+    """Bind a one-dimensional block to blocks of threads, four consecutive elements per thread as one vector access."""
     sch = weft.Schedule(module)
     (i,) = sch.get_loops(block)
     blocks, thread, lanes = sch.split(i, factors=[None, threads, 4])
@@ -41,7 +41,7 @@ def _four_per_thread(module: object, block: str, threads: int = 256) -> weft.Sch
 
 
 def vector_add4(n: Extent) -> weft.Schedule:
-    """C = A + B, four elements a thread."""
+    """C = A + B, four elements per thread."""
     A, B = (te.placeholder((n,), "float32", name=name) for name in "AB")
     C = te.compute((n,), lambda i: A[i] + B[i], name="C")
     return _four_per_thread(te.create_func([A, B, C]), "C")
@@ -61,7 +61,7 @@ def multiply(m: Extent, n: Extent) -> weft.Schedule:
 
 
 def sigmoid(n: Extent) -> weft.Schedule:
-    """B = 1 / (1 + exp(-A)), four elements a thread: memory is kept busy while lanes compute."""
+    """B = 1 / (1 + exp(-A)), four elements per thread, which overlaps memory accesses with arithmetic."""
     A = te.placeholder((n,), "float32", name="A")
     B = te.compute((n,), lambda i: 1.0 / (1.0 + te.exp(0.0 - A[i])), name="B")
     return _four_per_thread(te.create_func([A, B]), "B")

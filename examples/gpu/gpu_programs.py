@@ -1,4 +1,4 @@
-"""All example programs for GPUs, as a list of cases.
+"""All GPU example programs, as a list of cases.
 
 python examples/gpu/gpu_programs.py [target]
 """
@@ -31,7 +31,7 @@ CASES: list[Case] = [
     *attention.CASES,
 ]
 CUDA_CASES: list[Case] = [*CASES, *tensor_cores.CASES]
-"""Those and the ones that need tensor cores."""
+"""All cases, including those that need tensor cores."""
 
 if __name__ == "__main__":
     run(CUDA_CASES if sys.argv[1:] and sys.argv[1].startswith("cuda") else CASES)

@@ -1,7 +1,7 @@
-"""How each of the programs is checked without a GPU: tests ask here which programs they run, and docs/gpu.md shows it.
+"""The checks of each program without a GPU: tests get the programs to run from here, and docs/gpu.md shows the table.
 
 Tests are parametrized by `programs("interpreter", "odd")` and the like; `python docs/generators/gpu_docs.py --write`
-makes the table of all programs and checks.
+writes the table of all programs and checks.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from gpu_programs import CASES, CUDA_CASES
 from running import Case
 
 PROGRAMS: list[Case] = CUDA_CASES
-"""All of them; those for tensor cores run on CUDA only."""
+"""All programs; those for tensor cores run only on CUDA."""
 INTERPRETED_SIZES = (19, 21, 13, 7)
-"""No multiples of a tile."""
+"""Not multiples of any tile."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One kind of check on one kind of target, and the programs that it is done with."""
+    """One kind of check on one kind of target, and the programs that it covers."""
 
     target: str
     name: str
@@ -98,7 +98,7 @@ CHECKS = (
         "clean",
         "no race, no use of memory that nobody wrote, no access beyond an array",
         _OCLGRIND,
-        # matmul_stages is another program in CUDA only; attention_any takes minutes to simulate
+        # matmul_stages differs only on CUDA; attention_any takes minutes to simulate
         lambda case: case.name not in ("matmul_stages", "attention_any"),
     ),
     Check(

@@ -1,4 +1,4 @@
-"""Matrix products, from blocking in registers to blocking in shared memory with wide fetches.
+"""Matrix products, from register blocking to shared-memory blocking with vector loads.
 
 python examples/gpu/matmul.py [target]
 """
@@ -17,7 +17,7 @@ from weft import te
 
 
 def product(m: Extent, n: Extent, k: Extent) -> weft.Schedule:
-    """C[i, j] = sum of A[i, k] * B[k, j], not scheduled yet."""
+    """C[i, j] = sum of A[i, k] * B[k, j], unscheduled."""
     A, B = te.placeholder((m, k), "float32", name="A"), te.placeholder((k, n), "float32", name="B")
     r = te.reduce_axis((0, k), name="k")
     C = te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
@@ -25,7 +25,7 @@ def product(m: Extent, n: Extent, k: Extent) -> weft.Schedule:
 
 
 def matmul_local(m: Extent, n: Extent, k: Extent) -> weft.Schedule:
-    """Each thread computes 8 x 8 elements, which stay in registers until they are done."""
+    """Each thread computes 8 x 8 elements, accumulated in registers."""
     sch = product(m, n, k)
     write = sch.cache_write("C", 0, "local")
     i, j, r = sch.get_loops("C")
@@ -41,7 +41,9 @@ def matmul_local(m: Extent, n: Extent, k: Extent) -> weft.Schedule:
 
 
 def fetch_together(sch: weft.Schedule, block: str, index: int, at: object, threads: int, lanes: int = 4) -> object:
-    """Copy what a block of threads reads into shared memory: all threads together, some neighbours a thread."""
+    """Copy the operand of a block of threads to shared memory, by all threads, `lanes` consecutive elements per
+    access.
+    """
     fetch = sch.cache_read(block, index, "shared")
     sch.compute_at(fetch, at, preserve_unit_loops=True)
     inner = sch.fuse(*sch.get_loops(fetch)[-2:])
@@ -54,7 +56,7 @@ def fetch_together(sch: weft.Schedule, block: str, index: int, at: object, threa
 def matmul_shared(
     m: Extent, n: Extent, k: Extent, threads: tuple[int, int] = (8, 8), tile: tuple[int, int] = (8, 8), step: int = 8
 ) -> weft.Schedule:
-    """Blocks of threads share what they read: `step` columns of A and rows of B at a time."""
+    """Blocks of threads share their operands: `step` columns of A and rows of B at a time."""
     sch = product(m, n, k)
     write = sch.cache_write("C", 0, "local")
     i, j, r = sch.get_loops("C")
@@ -78,15 +80,15 @@ def matmul_shared(
 def tile_for_warps(
     sch: weft.Schedule, m: int, warps: tuple[int, int] = (2, 2), step: int = 16, stages: int = 1
 ) -> None:
-    """Block a product, or a batch of them, so that the hardware is busy; extents are multiples of the tiles.
+    """Tile a product, or a batch of them, for warps; extents are multiples of the tiles.
 
-    A thread owns 2 x 2 patches of 4 x 4 elements, the 32 threads of a warp stand 4 x 8, and the warps of a block as
-    asked (2 x 2 warps: tiles of 64 x 128): threads of a warp then read few different places of shared memory, four
-    neighbours at a time, without two of them meeting in a bank. A is transposed on its way into shared memory, so that
-    it is read along rows, too; its rows are 4 elements further apart than they are long, so that the threads that write
-    columns spread over the banks. Blocks of threads that run at the same time share rows of A and columns of B: up to
-    eight tiles down the `m` rows, then to the right. With `stages`, the next steps are on their way to shared memory
-    while one is computed (asynchronous copies, where the target has them).
+    A thread owns 2 x 2 patches of 4 x 4 elements, the 32 threads of a warp are arranged as 4 x 8, and the warps of a
+    block as `warps` (2 x 2: tiles of 64 x 128). Threads of a warp then read few distinct addresses of shared memory,
+    four consecutive elements at a time, without bank conflicts. A is transposed when copied to shared memory, so that
+    it is read along rows too; its rows are padded by 4 elements, so that the threads that write columns spread over the
+    banks. Blocks of threads that run concurrently share rows of A and columns of B: up to eight tiles down the `m`
+    rows, then to the right. With `stages`, the next steps are copied to shared memory during the computation of one
+    (asynchronously, if the target supports it).
     """
     threads = 32 * warps[0] * warps[1]
     write = sch.cache_write("C", 0, "local")
@@ -106,7 +108,7 @@ def tile_for_warps(
     fetch_together(sch, "C", 1, r0, threads)
     sch.transform_layout(fetch_a, ("write", 0), lambda *index: (*index[:-2], index[-1], index[-2]))
     sch.storage_align(fetch_a, 0, -2, 32, 4)
-    # The same threads write what they own. The layout keeps what a thread owns together.
+    # The same threads store their elements. The layout keeps a thread's elements contiguous.
     rows, columns = sch.get_loops(write)[-2:]
     warp_i, out_patch_i, lane_i, out_i = sch.split(rows, factors=[None, 2, 4, 4])
     warp_j, out_patch_j, lane_j, out_j = sch.split(columns, factors=[None, 2, 8, 4])
@@ -138,7 +140,7 @@ def matmul_warps(
 
 
 def batched_product(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Schedule:
-    """C[b] = A[b] @ B[b] for each b, not scheduled yet."""
+    """C[b] = A[b] @ B[b] for each b, unscheduled."""
     A, B = te.placeholder((batch, m, k), "float32", name="A"), te.placeholder((batch, k, n), "float32", name="B")
     r = te.reduce_axis((0, k), name="k")
     C = te.compute((batch, m, n), lambda b, i, j: te.sum(A[b, i, r] * B[b, r, j], axis=r), name="C")
@@ -146,7 +148,7 @@ def batched_product(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Sche
 
 
 def batched_matmul_warps(batch: Extent, m: int, n: int, k: int) -> weft.Schedule:
-    """The same for a batch of products."""
+    """`matmul_warps` for a batch of products."""
     sch = batched_product(batch, m, n, k)
     tile_for_warps(sch, m)
     return sch
@@ -188,7 +190,7 @@ VARIANTS = {
     "8x32 threads, step 16": partial(matmul_shared, threads=(8, 32), step=16),
     "16x32 threads, step 16": partial(matmul_shared, threads=(16, 32), tile=(8, 4), step=16),
 }
-"""Ways to block a product, to be compared."""
+"""Alternative tilings of a product, for comparison."""
 
 
 def _matrices(rng: np.random.Generator, m: int, n: int, k: int) -> list[np.ndarray]:

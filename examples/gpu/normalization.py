@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation of the rows of a matrix: one kernel, a block of threads for each row.
+"""Softmax and layer normalisation of the rows of a matrix: one kernel, a block of threads per row.
 
 python examples/gpu/normalization.py [target]
 """
@@ -21,9 +21,9 @@ EPSILON = 1e-5
 def rows_by_blocks(
     sch: weft.Schedule, result: str, reductions: list[str], threads: int = THREADS, lanes: int = 1
 ) -> weft.Schedule:
-    """A block of threads for each row of `result`; what is reduced for a row is reduced there, by all its threads.
+    """A block of threads per row of `result`, whose threads also compute the row's reductions.
 
-    A thread takes `lanes` neighbours at a time: it reads and writes them at once where rows are aligned.
+    A thread accesses `lanes` consecutive elements at a time, as one vector if rows are aligned.
     """
     row, column = sch.get_loops(result)
     sch.bind(row, "blockIdx.x")
@@ -38,10 +38,10 @@ def rows_by_blocks(
 
 
 def keep_rows(sch: weft.Schedule, row: str, users: list[str], threads: int, lanes: int) -> weft.Schedule:
-    """Read each row once, into registers: the block `row` copies it, and the blocks `users` find it there.
+    """Read each row once, into registers: the block `row` copies it for the blocks `users`.
 
-    The layout keeps together what a thread owns. The length of rows is a multiple of `threads * lanes`, and registers
-    hold `length / threads` elements a thread.
+    The layout keeps a thread's elements contiguous. The length of rows is a multiple of `threads * lanes`, and each
+    thread keeps `length / threads` elements in registers.
     """
     sch.compute_at(row, sch.get_loops(users[0])[0])
     sch.set_scope(row, 0, "local")
@@ -54,14 +54,18 @@ def keep_rows(sch: weft.Schedule, row: str, users: list[str], threads: int, lane
 
 
 def _spread(sch: weft.Schedule, loop: LoopHandle, threads: int, lanes: int) -> list[LoopHandle]:
-    """Spread a loop over all threads of a block; returns the loop over neighbours, if a thread takes several."""
+    """Bind a loop to all threads of a block; returns the loop over consecutive elements, if a thread processes
+    several.
+    """
     _, thread, *neighbours = sch.split(loop, factors=[None, threads, *([lanes] if lanes > 1 else [])])
     sch.bind(thread, "threadIdx.x")
     return neighbours
 
 
 def softmax(m: Extent, n: Extent, threads: int = THREADS, lanes: int = 1, registers: bool = False) -> weft.Schedule:
-    """B[i, :] = exp(A[i, :] - largest) / sum of these. With `registers` each row is read once, see `keep_rows`."""
+    """B[i, :] = exp(A[i, :] - largest) divided by the row's sum. With `registers` each row is read once, see
+    `keep_rows`.
+    """
     A = te.placeholder((m, n), "float32", name="A")
     row = te.compute((m, n), lambda i, j: A[i, j], name="row") if registers else A
     k, q = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="q")

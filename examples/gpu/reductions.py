@@ -1,4 +1,4 @@
-"""Sums of rows and of columns of a matrix.
+"""Row sums and column sums of a matrix.
 
 python examples/gpu/reductions.py [target]
 """
@@ -15,7 +15,7 @@ THREADS = 256
 
 
 def row_sum(m: Extent, n: Extent) -> weft.Schedule:
-    """B[i] = sum of A[i, k]: a block of threads for each row, each adds every 256th element."""
+    """B[i] = sum of A[i, k]: a block of threads per row, each thread adds every 256th element."""
     A = te.placeholder((m, n), "float32", name="A")
     k = te.reduce_axis((0, n), name="k")
     B = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="B")
@@ -28,8 +28,9 @@ def row_sum(m: Extent, n: Extent) -> weft.Schedule:
 
 
 def column_sum(m: Extent, n: Extent) -> weft.Schedule:
-    """B[j] = sum of A[k, j]: 32 neighbouring threads add neighbouring columns, so that memory is read along rows; 16
-    such groups share the rows among them and add their sums at the end."""
+    """B[j] = sum of A[k, j]: 32 adjacent threads add adjacent columns, so that memory is read along rows; 16 such
+    groups divide the rows and combine their sums at the end.
+    """
     A = te.placeholder((m, n), "float32", name="A")
     k = te.reduce_axis((0, m), name="k")
     B = te.compute((n,), lambda j: te.sum(A[k, j], axis=k), name="B")

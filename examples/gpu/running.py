@@ -1,4 +1,4 @@
-"""What the examples share: a program with its schedule, data for it, and what NumPy says should come out."""
+"""Shared code of the examples: a program with its schedule, inputs, and NumPy's reference result."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from weft import te
 
 Array = np.ndarray[Any, Any]
 Extent = Any
-"""An extent in a tensor expression: a number, or a variable that the arrays of a call decide."""
+"""An extent in a tensor expression: a number, or a variable determined by the arrays of a call."""
 
 
 @dataclass(frozen=True)
 class Case:
     """One scheduled program.
 
-    `schedule` takes an extent for each of `sizes`; `inputs` takes a random generator and those numbers; `reference`
-    takes the inputs and gives what the last argument of the program should become. `flops` is the work of a call.
+    The parameters of `schedule` are an extent for each of `sizes`; those of `inputs` a random generator and the sizes;
+    `reference` computes the expected last argument of the program from the inputs. `flops` is the work of a call.
     """
 
     name: str
@@ -33,22 +33,22 @@ class Case:
     flops: Callable[..., float] | None = None
     tolerance: float = 1e-5
     static: frozenset[str] = field(default_factory=frozenset)
-    """Sizes that the schedule wants to know."""
+    """Sizes that must be constant in the schedule."""
     divisors: Mapping[str, int] = field(default_factory=dict)
-    """Sizes that must be multiples of a number."""
+    """Divisors that sizes must have."""
     least: Mapping[str, int] = field(default_factory=dict)
-    """Sizes that must be at least so large where they are known when the program is compiled."""
+    """Lower bounds of sizes known at compile time."""
     most: Mapping[str, int] = field(default_factory=dict)
-    """Sizes that the shared memory of the smallest device limits."""
+    """Upper bounds of sizes, from the shared memory of the smallest device."""
     odd: tuple[int, ...] = ()
-    """Odd sizes to check, where the usual ones are too large."""
+    """Odd sizes to check, if the usual ones are too large."""
     ones: tuple[int, ...] = (1, 1, 1, 1)
-    """The least sizes."""
+    """The smallest sizes."""
     since: str = ""
-    """The first CUDA architecture that has what the schedule uses; empty where any target has."""
+    """The first CUDA architecture with the features that the schedule uses; empty for any target."""
 
     def fitting(self, *numbers: int) -> dict[str, int]:
-        """Numbers for the sizes, in order, cut down and rounded up to what the schedule takes."""
+        """Values of the sizes, in order, adjusted to the bounds and divisors."""
         given = zip(self.sizes, numbers, strict=False)
         sizes = {name: max(size, self.least.get(name, 1)) for name, size in given}
         sizes = {name: min(size, self.most.get(name, size)) for name, size in sizes.items()}
@@ -58,17 +58,17 @@ class Case:
 
     @property
     def takes_any_size(self) -> bool:
-        """Whether the program can be compiled for sizes that only calls tell."""
+        """Whether the program can be compiled for sizes known only at run time."""
         return not self.divisors and len(self.static) < len(self.sizes)
 
     def build(self, target: str, sizes: Mapping[str, int] | None = None, dynamic: bool = False) -> Any:
-        """The library of the program for `sizes`; with `dynamic`, for any sizes where the schedule allows that."""
+        """The library of the program for `sizes`; with `dynamic`, for any sizes if the schedule allows it."""
         wanted = {**self.sizes, **(sizes or {})}
         extents = {n: te.var(n) if dynamic and n not in self.static else v for n, v in wanted.items()}
         return weft.build(self.schedule(**extents).mod, target=target)
 
     def arguments(self, sizes: Mapping[str, int] | None = None, seed: int = 0) -> tuple[list[Array], Array]:
-        """The arguments of a call (inputs, and memory for the result), and what the result should be."""
+        """The arguments of a call (inputs, and memory for the result), and the expected result."""
         wanted = {**self.sizes, **(sizes or {})}
         inputs = list(self.inputs(np.random.default_rng(seed), **wanted))
         expected = self.reference(*inputs)
@@ -82,7 +82,7 @@ class Case:
         return float(np.abs(result.astype(np.float64) - wide).max()) / scale
 
     def check(self, target: str, sizes: Mapping[str, int] | None = None, dynamic: bool = False) -> float:
-        """Run the program and compare. Returns the error; raises `AssertionError` when it is too large."""
+        """Run the program and compare. Returns the error; raises `AssertionError` if it is too large."""
         arguments, expected = self.arguments(sizes)
         self.build(target, sizes, dynamic)["main"](*arguments)
         error = self.error(arguments[-1], expected)
@@ -96,12 +96,12 @@ def floats(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def run(cases: Sequence[Case]) -> None:
-    """Run programs on the target of the command line (default: OpenCL), and tell the time that the device takes."""
+    """Run programs on the target of the command line (default: OpenCL), and print the device times."""
     target = sys.argv[1] if len(sys.argv) > 1 else "opencl"
     try:
         for case in cases:
             _run(case, target)
-    except weft.CompileError as error:  # no such target, or no device for it
+    except weft.CompileError as error:  # unknown target, or no device
         sys.exit(str(error))
 
 

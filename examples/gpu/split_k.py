@@ -1,4 +1,4 @@
-"""Long sums in parts: blocks of threads combine what they have into one result, by atomic operations.
+"""Long sums in parts: blocks of threads combine their parts into one result by atomic operations.
 
 python examples/gpu/split_k.py [target]
 """
@@ -16,10 +16,10 @@ THREADS = 64
 
 
 def matmul_split_k(m: Extent, n: Extent, k: Extent, parts: int = 4, step: int = 8) -> weft.Schedule:
-    """C = A @ B with few rows and columns: too few tiles to keep a device busy, so that each has `parts` blocks.
+    """C = A @ B with few rows and columns: too few tiles to occupy a device, so each tile has `parts` blocks.
 
-    Blocks take steps of the sum in turn. Each sums up in registers, as `batched_matmul` does, and then adds what it has
-    to the result, which a kernel of its own has set to zero.
+    Blocks process the steps of the sum in turn. Each accumulates in registers, like `batched_matmul`, and then adds its
+    part to the result, which a separate kernel has initialised to zero.
     """
     sch = product(m, n, k)
     i, j, r = sch.get_loops("C")
@@ -71,7 +71,7 @@ CASES = [
         lambda rng, m, n, k: [floats(rng, m, k), floats(rng, k, n)],
         np.matmul,
         lambda m, n, k: 2 * m * n * k,
-        least={"k": 33},  # more than the blocks take in one turn
+        least={"k": 33},  # more than one turn of the blocks
     ),
     Case(
         "dot",

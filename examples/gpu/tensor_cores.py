@@ -1,4 +1,4 @@
-"""Matrix products on tensor cores: factors of 16 bits, sums in 32.
+"""Matrix products on tensor cores: 16-bit factors, 32-bit accumulation.
 
 python examples/gpu/tensor_cores.py "cuda -arch=sm_80"
 """
@@ -16,11 +16,11 @@ import weft
 from weft import te
 
 SHORT = {"float16": "f16", "bfloat16": "bf16"}
-"""How tensor intrinsics call the types."""
+"""The types' names in tensor intrinsics."""
 
 
 def product(m: Extent, n: Extent, k: Extent, dtype: str) -> weft.Schedule:
-    """C[i, j] = sum of A[i, k] * B[k, j], not scheduled yet."""
+    """C[i, j] = sum of A[i, k] * B[k, j], unscheduled."""
     A, B = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
     r = te.reduce_axis((0, k), name="k")
     C = te.compute((m, n), lambda i, j: te.sum(A[i, r].astype("float32") * B[r, j].astype("float32"), axis=r), name="C")
@@ -28,7 +28,7 @@ def product(m: Extent, n: Extent, k: Extent, dtype: str) -> weft.Schedule:
 
 
 def linear(m: Extent, n: Extent, k: Extent, dtype: str) -> weft.Schedule:
-    """D[i, j] = the sum of A[i, k] * B[k, j], plus bias[j], rectified, as 16 bits again; not scheduled yet."""
+    """D[i, j] = relu(sum of A[i, k] * B[k, j] + bias[j]), rounded to 16 bits; unscheduled."""
     A, B = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
     bias = te.placeholder((n,), dtype, name="bias")
     r = te.reduce_axis((0, k), name="k")
@@ -50,7 +50,9 @@ def tensorize_copy(sch: weft.Schedule, block: Any, intrinsic: str) -> None:
 
 
 def share_among(sch: weft.Schedule, block: Any, outside: int, warps: tuple[int, int], lanes: int) -> None:
-    """The loops of a copy, but for those `outside`, over all threads: some neighbours a thread, 32 threads along x."""
+    """Distribute the loops of a copy, except those `outside`, over all threads: `lanes` elements per thread, 32 threads
+    along x.
+    """
     own = sch.get_loops(block)[outside:]
     inner = sch.fuse(*own) if len(own) > 1 else own[0] if own else sch.add_unit_loop(block)
     _, z, y, x, vector = sch.split(inner, factors=[None, *warps, 32, lanes])
@@ -72,13 +74,13 @@ def on_tensor_cores(
     tiles_down: int = 1,
     through_shared: bool = False,
 ) -> None:
-    """Block the product "C", whose extents are multiples of the tiles, for warps of 32 threads along threadIdx.x.
+    """Tile the product "C", whose extents are multiples of the tiles, for warps of 32 threads along threadIdx.x.
 
     A warp owns `fragments` tiles of 16 x 16 results, and a block of threads has warps in rows (threadIdx.z) and columns
-    (threadIdx.y). They fetch `step` columns of A and rows of B into shared memory together, 16 bytes a thread, to rows
-    that are `pad` elements longer, so that tiles spread over the banks. With `stages`, the next steps are on their way
-    meanwhile. Results go to device memory from the fragments, or through shared memory, where a guard can be. Blocks of
-    threads that run at the same time share rows of A and columns of B: `tiles_down` tiles, then to the right.
+    (threadIdx.y). They copy `step` columns of A and rows of B to shared memory together, 16 bytes per thread, into rows
+    padded by `pad` elements, so that tiles spread over the banks. With `stages`, the next steps are copied meanwhile.
+    Results are stored to device memory from the fragments, or through shared memory, which allows a predicate. Blocks
+    of threads that run concurrently share rows of A and columns of B: `tiles_down` tiles, then to the right.
     """
     name, sizes = SHORT[dtype], "16x16x16" if family == "wmma" else "m16n16k16"
     i, j, r = sch.get_loops("C")
@@ -125,7 +127,7 @@ def on_tensor_cores(
 
 
 def matmul_wmma(m: Extent, n: Extent, k: Extent, dtype: str = "float16") -> weft.Schedule:
-    """Any size, by `wmma`: what is fetched is padded with zeros, and a guard keeps what is stored inside."""
+    """Any size, by `wmma`: copies to shared memory are padded with zeros, and stores are predicated."""
     return _padded(product(m, n, k, dtype), (m, n, k), dtype, "wmma", 16)
 
 
@@ -135,7 +137,7 @@ def matmul_mma(m: Extent, n: Extent, k: Extent, dtype: str = "float16") -> weft.
 
 
 def linear_mma(m: Extent, n: Extent, k: Extent, dtype: str = "float16") -> weft.Schedule:
-    """A layer in one kernel, any size: what follows the product is computed on its way out of shared memory."""
+    """A layer in one kernel, any size: the epilogue is computed on the way out of shared memory."""
     return _padded(linear(m, n, k, dtype), (m, n, k), dtype, "mma", 8, epilogue="D")
 
 
@@ -159,7 +161,7 @@ def _padded(
     )
     for block, fits in (("A_pad", rows and steps), ("B_pad", steps and columns)):
         if not fits:
-            sch.compute_inline(block)  # zeros behind the end, on the way into shared memory
+            sch.compute_inline(block)  # zero padding, on the way into shared memory
     return sch
 
 
@@ -173,7 +175,9 @@ def matmul_mma_stages(
     step: int = 32,
     stages: int = 3,
 ) -> weft.Schedule:
-    """Tiles of 128 x 128 by four warps, steps of 32 that are on their way two steps ahead: multiples of these sizes."""
+    """Tiles of 128 x 128 by four warps, steps of 32, prefetched two steps ahead; extents are multiples of these
+    sizes.
+    """
     sch = product(m, n, k, dtype)
     tiles_down = gcd(m // (16 * warps[0] * fragments[0]), 8)
     on_tensor_cores(
@@ -188,7 +192,7 @@ VARIANTS = {
     "8 warps, 64 x 32 each, 3 stages": partial(matmul_mma_stages, warps=(2, 4), fragments=(4, 2)),
     "8 warps, 64 x 64 each, 3 stages": partial(matmul_mma_stages, warps=(2, 4), fragments=(4, 4)),
 }
-"""Ways to block a product, to be compared."""
+"""Alternative tilings of a product, for comparison."""
 
 
 def _matrices(dtype: str, rng: np.random.Generator, m: int, n: int, k: int) -> list[Array]:
@@ -205,7 +209,7 @@ def _layer_reference(a: Array, b: Array, bias: Array) -> Array:
 
 
 def bf16_bits(x: Array) -> Array:
-    """Floats cut to `bfloat16`, as the bits that stand for it."""
+    """Floats truncated to `bfloat16`, as bits."""
     return (x.view(np.uint32) >> 16).astype(np.uint16)
 
 
@@ -226,7 +230,7 @@ def _case(name: str, schedule: Any, dtype: str = "float16", since: str = "sm_80"
         partial(_matrices, dtype),
         _reference,
         lambda m, n, k: 2 * m * n * k,
-        tolerance=5e-5,  # hardware sums in an order of its own, and rounds in between
+        tolerance=5e-5,  # hardware sums in another order, with intermediate rounding
         since=since,
         **options,
     )
@@ -244,7 +248,7 @@ CASES = [
         _layer,
         _layer_reference,
         lambda m, n, k: 2 * m * n * k,
-        tolerance=1e-3,  # half a unit in the last place of 16 bits, and sums in another order
+        tolerance=1e-3,  # half a unit in the last place of 16 bits, and another order of summation
         since="sm_80",
     ),
     _case("matmul_mma_stages", matmul_mma_stages, divisors={"m": 128, "n": 128, "k": 128}),

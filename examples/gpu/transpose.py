@@ -1,5 +1,5 @@
-"""Transpose through shared memory: device memory is read and written along rows, and no two threads that run together
-meet in a bank of shared memory, for its rows are 33 elements apart.
+"""Transpose through shared memory: device memory is read and written along rows, without bank conflicts in shared
+memory, whose rows are 33 elements apart.
 
 python examples/gpu/transpose.py [target]
 """
@@ -29,7 +29,7 @@ def transpose(m: Extent, n: Extent) -> weft.Schedule:
     (_, row), (_, column) = sch.split(rows, factors=[None, 8]), sch.split(columns, factors=[None, 32])
     for loop, axis in ((row, "threadIdx.y"), (column, "threadIdx.x"), (j2, "threadIdx.y"), (i1, "threadIdx.x")):
         sch.bind(loop, axis)
-    if isinstance(m, int) and isinstance(n, int):  # the strides of arrays of unknown shape are not for schedules
+    if isinstance(m, int) and isinstance(n, int):  # strides of arrays with unknown shapes cannot be scheduled
         sch.storage_align(tile, 0, axis=-2, factor=32, offset=1)
     return sch
 

@@ -1,4 +1,4 @@
-"""Sums of windows of three: a block of threads fetches what it needs into shared memory, all threads together.
+"""Sums of windows of three: all threads of a block together copy its inputs to shared memory.
 
 python examples/gpu/window_sum.py [target]
 """
@@ -14,7 +14,7 @@ THREADS = 128
 
 
 def window_sum(n: Extent) -> weft.Schedule:
-    """B[i] = A[i] + A[i + 1] + A[i + 2], of `n` elements of A."""
+    """B[i] = A[i] + A[i + 1] + A[i + 2] for `n` elements of A."""
     A = te.placeholder((n,), "float32", name="A")
     B = te.compute((n - 2,), lambda i: A[i] + A[i + 1] + A[i + 2], name="B")
     sch = weft.Schedule(te.create_func([A, B]))

@@ -1,12 +1,11 @@
-"""A small language model: trained by PyTorch, quantized, and run by weft with caches of keys and values.
+"""A small language model: trained by PyTorch, quantised, and run by weft with key and value caches.
 
-    pip install 'weft[torch]'
-    python examples/language_model/language_model.py                # trains for about a minute
-    python examples/language_model/language_model.py --steps 2000   # a better model
+    pip install 'weft[torch]' python examples/language_model/language_model.py                # trains for about a
+    minute python examples/language_model/language_model.py --steps 2000   # a better model
 
-The text are the documentation strings of Python's standard library; a tenth of it is not trained on. Prints the
-perplexity of each letter of this part in some precisions, the text that the model writes after a prompt, and the
-letters per second of weft, and of onnxruntime if it and onnxscript are installed.
+The text consists of the docstrings of Python's standard library; a tenth is held out. Prints the perplexity per letter
+of this part in several precisions, the text generated from a prompt, and the letters per second of weft, and of
+onnxruntime if it and onnxscript are installed.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ ROUNDINGS: dict[str, dict[str, Any]] = {
 }
 WRITER = "int4, groups of 32"
 WRITERS = ("float32", WRITER)
-"""The weights with which the model writes text."""
+"""The weights used for text generation."""
 
 
 def documentation() -> Array:
-    """The documentation strings of modules of the standard library, as bytes of ASCII."""
+    """The docstrings of standard library modules, as ASCII bytes."""
     texts: list[str] = []
     for name in sorted(info.name for info in iter_modules() if info.name in sys.stdlib_module_names):
         if name.startswith(LEFT_OUT):
@@ -95,7 +94,7 @@ def perplexity(config: Config, run: Callable[..., Sequence[Any]], text: Array, w
 
 
 class Growth:
-    """Calls of a program whose caches grow."""
+    """Calls of a program with growing caches."""
 
     def __init__(self, config: Config, run: Callable[..., Sequence[Any]]) -> None:
         self.run = run
@@ -103,13 +102,13 @@ class Growth:
         self.caches = [cache.numpy() for cache in empty_caches(config, 1, 0)] * 2
 
     def scores(self, ids: Array) -> Array:
-        """Of the letter after the last one."""
+        """Scores of the letter after the last one."""
         scores, *self.caches = self.run(ids, *self.caches)
         return np.asarray(scores)[0, -1]
 
 
 class Capacity:
-    """Calls of a program that writes into caches of fixed capacity, which are donated."""
+    """Calls of a program that writes into donated caches of fixed capacity."""
 
     def __init__(self, config: Config, run: Callable[..., Sequence[Any]], capacity: int) -> None:
         self.run = run
@@ -124,7 +123,7 @@ class Capacity:
 
 
 def written(session: Growth | Capacity, prompt: str, count: int) -> tuple[str, float]:
-    """The most likely letters after a prompt, and how many of them a second."""
+    """The most likely letters after a prompt, and the letters per second."""
     ids, found = np.frombuffer(prompt.encode(), np.uint8).astype(np.int64)[None], bytearray()
     letter = int(session.scores(ids).argmax())
     start = time.perf_counter()
@@ -135,14 +134,14 @@ def written(session: Growth | Capacity, prompt: str, count: int) -> tuple[str, f
 
 
 def modules(decoder: Decoder) -> tuple[Any, Any, list[str]]:
-    """The graphs with growing caches and with ones in place, and the names of the latter's caches."""
+    """The graphs with growing caches and with in-place caches, and the names of the latter's caches."""
     growing, in_place = (weft.from_torch(exported(decoder, in_place=flag)) for flag in (False, True))
     names = weft.lookup(in_place, "main").args
     return growing, in_place, [str(argument.name_hint) for argument in names][2:]
 
 
 def single_letters(module: Any) -> dict[str, list[int]]:
-    """The sizes of the version for one letter: of the batch and of the letters, the axes of the first parameter."""
+    """The sizes of the version for one letter: batch and letters, the axes of the first parameter."""
     from weft.dialects.graph_shapes import shape_of, show_extent
 
     return {show_extent(extent): [1] for extent in shape_of(weft.lookup(module, "main").args[0].type)}

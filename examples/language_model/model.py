@@ -1,4 +1,4 @@
-"""A decoder as Llama's: root-mean-square norms, rotary positions, grouped-query attention, gated units."""
+"""A Llama-like decoder: root-mean-square norms, rotary positions, grouped-query attention, gated units."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of a decoder over bytes of ASCII."""
+    """Sizes of a decoder over ASCII bytes."""
 
     layers: int = 4
     width: int = 128
     heads: int = 4
     cached_heads: int = 2
-    """Heads of keys and values, each for some heads of queries."""
+    """Heads of keys and values, each shared by several query heads."""
     hidden: int = 384
     letters: int = 128
     context: int = 128
-    """Places of a window of training."""
+    """Positions of a training window."""
 
     @property
     def head(self) -> int:
@@ -126,7 +126,7 @@ class Growing(nn.Module):
 
 
 class InPlace(nn.Module):
-    """The decoder with caches of fixed capacity, in which each call writes at `places`."""
+    """The decoder with caches of fixed capacity; each call writes at `places`."""
 
     def __init__(self, decoder: Decoder) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The C header of a compiled program: for each function its prototype, and what callers must see to."""
+"""The C header of a compiled program: for each function its prototype and the obligations of its callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 SET_THREADS: Final = "weft_set_num_threads"
-"""The function that sets the number of threads in programs in C."""
+"""The symbol of exported programs that sets the number of threads."""
 _INTEGERS: Final = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _ELEMENTS: Final = {
     **_INTEGERS,
@@ -66,9 +66,9 @@ def c_header(
     calls_registered: bool = False,
     weights: bool = False,
 ) -> str:
-    """The header, in C99 and C++. `name` is the file's, `parallel` whether the program has parallel loops,
-    `calls_registered` whether it calls functions that `weft_set_function` sets, `weights` whether it reads a file of
-    weights."""
+    """The header, in C99 and C++. `name` is the file's; `parallel`: the program has parallel loops; `calls_registered`:
+    it calls functions set by `weft_set_function`; `weights`: it reads a file of weights.
+    """
     guard = f"WEFT_HEADER_{escaped_identifier(name)}"
     functions = "\n".join(_declaration(signature) for signature in signatures)
     small = _SMALL_FLOATS if "weft_f16" in functions or "weft_bf16" in functions else ""
@@ -119,7 +119,7 @@ def _declaration(signature: Signature) -> str:
 
 
 def _check(signature: Signature, requirements: Sequence[CallPrecondition], called: Mapping[str, str]) -> str:
-    """The function that checks the requirements, of the integer arguments and the symbols in order."""
+    """A function that checks the requirements on the integer arguments and the symbols, in order."""
     integers = [arg.name for arg in signature.args if isinstance(arg, ScalarSpec) and arg.element.kind == "int"]
     order = [*integers, *signature.symbols]
     names = {name: called[name] for name in order}

@@ -1,10 +1,10 @@
-"""The signatures of a library as text, which shared libraries carry along: JSON under the symbol `weft_library`.
+"""The signatures of a library as text in shared libraries: JSON under the symbol `weft_library`.
 
 {"weft": 2, "checksum": "...", "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
   {"name": "mm", "symbol": "mm", "args": [{"name": "A", "dtype": "float32", "shape": [128, "n"], ...}], ...}]}
 
-The checksum is that of what the system maps (the loadable segments of an ELF file), so that `strip`, which changes the
-rest, leaves a library as it was. Files of other formats are not sealed: signatures of the system may cover them.
+The checksum covers what the system maps (the loadable segments of an ELF file), so a library stays valid after `strip`,
+which changes the rest. Files of other formats have no checksum: signatures of the system may cover them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LIBRARY_SYMBOL: Final = "weft_library"
 _VERSION: Final = 3
 _UNSEALED: Final = "0" * 64
-"""Stands for the checksum in the text before there is one."""
+"""The placeholder of the checksum."""
 _TEXT: Final = re.compile(rb'\{"weft": \d+, "checksum": "([0-9a-f]{64})"[^\0]*')
 _ELF: Final = b"\x7fELF\x02\x01"
 """64-bit little-endian ELF."""
@@ -36,12 +36,12 @@ _FORMATS: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 _RELATIONS: Final = ("facts", "temporaries")
 _PT_LOAD: Final = 1
 _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
-"""Fields of an ELF header for the position of the section table, which the loader does not read."""
+"""Fields of an ELF header with the position of the section table, which the loader does not read."""
 
 
 @dataclass(frozen=True)
 class LibraryText:
-    """The parsed text. `requires`: features of the CPU that the code was compiled for, where they are known."""
+    """The parsed text. `requires`: CPU features that the code was compiled for, if known."""
 
     target: Target
     requires: tuple[str, ...]
@@ -51,7 +51,6 @@ class LibraryText:
 
 
 def library_text(signatures: Iterable[Signature], target: Target) -> str:
-    """The text for functions compiled for `target`."""
     spelled = str(target)
     if "-mtriple=" not in spelled:
         spelled = spelled.replace(target.kind, f"{target.kind} -mtriple={target.triple}", 1)
@@ -76,7 +75,7 @@ def library_text(signatures: Iterable[Signature], target: Target) -> str:
 
 
 def read_library_text(text: str) -> LibraryText:
-    """Parses the text of a library. Raises `CompileError` for text of another version, or of something else."""
+    """Parse the text of a library. Raises `CompileError` for the text of another version, and for any other text."""
     try:
         known = json.loads(text)
         if known["weft"] != _VERSION:
@@ -100,7 +99,7 @@ def _signature(function: dict[str, Any]) -> Signature:
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields read from JSON, whose sequences are lists."""
+    """Fields read from JSON, with tuples for lists."""
     return {name: tuple(cast("list[object]", v)) if isinstance(v, list) else v for name, v in fields.items()}
 
 
@@ -114,9 +113,9 @@ def sealed(library: bytes) -> bytes:
 
 
 def checked_text(library: bytes) -> str:
-    """The text that a library carries about its functions.
+    """The text about the functions of a library.
 
-    Raises `CompileError` for what is no shared library, is cut off, is none of weft's, or is not as it was exported.
+    Raises `CompileError` if it is not a shared library, is truncated, was not exported by weft, or was changed since.
     """
     if not library.startswith(_FORMATS):
         raise CompileError("not a shared library")
@@ -135,7 +134,9 @@ def checked_text(library: bytes) -> str:
 
 
 def _segments(library: bytes) -> Iterator[tuple[int, int]]:
-    """Place and size of what the system maps. Raises `CompileError` when the file has no room for the table."""
+    """Offset and size of each segment that the system maps. Raises `CompileError` if the file is too short for the
+    table.
+    """
     try:
         (table,) = struct.unpack_from("<Q", library, 0x20)
         entry, count = struct.unpack_from("<HH", library, 0x36)

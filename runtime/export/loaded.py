@@ -22,12 +22,13 @@ from weft.support.machine import process_cpu, process_features
 
 @checked
 def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrary:
-    """The functions of a shared library that weft exported, called with the same checks as those of `weft.build`.
-    `weights`: the file of its large constants, where it was exported with one.
+    """The functions of a shared library exported by weft, called with the same checks as those of `weft.build`.
+    `weights`: the file of its large constants, if it was exported with one.
 
-    What the file holds now is loaded, whatever it held before, and stays loaded until the process ends, whatever
-    becomes of the file. Raises `CompileError` when the file is no such library, is damaged, or needs a CPU that this is
-    not, when the weights are missing, cut off, damaged or of another program, and `OSError` when there is no library.
+    The current content of the file is loaded, even if an earlier version was loaded before, and stays loaded until the
+    process ends, even if the file changes. Raises `CompileError` if the file is not such a library, is damaged, or
+    needs another CPU, and if the weights are missing, truncated, damaged or of another program; `OSError` if there is
+    no file.
     """
     file = Path(path)
     if not os.path.isfile(file) and not os.path.isdir(file) and os.path.exists(file):
@@ -64,11 +65,10 @@ _libraries: dict[bytes, ctypes.CDLL] = {}
 
 
 def _mapped(data: bytes, name: str) -> ctypes.CDLL:
-    """The code of a library in this process.
+    """The code of a library, loaded into this process.
 
-    It comes from a copy of the file: the system takes a path that it knows for the library that it has loaded from
-    there, and a file that is written while it is mapped changes the code that runs. Raises `CompileError` when the
-    system refuses it.
+    Loads a copy of the file, because the system identifies libraries by path, and because writing to a mapped file
+    changes the running code. Raises `CompileError` if the system rejects it.
     """
     digest = hashlib.sha256(data).digest()
     if digest not in _libraries:
@@ -101,7 +101,7 @@ class LoadedLibrary(Library):
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:
-    """Code that this CPU cannot run is found out here, not by the signal that ends the process."""
+    """Report missing CPU features here, before an illegal instruction ends the process."""
     features = process_features()
     lacking = [feature for feature in text.requires if not features.get(feature, False)]
     if lacking:

@@ -1,10 +1,10 @@
 """Compiled programs as files, for use without Python: objects, shared and static libraries, C headers.
 
-What compiled code calls of the runtime becomes part of the program. Temporaries come from `weft_alloc`, parallel loops
-run on a pool of POSIX threads. Both are LLVM IR, hidden from other libraries; several objects that are linked together
-share one pool and one store of memory, because their symbols are weak. The pool starts with the first parallel loop. It
-has as many threads as the program's target says, unless the environment variable WEFT_NUM_THREADS, or a call of
-`weft_set_num_threads`, says another number.
+The parts of the runtime that compiled code calls become part of the program. Temporaries come from `weft_alloc`,
+parallel loops run on a pool of POSIX threads. Both are LLVM IR, hidden from other libraries; objects that are linked
+together share one pool and one allocator, because their symbols are weak. The pool starts with the first parallel loop.
+Its number of threads is the target's, unless the environment variable WEFT_NUM_THREADS or a call of
+`weft_set_num_threads` sets another.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ KINDS: Final = {
     "ll": (".ll",),
     "asm": (".s", ".asm"),
 }
-"""The kinds of export of a program for a CPU, with their file suffixes."""
+"""The kinds of export for a CPU, with their file suffixes."""
 _WITH_WEIGHTS: Final = ("object", "shared", "archive", "header")
-"""Kinds that leave constants to a file of weights."""
+"""Kinds that can store constants in a file of weights."""
 _POOL_START: Final = Path(__file__).with_name("pool_start.ll")
 _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
 
 def kind_of(path: Path, kind: str | None) -> str:
-    """The kind of an export: `kind`, or that of the suffix. Raises `CompileError` when neither is known."""
+    """The kind of an export: `kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
     if kind is not None:
         if kind not in KINDS:
             raise CompileError(f"unknown kind of export '{kind}'{did_you_mean(kind, KINDS)}")
@@ -91,9 +91,9 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR with all that is needed to export it. `c_sources` are compiled along with it; `constants` are what it
-    reads under external symbols, which becomes part of it; the functions of `kernels`, which it calls, were compiled
-    before."""
+    """LLVM IR with everything needed to export it. `c_sources` are compiled with it; the elements of `constants`, which
+    it reads under external symbols, become part of it; `kernels` are precompiled functions that it calls.
+    """
 
     text: str
     signatures: tuple[Signature, ...]
@@ -103,7 +103,7 @@ class Program:
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
     kernels: tuple[CompiledKernel, ...] = ()
     reads_weights: bool = False
-    """Whether the constants lie in a file of weights, and not in the program."""
+    """Whether the constants are in a file of weights instead of the program."""
 
     def export(
         self,
@@ -140,7 +140,6 @@ class Program:
         return ExportedConstants(self.constants, self.reads_weights)
 
     def _content(self, path: Path, kind: str, compiler: str, stopwatch: Stopwatch) -> bytes | str:
-        """The contents of the file of a kind."""
         match kind:
             case "header":
                 return self.header(path.name)
@@ -161,11 +160,9 @@ class Program:
 
     @property
     def _own_text(self) -> str:
-        """The LLVM IR with the constants."""
         return with_constants(self.text, self.constants)
 
     def header(self, name: str) -> str:
-        """The C header; `name` is that of its file."""
         needed = self._needed_runtime()
         parallel, calls_registered = PARALLEL_FOR in needed, CALL_REGISTERED in needed
         return c_header(
@@ -177,16 +174,15 @@ class Program:
 
     @property
     def _objects(self) -> tuple[bytes, ...]:
-        """The code of the kernels."""
         return tuple(kernel.code for kernel in self.kernels)
 
     def _whole_text(self) -> str:
-        """The LLVM IR with the constants and the kernels."""
         return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
-        """An object that needs nothing but libc, libm and POSIX threads. Raises `CompileError` when C sources come with
-        the program, or it has kernels, and there is no compiler, which joins objects."""
+        """An object that depends only on libc, libm and POSIX threads. Raises `CompileError` if the program has C
+        sources or kernels and there is no compiler to join the objects.
+        """
         code = self._code(self.text, stopwatch or Stopwatch())
         if not self.c_sources and not self.kernels:
             return code
@@ -200,7 +196,9 @@ class Program:
             return joined.read_bytes()
 
     def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
-        """The object of LLVM IR with the runtime that it needs, and what code generation calls by name."""
+        """Compile LLVM IR to an object with the runtime that it needs, including helpers that code generation calls by
+        name.
+        """
         with stopwatch.measure("runtime"):
             text, data = self._data.renamed(text), self._data.part()
             complete = with_runtime(
@@ -222,9 +220,9 @@ class Program:
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
     """A module at low level as a program to export, for any CPU. `stopwatch` records the time of emission. Private
-    functions that others call, such as the kernels of a model, are no part of its interface.
+    functions that others call, such as the kernels of a model, are not exported.
 
-    Raises `CompileError` when the LLVM backend lacks something that the module uses.
+    Raises `CompileError` if the module uses something that the LLVM backend does not support.
     """
     from weft.backends.llvm.emit import emit_module  # start-up: 53 ms
 
@@ -252,10 +250,10 @@ def _private_callees(module: ModuleOp) -> set[str]:
 def with_runtime(
     text: str, target: Target, for_all: frozenset[str] | None = None, others: Sequence[LinkedText] = ()
 ) -> str:
-    """LLVM IR together with what it needs of the runtime, and with other parts; or with `for_all`, what several objects
-    need, which its own object then gives them.
+    """LLVM IR with the runtime that it needs, and with `others`. `for_all`: the runtime that several objects need,
+    which this one then provides.
 
-    Raises `CompileError` when parallel loops are for a system without POSIX threads.
+    Raises `CompileError` for parallel loops on a system without POSIX threads.
     """
     needed = needed_runtime(text) if for_all is None else for_all
 
@@ -278,7 +276,7 @@ def with_runtime(
 
 
 def threads_ir(target: Target) -> str:
-    """The pool for exported programs. Raises `CompileError` for a system without POSIX threads."""
+    """The thread pool of exported programs. Raises `CompileError` for a system without POSIX threads."""
     if "windows" in target.triple:
         raise CompileError(
             f"parallel loops of an exported program run on POSIX threads, which {target.triple} lacks: "
@@ -295,31 +293,30 @@ def threads_ir(target: Target) -> str:
 def _shared_library(
     objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str
 ) -> bytes:
-    """Objects, and C sources that come with them, linked to the shared library that is to lie at `path`.
+    """Objects, and the C sources of the program, linked to the shared library for `path`.
 
-    The library is never unloaded, because its threads may sleep in it. On ELF systems it has no name of its own
-    (soname): a program that is linked with a file finds that file, one that is linked with `-L`, `-l` finds its file
-    name on the search path. Raises `CompileError` when there is no compiler, or when something that the code calls is
-    nowhere.
+    The library is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program
+    linked with a file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises
+    `CompileError` if there is no compiler, or if a symbol is undefined.
     """
     driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
     named = ["-Xlinker", "-install_name", "-Xlinker", f"@rpath/{path.name}"] if apple else []
-    # The library calls its own functions, whatever the program defines.
+    # The library binds calls to its own functions, even if the program defines the same names.
     own = "-Wl,-Bsymbolic-functions"
     strict = [] if apple else ["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,noexecstack", own]
     libraries = ["-lm"] if apple else ["-lm", "-lpthread"]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
         files = _files(objects, sources, folder, target, driver)
-        # Tools get paths of ours alone: a name that a user chose may look like an option or a response file.
+        # Tools get only paths that weft chose: a name from a user may look like an option or a response file.
         linked = folder / "linked.so"
         _run([driver, "-shared", "-o", str(linked), *files, *named, *strict, *libraries], folder, f"'{path}'")
         return linked.read_bytes()
 
 
 def _archive(code: bytes, path: Path) -> bytes:
-    """The static library of one object that is to lie at `path`. Raises `CompileError` when the system has no `ar`."""
+    """The static library of one object, for `path`. Raises `CompileError` if the system has no `ar`."""
     tool = shutil.which("ar") or shutil.which("llvm-ar")
     if tool is None:
         raise CompileError(f"'{path}' is made by ar, which is not on the PATH: export an object (.o)")
@@ -346,7 +343,6 @@ def _compiler(target: Target, given: str, purpose: str) -> str:
 
 
 def _files(objects: Sequence[bytes], sources: Sequence[str], folder: Path, target: Target, driver: str) -> list[str]:
-    """Objects and compiled sources as files in `folder`."""
     paths = [folder / f"code{n}.o" for n in range(len(objects))]
     for path, code in zip(paths, objects, strict=True):
         path.write_bytes(code)
@@ -362,10 +358,10 @@ def _run(command: list[str], folder: Path, name: str) -> None:
 @dataclass(frozen=True)
 class _ProgramTarget(MachineTarget):
     threads: int = 0
-    """Threads of parallel loops; as many as there are cores here unless given."""
+    """Threads of parallel loops; the number of cores here unless given."""
 
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
-        """The program of a module. Raises `CompileError` when it is not at low level."""
+        """The program of a module. Raises `CompileError` unless it is at low level."""
         check_low_level(module)
         check_has_functions(module, self.name)
         machine = self.machine()
@@ -389,7 +385,7 @@ class HeaderTarget(_ProgramTarget):
     name: ClassVar[str] = "header"
 
     file: str = "program.h"
-    """The name of the header, which its include guard is made of."""
+    """The file name of the header, from which its include guard is derived."""
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         return self.program(module, stopwatch).header(self.file)

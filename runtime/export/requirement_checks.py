@@ -83,7 +83,7 @@ def _called(operation: str, left: _Number | int, right: _Number | int) -> _Numbe
 
 
 def _text(number: _Number | int) -> str:
-    """Raises `OverflowError` for an integer of more than 64 bits, and for the least one, which C cannot spell."""
+    """Raises `OverflowError` for an integer of more than 64 bits, and for the least one, which has no literal in C."""
     if isinstance(number, _Number):
         return number.text
     if not -(1 << 63) < number < 1 << 63:
@@ -94,8 +94,9 @@ def _text(number: _Number | int) -> str:
 def check_function(
     name: str, parameters: Sequence[str], requirements: Sequence[tuple[CallPrecondition, str]], names: Mapping[str, str]
 ) -> str:
-    """The C function `name` of integers, which returns NULL, or the text of the first requirement that does not hold.
-    `names` are the parameters of the names in preconditions."""
+    """The C function `name` of integers, which returns NULL or the text of the first violated requirement. `names` maps
+    the names in preconditions to parameters.
+    """
     lines = [f"static inline const char *{name}({', '.join(f'int64_t {parameter}' for parameter in parameters)}) {{"]
     lines.append("  bool bad = false;")
     values: dict[str, _Number] = {own: _Number(parameter) for own, parameter in names.items()}
@@ -108,7 +109,7 @@ def check_function(
 
 
 def _side(number: Callable[[Mapping[str, _Number]], _Number | int], values: Mapping[str, _Number]) -> str:
-    """One side of a comparison; one whose constants overflow, or divide by zero, is bad."""
+    """One side of a comparison; sets `bad` if its constants overflow or divide by zero."""
     try:
         return _text(number(values))
     except (OverflowError, ZeroDivisionError):

@@ -1,11 +1,11 @@
-"""Large constants of programs to export: data of the program, or a file of weights beside it.
+"""Large constants of exported programs: data of the program, or a separate file of weights.
 
-LLVM would hold text of four times their size, so data of a program is compiled as zeros behind a mark, and put in
-the place of these when the object is made. With a file of weights the constants are memory that
-`weft_load_weights` reads the file into (`weights.ll`); functions that read them end the program when it has not.
+LLVM would hold text of four times their size. Data of a program is therefore compiled as a marker followed by zeros,
+and filled in after the object is built. With a file of weights, `weft_load_weights` reads the file into memory
+(`weights.ll`); functions that read the constants end the program if that was not done.
 
-A file: 16 bytes that say what it is, the number of bytes of all constants, their checksum, both as little-endian
-integers of 64 bits, zeros up to byte 64; then each constant with zeros up to a multiple of 64 bytes.
+A file contains: 16 bytes of magic number; the total bytes of the constants and their checksum, both as little-endian
+64-bit integers; zeros up to byte 64; then each constant, padded with zeros to a multiple of 64 bytes.
 """
 
 from __future__ import annotations
@@ -43,15 +43,17 @@ _MARK_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class ExportedConstants:
-    """The constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: a file of weights has their
-    elements, and not the program."""
+    """The constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: their elements are in a file
+    of weights, not in the program.
+    """
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
 
     def renamed(self, text: str) -> str:
-        """The text with names for the constants that no other program gives to others; where they lie in a file, its
-        functions check that it was read."""
+        """The text with names of constants that are unique among programs; with a file, its functions also check that
+        the file was loaded.
+        """
         text = _USE.sub(lambda found: f"@{self._symbol(found[1])}", _DECLARATION.sub(self._declaration, text))
         if not self.in_file or not self.arrays:
             return text
@@ -59,7 +61,7 @@ class ExportedConstants:
         return f"{text}\ndeclare void @{_CHECK}()\n"
 
     def part(self) -> LinkedText | None:
-        """The definitions of the constants; None when there are none."""
+        """The definitions of the constants; None if there are none."""
         if not self.arrays:
             return None
         if self.in_file:
@@ -69,12 +71,12 @@ class ExportedConstants:
             mark, rest = self._mark(name), array.nbytes - _MARK_BYTES
             type_ = f"<{{ [{_MARK_BYTES} x i8], [{rest} x i8] }}>"
             value = f"<{{ [{_MARK_BYTES} x i8] {byte_text(mark)}, [{rest} x i8] zeroinitializer }}>"
-            # Weak: LLVM does not look into it.
+            # Weak linkage keeps LLVM from folding the zeros.
             lines.append(f"@{self._symbol(name)} = weak hidden constant {type_} {value}, align {BUFFER_ALIGNMENT}")
         return LinkedText("\n".join(lines) + "\n")
 
     def filled(self, code: bytes) -> bytes:
-        """An object with the elements in the place of the marks."""
+        """An object with the markers and zeros replaced by the elements."""
         if self.in_file or not self.arrays:
             return code
         content = bytearray(code)
@@ -86,7 +88,7 @@ class ExportedConstants:
         return bytes(content)
 
     def write(self, path: Path) -> None:
-        """Write the file of weights. Raises `CompileError` when the system refuses."""
+        """Write the file of weights. Raises `CompileError` if the system refuses."""
         head = _MAGIC + struct.pack("<QQ", self._bytes, self._checksum)
         parts: list[bytes | memoryview] = [head.ljust(BUFFER_ALIGNMENT, b"\0")]
         for array in self.arrays.values():
@@ -115,7 +117,7 @@ class ExportedConstants:
 
     @property
     def _sizes(self) -> list[int]:
-        """The bytes that each constant takes in a file and in memory."""
+        """Padded bytes of each constant, in a file and in memory."""
         return [array.nbytes + -array.nbytes % BUFFER_ALIGNMENT for array in self.arrays.values()]
 
     @property
@@ -124,7 +126,7 @@ class ExportedConstants:
 
     @cached_property
     def _checksum(self) -> int:
-        """The sum of the mixed words, each with its place (SplitMix64's mixing)."""
+        """The sum of the words, each mixed with its position (SplitMix64's mixing)."""
         total, first = 0, 0
         for array, size in zip(self.arrays.values(), self._sizes, strict=True):
             words = np.frombuffer(b"".join((_bytes_of(array), bytes(size - array.nbytes))), "<u8")

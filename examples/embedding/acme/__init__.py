@@ -1,1 +1,1 @@
-"""A package of a stranger to weft: fixed-point numbers, a clipping operation, a table in memory, and their passes."""
+"""A third-party package: fixed-point numbers, a clipping operation, a table in memory, and their passes."""

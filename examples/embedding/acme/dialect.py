@@ -1,4 +1,4 @@
-"""acme: fixed-point numbers of 16 bits, and operations on scalars that stand in blocks of weft.
+"""acme: 16-bit fixed-point numbers, and scalar operations within weft's blocks.
 
 ```mlir
 %y = acme.clip %x to 1.0
@@ -33,7 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_attr_definition
 class FixedType(ParametrizedAttribute, TypeAttribute):
-    """A number of 16 bits, of which some are behind the binary point: `!acme.fixed<8>`."""
+    """A 16-bit number with the given number of fraction bits: `!acme.fixed<8>`."""
 
     name = "acme.fixed"
 
@@ -55,7 +55,7 @@ class FixedType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class ClipOp(IRDLOperation):
-    """A number between the negative limit and the limit."""
+    """A number clamped between the negative limit and the limit."""
 
     name = "acme.clip"
 
@@ -72,7 +72,7 @@ class ClipOp(IRDLOperation):
 
 @irdl_op_definition
 class LookupOp(IRDLOperation):
-    """The element of a table at an integer, or the nearest element that it has."""
+    """The element of a table at an integer, which is clamped to the table."""
 
     name = "acme.lookup"
 

@@ -1,4 +1,6 @@
-"""The passes of acme: its operations become `arith` and `memref`, its numbers integers; and its own pipeline."""
+"""The passes of acme: its operations are lowered to `arith` and `memref`, its numbers to integers; and its own
+pipeline.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from weft.passes.lower_tir_to_low import LowerTirToLowPass
 
 
 class ClipPattern(RewritePattern):
-    """`acme.clip` is a minimum and a maximum."""
+    """Lowers `acme.clip` to a minimum and a maximum."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ClipOp, rewriter: PatternRewriter) -> None:
@@ -35,7 +37,7 @@ class ClipPattern(RewritePattern):
 
 
 class LookupPattern(RewritePattern):
-    """`acme.lookup` is a load at the position, moved into the table."""
+    """Lowers `acme.lookup` to a load at the clamped position."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: LookupOp, rewriter: PatternRewriter) -> None:
@@ -59,7 +61,7 @@ class LowerOpsPass(ModulePass):
 
 
 class AddPattern(RewritePattern):
-    """The sum of fixed-point numbers is that of integers."""
+    """Lowers a fixed-point sum to an integer sum."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
@@ -67,7 +69,7 @@ class AddPattern(RewritePattern):
 
 
 class MulPattern(RewritePattern):
-    """The product of fixed-point numbers is that of integers, with half of its bits behind the point dropped."""
+    """Lowers a fixed-point product to an integer product, shifted right by the fraction bits."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter) -> None:
@@ -79,7 +81,7 @@ class MulPattern(RewritePattern):
 
 
 class IntegersPattern(TypeConversionPattern):
-    """Fixed-point numbers are integers of 16 bits; `recursive`, also as elements of memrefs."""
+    """Converts fixed-point numbers to 16-bit integers; if `recursive`, also as elements of memrefs."""
 
     @attr_type_rewrite_pattern
     def convert_type(self, typ: FixedType) -> IntegerType:
@@ -99,7 +101,7 @@ class FixedToIntegersPass(ModulePass):
 
 @dataclass(frozen=True)
 class LimitLookupsPass(ModulePass):
-    """Refuse programs with many lookups. It raises what Python raises, as passes in development do."""
+    """Reject programs with many lookups. It raises a Python exception, as passes in development do."""
 
     name = "acme-limit-lookups"
 
@@ -113,7 +115,7 @@ class LimitLookupsPass(ModulePass):
 
 @dataclass(frozen=True)
 class ToUpstreamPass(ModulePass):
-    """The whole way of acme: its own passes, and those of weft as parts of it."""
+    """The whole pipeline of acme: its own passes, and those of weft."""
 
     name = "acme-to-upstream"
 

@@ -1,4 +1,4 @@
-"""What acme gives to xDSL's drivers, and what it tells weft about its operations."""
+"""The objects that acme registers for xDSL's drivers, and the properties of its operations for weft."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _lookup(op: LookupOp, table: BufferStorage, position: int) -> float:
     return table.data[min(max(position, 0), len(table.data) - 1)]
 
 
-# The levels where the operations may stand, and their meaning for the interpreter and `--validate`. Their effects are
-# those of their traits. Numbers of `!acme.fixed` are integers of 16 bits, in arrays and for the meanings.
+# The levels at which the operations are legal, and their semantics for the interpreter and `--validate`. Their effects
+# are those of their traits. Numbers of `!acme.fixed` are 16-bit integers, in arrays and in `meaning`.
 weft.register_operation(ClipOp, levels=("tir",), meaning=_clip)
 weft.register_operation(LookupOp, levels=("tir",), meaning=_lookup)
 weft.register_operation(AddOp, levels=("tir",), meaning=lambda op, x, y: x + y)
