@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from weft import graph as G
 from weft.driver.verify import verify_module
-from weft.passes.pipelines import graph_to_tir
+from weft.passes.graph_pipeline import graph_to_tir
 
 WIDTH = 32
 

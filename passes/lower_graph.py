@@ -9,8 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.passes.graph.functions import check_no_cycles, control_callees, graph_functions, tensor_callees
+from weft.passes.graph_pipeline import graph_to_tir
 from weft.passes.pass_sequence import PassSequence, PipelineStep, RunStep, points_of
-from weft.passes.pipelines import graph_to_tir
 from weft.support.build_options import BuildOptions
 
 

@@ -21,7 +21,7 @@ from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
 from weft.passes.insertion import parse_insertions, with_insertions
 from weft.passes.pass_sequence import PassSequence, RunStep, run_step
-from weft.passes.pipelines import kernels_to_low, tir_to_low
+from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
@@ -113,6 +113,8 @@ def outline_kernels(module: ModuleOp, target: Target) -> None:
     """Lower a scheduled, trusted module in place up to `tir-outline-kernels`: to kernels over flat buffers in their
     memories, and host functions that launch them. Raises the errors of the passes, such as `ScheduleError` for kernels
     beyond the limits of the target."""
+    from weft.passes.gpu_pipeline import kernels_to_low  # start-up: 40 ms
+
     _begin(module, check_program=False)
     for step in kernels_to_low(str(target)):
         step.apply(Context(), module)

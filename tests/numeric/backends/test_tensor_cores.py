@@ -27,8 +27,8 @@ from weft.dialects.low_tensor_cores import (
 from weft.interp.compare import compare_modules
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
+from weft.passes.gpu_pipeline import kernels_to_low
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.passes.pipelines import kernels_to_low
 from weft.passes.schedule.tensor_core_intrinsics import tensor_core_intrinsics
 from weft.support.errors import CompileError
 

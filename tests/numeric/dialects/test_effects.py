@@ -25,8 +25,9 @@ from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.compare import Reference, compare_modules
 from weft.interp.registry import recorded_calls
+from weft.passes.gpu_pipeline import kernels_to_low
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
-from weft.passes.pipelines import kernels_to_low, tir_to_low
+from weft.passes.pipelines import tir_to_low
 from weft.passes.schedule.primitive import PRIMITIVES
 from weft.support.errors import ScheduleError
 from weft.support.user_functions import register_intrinsic, register_lowering, unregister_intrinsic

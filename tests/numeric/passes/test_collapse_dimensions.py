@@ -17,8 +17,8 @@ from xdsl.dialects.func import FuncOp
 import weft
 from weft import graph as G
 from weft.interp.interpreter import Interpreter
+from weft.passes.graph_pipeline import graph_to_tir
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.pipelines import graph_to_tir
 from weft.passes.tir.tir_collapse_dimensions import CollapseDimensionsPass
 
 TEXT = Path(__file__).resolve().parents[2] / "filecheck" / "tir" / "collapse-dimensions.mlir"

@@ -15,8 +15,8 @@ from xdsl.context import Context
 import weft
 from weft import te
 from weft.interp.interpreter import Interpreter
+from weft.passes.gpu_pipeline import kernels_to_low
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.pipelines import kernels_to_low
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

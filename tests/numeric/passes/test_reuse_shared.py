@@ -20,9 +20,9 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import SHARED, BarrierOp
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
+from weft.passes.gpu_pipeline import kernels_to_low
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.pipelines import kernels_to_low
 from weft.passes.tir import tir_reuse_shared
 from weft.support.errors import ScheduleError
 

@@ -25,8 +25,8 @@ from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph import arena_layout, plan_memory
 from weft.passes.graph.plan_memory import PlanMemoryPass
+from weft.passes.graph_pipeline import graph_to_tir
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.pipelines import graph_to_tir
 
 Array = NDArray[Any]
 

@@ -18,7 +18,7 @@ from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_rewrite import rewrite_graph
-from weft.passes.pipelines import graph_to_tir
+from weft.passes.graph_pipeline import graph_to_tir
 from weft.texpr.references import reference_of
 
 random = np.random.default_rng(5)

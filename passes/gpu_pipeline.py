@@ -1,0 +1,87 @@
+"""The passes from tir to low for GPUs, in order, each with the reason for its position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.passes.pipelines import loops_to_low
+from weft.passes.tir.tir_apply_annotations import ApplyAnnotationsPass
+from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
+from weft.passes.tir.tir_async_copies import AsyncCopiesPass
+from weft.passes.tir.tir_bind_threads import BindThreadsPass
+from weft.passes.tir.tir_collect_imports import CollectImportsPass
+from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
+from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThreadsPass
+from weft.passes.tir.tir_factor_thread_reductions import FactorThreadReductionsPass
+from weft.passes.tir.tir_flatten import FlattenPass
+from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
+from weft.passes.tir.tir_lower_atomic_reductions import LowerAtomicReductionsPass
+from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
+from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
+from weft.passes.tir.tir_lower_thread_reductions import LowerThreadReductionsPass
+from weft.passes.tir.tir_lower_tiles import LowerTilesPass
+from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
+from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
+from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
+from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
+from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
+from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
+from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
+from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+
+def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
+    """The passes from scheduled tir to low for GPUs: nests of bound loops are outlined as kernels."""
+    return (
+        # First: marks the reductions that are combined across blocks.
+        LowerAtomicReductionsPass(),
+        # It applies schedule primitives, which are for blocks.
+        ApplyAnnotationsPass(on_device=True),
+        # Before buffers are placed: it creates blocks and temporaries, which the passes below lower like all others.
+        FactorThreadReductionsPass(),
+        # As for CPUs: privatization of temporaries is decided on the sequential program.
+        PlaceBuffersPass(),
+        # While there are loops and blocks: imported code is attached to them as annotations.
+        CollectImportsPass(),
+        # After privatization; the program is SIMT from here on.
+        BindThreadsPass(target),
+        # After loops of one axis are merged: a thread-private temporary may be used in several of them.
+        AssignSpacesPass(),
+        # After spaces are assigned: partial results are thread-private. Before inits are split off.
+        LowerThreadReductionsPass(target),
+        # Before blocks are lowered: it reads which iterators reduce.
+        LowerReductionsPass(),
+        # Only loops, conditions, loads and stores remain after this pass.
+        LowerBlocksPass(),
+        # After blocks, so that indices are functions of loop variables; before barriers, because iterations share the
+        # storage of a compacted buffer.
+        CompactBuffersPass(),
+        # After temporaries have the size that one virtual thread needs.
+        DistributeVirtualThreadsPass(),
+        # Before loops are partitioned, so that both versions of the kernel are.
+        PartitionBlocksPass(),
+        # Before barriers, which must not be placed under a divergent condition.
+        PartitionLoopsPass(),
+        # Before flattening: dependence tests are cheaper and more exact with one index per dimension.
+        InsertBarriersPass(),
+        # After barriers, which separate the part of a loop that fetches from the part that computes.
+        PipelineLoopsPass(target),
+        # After barriers and pipelining, which analyse accesses to whole tiles; before indices are those of a thread.
+        LowerTilesPass(),
+        # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
+        FlattenPass(),
+        # While loops still have kinds. Threads read single elements, whole vectors only where these are consecutive.
+        LowerVectorizedPass(shuffles=False),
+        # After vectorization: the width of a vector is the size of an asynchronous copy.
+        AsyncCopiesPass(),
+        # After vectorization, which removes loops.
+        UnrollRegistersPass(),
+        # After barriers and asynchronous copies, which delimit live ranges; before shared memory is checked to fit.
+        ReuseSharedPass(),
+        # While loops carry their thread axis.
+        OutlineKernelsPass(target),
+        *loops_to_low(target),
+    )

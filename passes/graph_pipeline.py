@@ -1,0 +1,86 @@
+"""The passes from graphs to tir, in order, each with the reason for its position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
+from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
+from weft.passes.graph.graph_fuse import GraphFusePass
+from weft.passes.graph.graph_infer_types import GraphInferTypesPass
+from weft.passes.graph.graph_lower_packs import GraphLowerPacksPass
+from weft.passes.graph.graph_pack_weights import GraphPackWeightsPass
+from weft.passes.graph.graph_precision import GraphPrecisionPass
+from weft.passes.graph.graph_rewrite import DEFAULT_RULES, GraphRewritePass
+from weft.passes.graph.graph_simplify import GraphSimplifyPass
+from weft.passes.graph.graph_widen_floats import GraphWidenFloatsPass
+from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
+from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
+from weft.passes.graph.plan_memory import PlanMemoryPass
+from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
+from weft.passes.tir.tir_collapse_dimensions import CollapseDimensionsPass
+from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
+from weft.support.cpu_instructions import has_dot_product
+from weft.support.gpu_machine import GPU_KINDS
+from weft.support.target import Target
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+
+def graph_to_tir(
+    target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, named: tuple[str, ...] = ()
+) -> tuple[ModulePass, ...]:
+    """The passes from graphs, and functions of tensor expressions, to functions over buffers. `named` functions are
+    lowered even if they only copy tensors."""
+    kind = target.partition(" ")[0]
+    on_device = kind in GPU_KINDS  # host code does not address parts of device buffers
+    has_views = kind in ("llvm", "c") or on_device
+    has_precision = bool(options.precision) or (options.rewrite and kind in ("llvm", "c"))
+    return (
+        # First, because all others read the types.
+        GraphInferTypesPass(),
+        # Before constants are folded, so that unused values are not evaluated.
+        GraphSimplifyPass(),
+        # Before constants are folded, among them dequantized weights, which are integers here.
+        *((GraphRewritePass(("quantized", "dequantized")),) if options.rewrite else ()),
+        # Before fusion, which would treat operators on constants as producers.
+        GraphFoldConstantsPass(),
+        # Before patterns are recognised, which are those of float32. Kernels for GPUs multiply f16 natively.
+        *((GraphWidenFloatsPass(),) if options.rewrite and not on_device else ()),
+        # After these: patterns expect equal operators once, and weights as constants. Before fusion, which groups the
+        # remaining operators.
+        *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
+        # After it: weights are complete, and attention is one operator. Before layouts, which depend on types, and
+        # before fusion, which makes casts parts of the kernels that compute their operands.
+        *((GraphPrecisionPass(target, options.precision),) if has_precision else ()),
+        # After it, because scales are then part of weights. Before fusion, because biases are laid out with the
+        # convolutions.
+        *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
+        # After constants are folded, because zero points may be computed. Before fusion, because they are operands of
+        # products.
+        *((GraphPackWeightsPass(target),) if options.layouts and kind in ("llvm", "c") else ()),
+        # After layouts are chosen; before fusion, which makes transposes parts of groups and leaves reshapes as views.
+        GraphLowerPacksPass(),
+        # While there are operators, of which groups consist.
+        *((GraphFusePass(target),) if options.fuse else ()),
+        # Each group and each remaining operator becomes a tensor expression.
+        LegalizeGraphToTePass(),
+        # Callees work on buffers before the graph function allocates and passes them.
+        LowerTeToTirPass(named),
+        # The graph function calls the functions made by the preceding passes.
+        LowerGraphToTirPass(views=has_views, parts=not on_device),
+        # The calls are in order.
+        *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
+        # Last: functions that write over an operand exist, and their callers pass views of what memory is planned for.
+        *((CollapseDimensionsPass(),) if has_views else ()),
+    )
+
+
+def _rules_for(target: str, options: BuildOptions) -> tuple[str, ...]:
+    """The rules for a target, including products of bytes, which layouts in blocks of channels use, if it has them."""
+    return (
+        (*DEFAULT_RULES, "bytes")
+        if options.layouts and has_dot_product(Target.parse(target), 4, False, True)
+        else DEFAULT_RULES
+    )
