@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weft.passes.pipelines import loops_to_low
+from weft.passes.low_pipeline import loops_to_low
 from weft.passes.tir.tir_apply_annotations import ApplyAnnotationsPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_async_copies import AsyncCopiesPass
