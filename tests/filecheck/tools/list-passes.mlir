@@ -9,7 +9,7 @@
 // LIST-NEXT: convert-arith-to-riscv
 // LIST: lower-tir-to-low {{ *}}Lower the tir functions of a module
 // LIST: tir:
-// LIST-NEXT: tir-add-unit-loop {{ *}}A loop of one iteration
+// LIST-NEXT: tir-add-unit-loop {{ *}}Insert a loop of one iteration
 // LIST: other passes:
 // LIST: cse
 
