@@ -53,6 +53,16 @@ def test_the_architecture_names_every_room() -> None:
         )
 
 
+def test_the_index_lists_every_decision() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = re.findall(
+        r"^\| (\d{4}) \| \[(.*)\]\((.*?)\) \| \S.* \|$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    pages = [(page.name[:4], page.read_text().splitlines()[0], page.name) for page in sorted(folder.glob("0*.md"))]
+    assert [(number, f"# {number}: {title}", name) for number, title, name in index] == pages
+
+
+@pytest.mark.slow
 def test_the_excerpts_of_the_architecture_are_printed(tmp_path: Path) -> None:
     """Each excerpt is printed by its command, which reads the output of the one before; `...` stands for lines."""
     page = (ROOT / "docs" / "architecture.md").read_text()
