@@ -7,11 +7,13 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 import weft
+from weft.tools.weft_opt import WeftOptMain
 
 ROOT = Path(__file__).parents[3]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
@@ -49,6 +51,41 @@ def test_the_architecture_names_every_room() -> None:
         assert (
             f"`{'/'.join([*above, name])}/`" in page or f"`{name}/`" in page or f"`{'/'.join([*above, name])}`" in page
         )
+
+
+def test_the_index_lists_every_decision() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = re.findall(
+        r"^\| (\d{4}) \| \[(.*)\]\((.*?)\) \| \S.* \|$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    pages = [(page.name[:4], page.read_text().splitlines()[0], page.name) for page in sorted(folder.glob("0*.md"))]
+    assert [(number, f"# {number}: {title}", name) for number, title, name in index] == pages
+
+
+@pytest.mark.slow
+def test_the_excerpts_of_the_architecture_are_printed(tmp_path: Path) -> None:
+    """Each excerpt is printed by its command, which reads the output of the one before; `...` stands for lines."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (source,) = [text for language, text in blocks if language == "python"]
+    program = tmp_path / "program.mlir"
+    with program.open("w") as printed, redirect_stdout(printed):
+        exec(compile(source, "architecture.md", "exec"), {})
+    commands = 0
+    for language, text in blocks:
+        if language not in ("mlir", "llvm", "asm"):
+            continue
+        command, *excerpt = text.splitlines()
+        _, weft_opt, *arguments = shlex.split(command)
+        assert weft_opt == "weft-opt"
+        output = tmp_path / f"{commands}.mlir"
+        assert not WeftOptMain(args=[str(program), *arguments, "-o", str(output)]).execute()
+        lines = iter([line.strip() for line in output.read_text().splitlines()])
+        for line in excerpt:
+            assert line.strip() == "..." or line.strip() in lines, f"{command}: {line}"
+        program = output if language == "mlir" else program
+        commands += 1
+    assert commands == 8
 
 
 def test_the_taste_runs(capsys: pytest.CaptureFixture[str]) -> None:
