@@ -79,16 +79,21 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
     return _floor_remainder(op, ranges) if isinstance(op, arith.SelectOp) else None
 
 
-def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
-    """The division of `select(wrong, x + divisor, x)` with x the remainder of a truncating division, which is wrong if
-    it is negative, or if it is not 0 and has another sign than the divisor, which is not negative."""
+def floor_remainder_of(op: arith.SelectOp) -> arith.RemSIOp | None:
+    """The truncating division x of `select(wrong, x + divisor, x)`, which is wrong if it is negative, or if it is not 0
+    and has another sign than the divisor. If the divisor is not negative, the result is the remainder of a division
+    that rounds down."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
     if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
         return None
-    if (shifted.lhs, shifted.rhs) != (op.rhs, remainder.rhs) or not _is_wrong(op.cond, op.rhs, remainder.rhs):
-        return None
-    divisor = Index.of(remainder.rhs)
-    if not is_not_negative(divisor, ranges):
+    is_shifted = (shifted.lhs, shifted.rhs) == (op.rhs, remainder.rhs)
+    return remainder if is_shifted and _is_wrong(op.cond, op.rhs, remainder.rhs) else None
+
+
+def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
+    """The floor remainder that a select computes, by a divisor that is not negative."""
+    remainder = floor_remainder_of(op)
+    if remainder is None or not is_not_negative(divisor := Index.of(remainder.rhs), ranges):
         return None
     return Division(Index.of(remainder.lhs), without_clamp(divisor), False)
 
