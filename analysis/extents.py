@@ -38,9 +38,7 @@ class ExtentNames:
         if isinstance(op, RemSIOp) and is_not_negative(numerator := self.extent(op.lhs)):
             return divide("mod", numerator, self.extent(op.rhs))
         if isinstance(op, SelectOp) and (division := floor_remainder_of(op)) is not None:
-            divisor = self.extent(division.rhs)
-            if is_not_negative(divisor):
-                return divide("mod", self.extent(division.lhs), divisor)
+            return divide("mod", self.extent(division.lhs), self.extent(division.rhs))
         if isinstance(op, MinSIOp | MaxSIOp):
             kind = "min" if isinstance(op, MinSIOp) else "max"
             return choose(kind, self.extent(op.lhs), self.extent(op.rhs))
