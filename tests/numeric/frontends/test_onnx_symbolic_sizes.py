@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ import weft
 
 def built(text: str, opset: int = 23) -> Any:
     header = f'<ir_version: 10, opset_import: ["" : {opset}]>'
-    return weft.build(weft.from_onnx(onnx.parser.parse_model(f"{header} {text}")), cache=False)["main"]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".* depends on sizes in a way that calls do not check")
+        return weft.build(weft.from_onnx(onnx.parser.parse_model(f"{header} {text}")), cache=False)["main"]
 
 
 def data(*shape: int) -> np.ndarray[Any, Any]:
@@ -31,7 +34,6 @@ def test_rest_of_a_shape_without_common_factors() -> None:
         shape = Concat <axis: int = 0> (n, rest)
         y = Reshape (x, shape)
     }""")
-    assert "d // 3" in str(split) or "d floordiv 3" in str(split)
     for shape in ((2, 5, 6), (1, 1, 3), (4, 2, 9)):
         np.testing.assert_array_equal(split(data(*shape)), data(*shape).reshape(*shape[:2], 3, -1))
     assert split(np.ones((0, 2, 6), "float32")).shape == (0, 2, 3, 2)
