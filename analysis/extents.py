@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp
+from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp, SelectOp
 from xdsl.ir import SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient, Remainder
-from weft.analysis.integer_ranges import RangeOf, Ranges
+from weft.analysis.integer_ranges import RangeOf, Ranges, floor_remainder_of
 from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, is_not_negative, lone_name, multiply, symbol
 from weft.support.names import free_name
 
@@ -36,6 +36,8 @@ class ExtentNames:
         # Truncation equals flooring in this case.
         if isinstance(op, RemSIOp) and is_not_negative(numerator := self.extent(op.lhs)):
             return divide("mod", numerator, self.extent(op.rhs))
+        if isinstance(op, SelectOp) and (division := floor_remainder_of(op)) is not None:
+            return divide("mod", self.extent(division.lhs), self.extent(division.rhs))
         if isinstance(op, MinSIOp | MaxSIOp):
             kind = "min" if isinstance(op, MinSIOp) else "max"
             return choose(kind, self.extent(op.lhs), self.extent(op.rhs))

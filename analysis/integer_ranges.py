@@ -79,16 +79,23 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
     return _floor_remainder(op, ranges) if isinstance(op, arith.SelectOp) else None
 
 
-def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
-    """Match `select(wrong, x + divisor, x)` with x the remainder of a truncating division. The condition is that x is
-    negative, or non-zero with another sign than the divisor, which is non-negative."""
+def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> arith.RemSIOp | None:
+    """The truncating division x of `select(wrong, x + divisor, x)` if that is the remainder with the sign of the
+    divisor. Wrong is a remainder that is not 0 and has another sign than the divisor, or one that is negative if the
+    divisor is not."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
     if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
         return None
     if (shifted.lhs, shifted.rhs) != (op.rhs, remainder.rhs) or not _is_wrong(op.cond, op.rhs, remainder.rhs):
         return None
-    divisor = Index.of(remainder.rhs)
-    if not is_not_negative(divisor, ranges):
+    is_exact = isinstance(op.cond.owner, arith.AndIOp) or is_not_negative(Index.of(remainder.rhs), ranges)
+    return remainder if is_exact else None
+
+
+def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
+    """The floor remainder that a select computes, by a divisor that is not negative."""
+    remainder = floor_remainder_of(op, ranges)
+    if remainder is None or not is_not_negative(divisor := Index.of(remainder.rhs), ranges):
         return None
     return Division(Index.of(remainder.lhs), without_clamp(divisor), False)
 
@@ -201,7 +208,11 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
     if combine is None or not isinstance(value.type, IndexType):
         return UNBOUNDED
     ranges = ranges or Ranges()
-    return combine(*(Index.of(operand).range(ranges) for operand in op.operands))
+    sides = [Index.of(operand) for operand in op.operands]
+    found = combine(*(side.range(ranges) for side in sides))
+    if isinstance(op, arith.MaxSIOp) and (total := sides[0] + sides[1]).is_constant:
+        return intersection_of_intervals(found, (-(-total.constant // 2), None))  # as the distance max(n - m, m - n)
+    return found
 
 
 def _is_extent(parameter: BlockArgument) -> bool:

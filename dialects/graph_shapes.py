@@ -13,9 +13,10 @@ floor quotients, remainders, minima and maxima. Equal polynomials are equal obje
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
@@ -229,6 +230,19 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
     return _canonical(found)
 
 
+def without_common_factors(a: KnownExtent, b: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
+    """Two extents divided by the names and operations that are factors of each of their terms."""
+    monomials = [monomial for extent in (a, b) for monomial in _terms(extent)]
+    common = reduce(lambda left, right: left & right, map(Counter, monomials), Counter(*monomials[:1]))
+    factor = _canonical({tuple(sorted(common.elements(), key=str)): 1})
+
+    def divided(extent: KnownExtent) -> KnownExtent:
+        found = exact_quotient(extent, factor)
+        return extent if found is None else found
+
+    return divided(a), divided(b)
+
+
 def modulo(a: _E, b: _E) -> _E:
     """The remainder of `floordiv`, non-negative for a positive divisor."""
     return divide("mod", a, b)
@@ -366,7 +380,9 @@ def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
     if isinstance(atom, str):
         return not is_signed(atom) if names is None else atom in names
     found = [is_not_negative(side, names) for side in (atom.left, atom.right)]
-    return any(found) if atom.kind == "max" else all(found)
+    if atom.kind == "max":  # one of two sides is not negative if their sum is not: max(n - m, m - n)
+        return any(found) or is_not_negative(add(atom.left, atom.right), names)
+    return all(found)
 
 
 def compared(a: KnownExtent, b: KnownExtent) -> int | None:

@@ -334,10 +334,14 @@ def quotient(total: Extent, divisor: Extent) -> Extent | None:
 
 
 def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient of `total` by `divisor`, provably exact or checked at calls (`agree`)."""
+    """The quotient of `total` by `divisor`; that the division is exact is known, or checked by calls (`agree`). Factors
+    of both are canceled, also those that may be 0: `n * m` by `3 * n` is `m // 3`."""
     found = quotient(total, divisor)
     if found is not None or (isinstance(divisor, int) and divisor <= 0):
         return found
+    names = ExtentVariables()
+    polynomials = graph_shapes.without_common_factors(names.polynomial(total), names.polynomial(divisor))
+    total, divisor = map(names.extent, polynomials)
     return simplified(as_expr(total) // divisor) if agree(simplified(as_expr(total) % divisor), 0) else None
 
 

@@ -46,11 +46,7 @@ class _UndecidedError(Exception):
 
 def _is_positive(extent: KnownExtent) -> KnownExtent:
     """1 if an extent is positive, else 0."""
-    if is_not_negative(graph_shapes.add(extent, -1)):
-        return 1
-    if is_not_negative(graph_shapes.multiply(extent, -1)):
-        return 0
-    return graph_shapes.choose("max", graph_shapes.choose("min", extent, 1), 0)
+    return graph_shapes.choose_size("max", graph_shapes.choose_size("min", extent, 1), 0)
 
 
 def _is_less(left: KnownExtent, right: KnownExtent) -> KnownExtent:
@@ -65,14 +61,28 @@ def _select(condition: KnownExtent, left: KnownExtent, right: KnownExtent) -> Kn
     return graph_shapes.add(right, graph_shapes.multiply(condition, graph_shapes.subtract(left, right)))
 
 
+def _is_unequal(left: KnownExtent, right: KnownExtent) -> KnownExtent:
+    """1 if two extents differ, else 0."""
+    difference = graph_shapes.subtract(left, right)
+    distance = graph_shapes.choose_size("max", difference, graph_shapes.multiply(difference, -1))
+    return graph_shapes.choose_size("min", distance, 1)
+
+
+def _are_both(left: KnownExtent, right: KnownExtent) -> KnownExtent:
+    """The conjunction of two truths. A minimum is a single term: products of sums would grow with each operator."""
+    if isinstance(left, int) or isinstance(right, int):
+        return graph_shapes.multiply(left, right)
+    return graph_shapes.choose_size("min", left, right)
+
+
 _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExtent]]] = {
-    "equal": lambda a, b: graph_shapes.multiply(_negated(_is_less(a, b)), _negated(_is_less(b, a))),
+    "equal": lambda a, b: _negated(_is_unequal(a, b)),
     "less": _is_less,
     "less_equal": lambda a, b: _negated(_is_less(b, a)),
     "greater": lambda a, b: _is_less(b, a),
     "greater_equal": lambda a, b: _negated(_is_less(a, b)),
-    "logical_and": graph_shapes.multiply,
-    "logical_or": lambda a, b: _negated(graph_shapes.multiply(_negated(a), _negated(b))),
+    "logical_and": _are_both,
+    "logical_or": lambda a, b: _negated(_are_both(_negated(a), _negated(b))),
 }
 """Operators on two tensors with results of bool: extents of 0 and 1."""
 

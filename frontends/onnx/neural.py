@@ -323,3 +323,28 @@ def _softmax_of_matrix(node: Node, data: Value, *, axis: int) -> Item:
 def _lp_normalization(node: Node, data: Value, *, axis: int) -> Item:
     norm = ops.vector_norm(data, axis, True, float(node.integer("p", 1, 2)))
     return ops.where(ops.equal(norm, 0.0), norm, ops.divide(data, norm))
+
+
+@converts("CausalConvWithState")
+def _causal_convolution(
+    node: Node, data: Value, weight: Value, bias: Value | None = None, past: Value | None = None
+) -> Sequence[Item] | None:
+    """A depthwise convolution of symbolic channels, whose number the definition by a convolution of groups needs."""
+    if data.ndim != 3 or weight.ndim != 3 or isinstance(data.shape[1], int):
+        return None
+    activation = node.word("activation", "none", "silu", "swish")
+    length, width = data.shape[2], weight.shape[2]
+    if length is None or width is None or not node.equal(weight.shape[1], 1):
+        raise node.refuse(f"input 'weight' has one filter for each channel, got {show_shape(weight.shape)}")
+    kept = subtract(width, 1)
+    if past is None:
+        node.require(1, width, "input 'weight' has an element for each position")
+        padded = ops.pad(data, [(0, 0), (0, 0), (kept, 0)])
+    elif node.equal(past.shape[2], kept):
+        padded = ops.concatenate([past, data], 2)
+    else:
+        raise node.refuse(f"input 'past_state' has {past.shape[2]} positions, expected {kept}")
+    found = ops.depthwise_conv2d(ops.expand_dims(padded, [2]), ops.expand_dims(weight, [2]))
+    found = with_bias(ops.squeeze(found, [2]), bias)
+    found = found if activation == "none" else ops.silu(found)
+    return found, ops.strided_slice(padded, [length], [add(length, kept)], [1], [2])

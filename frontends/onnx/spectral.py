@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.dialects.graph_shapes import KnownExtent
+from weft.dialects.graph_shapes import KnownExtent, subtract
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
@@ -19,8 +19,19 @@ def _dft(
     stated = node.integer("axis") if node.takes("axis") else stated
     if not -data.ndim <= stated < data.ndim - 1 or stated == -1:
         raise node.refuse(f"axis {stated} must be one of a signal of rank {data.ndim}, before the last one")
-    axis, wide = stated % data.ndim, _wide(data)
+    axis, wide = stated % data.ndim, _wide(_with_both_parts(node, data))
     return ops.cast(ops.dft(wide, axis, length, inverse, onesided), data.dtype)
+
+
+def _with_both_parts(node: Node, data: Value) -> Value:
+    """The data with imaginary parts of zero if calls decide whether its last axis has any."""
+    parts = data.shape[-1]
+    if parts is None or isinstance(parts, int):
+        return data
+    reason = "the last axis of the data holds real parts, or real and imaginary ones"
+    node.require(1, parts, reason)
+    node.require(0, subtract(2, parts), reason)
+    return ops.pad(data, [(0, 0)] * (data.ndim - 1) + [(0, subtract(2, parts))])
 
 
 def _wide(data: Value) -> Value:
@@ -48,6 +59,8 @@ def _stft(
             )
         length = signal.shape[1]
     window = None if window is None else _wide(window)
+    if signal.ndim == 3:
+        signal = _with_both_parts(node, signal)
     return ops.cast(ops.stft(_wide(signal), step, window, length, onesided), signal.dtype)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.arith import FloorDivSIOp
+from xdsl.dialects.arith import FloorDivSIOp, SelectOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -25,7 +25,14 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.index import Index, Quotient, Remainder
-from weft.analysis.integer_ranges import Choice, Division, Product, meaning_of, operands_of_minimum
+from weft.analysis.integer_ranges import (
+    Choice,
+    Division,
+    Product,
+    floor_remainder_of,
+    meaning_of,
+    operands_of_minimum,
+)
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.aliasing import add_argument_attributes
@@ -310,9 +317,12 @@ class _Texts:
         if isinstance(meaning, Division):
             sign = "//" if meaning.is_quotient else "%"
             return f"{_wrapped(self.index(meaning.numerator))} {sign} {_wrapped(self.index(meaning.divisor))}"
-        if isinstance(value.owner, FloorDivSIOp):  # operands of any sign
-            numerator, divisor = (_wrapped(self.index(Index.of(side))) for side in value.owner.operands)
-            return f"{numerator} // {divisor}"
+        owner = value.owner
+        division = floor_remainder_of(owner) if isinstance(owner, SelectOp) else None
+        division = owner if isinstance(owner, FloorDivSIOp) else division
+        if division is not None:  # of any signs
+            numerator, divisor = (_wrapped(self.index(Index.of(side))) for side in division.operands)
+            return f"{numerator} {'//' if division is owner else '%'} {divisor}"
         name = f"%{value.name_hint}" if value.name_hint else "a value"
         raise CompileError.at(
             self._op,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TypeAlias, cast
 
 from weft.dialects.graph_traits import Repeating, ViewLike, declare
@@ -208,8 +208,18 @@ def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[ran
             groups.append((range(first_old, end_old), range(first_new, end_new)))
             first_old, first_new = end_old, end_new
     if first_old < len(old) or first_new < len(new):
-        groups.append((range(first_old, len(old)), range(first_new, len(new))))
+        last = _equal_ends(old[first_old:], new[first_new:])
+        groups.append((range(first_old, len(old) - last), range(first_new, len(new) - last)))
+        ends = zip(range(len(old) - last, len(old)), range(len(new) - last, len(new)), strict=True)
+        groups += [(range(of_old, of_old + 1), range(of_new, of_new + 1)) for of_old, of_new in ends]
     return groups
+
+
+def _equal_ends(old: Sequence[Extent], new: Sequence[Extent]) -> int:
+    """The number of last dimensions that are equal, of shapes whose first ones hold equally many elements if calls find
+    that the shapes do."""
+    pairs = zip(reversed(old[1:]), reversed(new[1:]), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: is_same(*pair), pairs))
 
 
 def _end_of_part(shape: Sequence[Extent], first: int, size: Extent) -> int | None:

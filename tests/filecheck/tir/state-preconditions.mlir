@@ -137,3 +137,32 @@ func.func @main(%X: memref<?xf32>, %Y: memref<8xf32>) attributes {tir.function} 
 // CHECK-LABEL: @main
 // CHECK:         tir.assume [8] <= [%n] because "block \22B\22 reads A out of bounds otherwise"
 // CHECK-NEXT:    tir.assume [8] <= [%n * 2] because
+
+// -----
+
+// A remainder by a size that is a parameter, which is computed with the sign of the divisor: a size of the caller.
+
+func.func private @parts(%A: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %a = memref.dim %A, %c0 : memref<?xf32>
+  %r = arith.remsi %a, %n : index
+  %signs = arith.xori %r, %n : index
+  %differ = arith.cmpi slt, %signs, %c0 : index
+  %inexact = arith.cmpi ne, %r, %c0 : index
+  %wrong = arith.andi %differ, %inexact : i1
+  %shifted = arith.addi %r, %n : index
+  %rest = arith.select %wrong, %shifted, %r : index
+  tir.assume [%rest] == [0] because "block \22parts\22 requires it"
+  func.return
+}
+func.func @divided(%X: memref<?xf32>, %Y: memref<?xf32>) attributes {tir.function} {
+  %c0 = arith.constant 0 : index
+  %m = memref.dim %Y, %c0 : memref<?xf32>
+  func.call @parts(%X, %m) : (memref<?xf32>, index) -> ()
+  func.return
+}
+// CHECK-LABEL: @divided
+// CHECK:         %[[REST:.*]] = arith.remsi %X_d0, %m : index
+// CHECK:         tir.assume [%[[REST]]] == [0] because "block \22parts\22 requires it"
+// LOW-LABEL: @divided
+// LOW-SAME:    low.assume = ["X_d0 % m == 0 # block \22parts\22 requires it, at {{.*}}"]

@@ -19,6 +19,7 @@ from weft.dialects.graph_shapes import (
     evaluate,
     exact_quotient,
     floordiv,
+    is_not_negative,
     lone_name,
     modulo,
     multiply,
@@ -30,6 +31,7 @@ from weft.dialects.graph_shapes import (
     subtract,
     symbol,
     tensor_type,
+    without_common_factors,
 )
 
 N, M = symbol("n"), symbol("m")
@@ -162,6 +164,22 @@ def test_quotients_of_quotients_and_of_sums():
     assert exact_quotient(a * b + b, a + 1) == b
     assert exact_quotient(a * b + 1, a) is None
     assert exact_quotient(a, 0) is None
+
+
+def test_common_factors_are_canceled():
+    a, b, c = symbol("a"), symbol("b"), symbol("c")
+    assert without_common_factors(a * b * c, 3 * a * b) == (c, 3)
+    assert without_common_factors(a * b + b, b * b + b * c) == (a + 1, b + c)
+    assert without_common_factors(a + 1, a) == (a + 1, a)
+    assert without_common_factors(0, a) == (0, 1)
+
+
+def test_a_distance_is_not_negative():
+    a, b = symbol("a"), symbol("b")
+    distance = choose("max", a - b, b - a)
+    assert is_not_negative(distance)
+    assert is_not_negative(choose("min", distance, 1))
+    assert not is_not_negative(choose("max", a - b, b - a - 1))
 
 
 def test_signs_decide_choices():
