@@ -486,7 +486,8 @@ _GROUP: Final = 4
 
 
 def multiply_bytes(function: FuncOp) -> int:
-    """Let convolutions of int16 that hold bytes less a zero point take the bytes. Returns how many do.
+    """Let convolutions and products of matrices of int16 that hold bytes less a zero point take the bytes. Returns how
+    many do.
 
     ```mlir
     %x = graph.cast (graph.clip %y {a_min = -3, a_max = 252}) {dtype = "int16"}
@@ -495,19 +496,96 @@ def multiply_bytes(function: FuncOp) -> int:
     %u = graph.cast (graph.clip %y {a_min = -3, a_max = 252} + 3) {dtype = "uint8"}
     %s = graph.conv2d %u, %w8 {out_dtype = "int32"} + -3 * (sums of the weights of each channel)
     ```
-    Where there is a zero point, windows have no border: it would be of zero points.
+    Where there is a zero point, windows have no border: it would be of zero points. Zero points of matrices may be
+    computed.
     """
+    operators = [op for op in function.walk() if isinstance(op, Operator)]
+    dynamic = sum(map(_multiply_shifted, operators))
     found: dict[Operator, list[tuple[Operator, Array]]] = {}
     for op in function.walk():
         if isinstance(op, Operator) and (of := _convolution_of_bytes(op)) is not None:
             found.setdefault(of[0], []).append((op, of[1]))
     for centred, convolutions in found.items():
         _narrow(centred, convolutions)
-    return sum(map(len, found.values()))
+    return dynamic + sum(map(len, found.values()))
+
+
+def _known_integers(value: SSAValue) -> Array | None:
+    """The elements of a constant of integers, of views of one, and of such constants cast and less each other, if they
+    are no wider than int16."""
+    import numpy as np
+
+    known = known_array(value)
+    if known is not None:
+        return known.astype(np.int64) if known.dtype.kind in "iu" else None
+    wide = source_of(value, "cast")
+    if wide is not None and dtype_of(value) == "int16" and dtype_of(wide.operands[0]) in _NARROW:
+        return _known_integers(wide.operands[0])
+    minus = source_of(value, "subtract")
+    if minus is None or dtype_of(value) != "int16":
+        return None
+    parts = [_known_integers(operand) for operand in minus.operands]
+    return None if parts[0] is None or parts[1] is None else parts[0] - parts[1]
+
+
+def _matrix(op: Operator) -> Array | None:
+    """The weights (inputs, outputs) of a product of integers with a constant matrix; None for other operators."""
+    if name_of(op) not in ("matmul", "dense") or dtype_of(op.results[0]) != "int32" or len(op.operands) != 2:
+        return None
+    arguments = arguments_of(op)
+    if arguments.get("transpose_a") or type_of(op.operands[0]).get_num_dims() < 2:
+        return None
+    weight = _known_integers(op.operands[1])
+    if weight is None or weight.ndim != 2:
+        return None
+    weight = weight.T if name_of(op) == "dense" or arguments.get("transpose_b") else weight
+    return weight if weight.shape[0] % _GROUP == 0 and weight.shape[0] * _MOST * 128 <= _MOST_SUM else None
+
+
+def _multiply_shifted(op: Operator) -> bool:
+    """Let a product of bytes less a computed zero point, one or one for each row, take the bytes. Weights are moved to
+    signed bytes, a column of them by one number; sums of rows make up for it."""
+    import numpy as np
+
+    weight = _matrix(op)
+    if weight is None:
+        return False
+    minus = source_of(op.operands[0], "subtract")
+    centred = op.operands[0] if minus is None else minus.operands[0]
+    wide = source_of(centred, "cast")
+    if wide is None or dtype_of(wide.operands[0]) != "uint8" or dtype_of(centred) != "int16":
+        return False
+    zero = None if minus is None else minus.operands[1]
+    if zero is not None and (shape := type_of(zero).get_shape()) and shape[-1] != 1:
+        return False
+    least, most = weight.min(axis=0, initial=0), weight.max(axis=0, initial=0)
+    low, high = _NARROW["int8"]
+    if (most - least > high - low).any():
+        return False
+    moved = np.where((least < low) | (most > high), low - least, 0)
+    narrow = made_constant(weight + moved, i8).result
+    narrow.name_hint = op.operands[1].name_hint
+    total = made("matmul", [wide.operands[0], narrow], out_dtype="int32").results[0]
+    if zero is not None:
+        sums = made_constant((weight + moved).sum(axis=0), i32).result
+        shift = made("cast", [zero], dtype="int32").results[0]
+        total = made("subtract", [total, made("multiply", [shift, sums]).results[0]]).results[0]
+    if moved.any():
+        data = made("cast", [op.operands[0]], dtype="int32").results[0]
+        rows = made("sum", [data], axis=[-1], keepdims=True).results[0]
+        term = made("multiply", [rows, made_constant(moved, i32).result]).results[0]
+        total = made("subtract", [total, term]).results[0]
+    _replace(op, inserted(total, op))
+    return True
 
 
 def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
-    """What makes the data of a convolution that can take bytes, and its weights; None for other operators."""
+    """What makes the data of a convolution or product that can take bytes, and its weights; None for other operators."""
+    if (matrix := _matrix(op)) is not None:
+        centred = source_of(op.operands[0], "cast")
+        low, high = _NARROW["int8"]
+        fits = matrix.min(initial=0) >= low and matrix.max(initial=0) <= high
+        return (centred, matrix) if fits and centred is not None and _least_byte(centred) is not None else None
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments = arguments_of(op)
@@ -548,13 +626,15 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
     data.name_hint = centred.results[0].name_hint
     inserted(data, centred)
     for op, weight in convolutions:
-        given = properties_of(op, "out_dtype")
+        is_matrix = weight.ndim == 2
+        given = {} if is_matrix else properties_of(op, "out_dtype")
         narrow = made_constant(weight, i8).result
         narrow.name_hint = op.operands[1].name_hint
-        sums = made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
+        sums = made("matmul" if is_matrix else "conv2d", [data, narrow], **given, out_dtype="int32").results[0]
         replaced = op
         if least:
-            term = (least * weight.sum(axis=(1, 2, 3), dtype=np.int64)).reshape(-1, 1, 1)
+            axes = (0,) if is_matrix else (1, 2, 3)
+            term = (least * weight.sum(axis=axes, dtype=np.int64)).reshape(-1, *[1] * (len(axes) - 1))
             if (biased := _biased(op)) is not None:
                 replaced, bias = biased
                 term = term + bias
