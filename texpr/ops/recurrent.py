@@ -10,14 +10,15 @@ weights, and each step rounds the states to 8 bits: both products are sums of in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from weft.dialects.graph_traits import Recurrent, declare
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, as_expr, error
+from weft.texpr.expr import Expr, ExprLike, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import const, round, select, sigmoid, tanh
@@ -130,7 +131,7 @@ class _Network:
     def limited(self, value: Expr) -> Expr:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
 
-    def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Step], None]) -> tuple[Tensor, ...]:
+    def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Steps], None]) -> tuple[Tensor, ...]:
         """The output at each time, and the last of each state, by `step`; it has buffers of `scratch` elements."""
         times, directions, batch = self.inputs.shape[0], self.recurrence.shape[0], self.batch
         labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
@@ -148,27 +149,61 @@ class _Network:
             memory.append(Result((directions, batch, self.width), "int32", f"{self.name}_sums"))
         reads = [self.inputs, self.recurrence, self.lengths, self.scales, self.zeros, *self.states, *self.others]
 
+        together = 1 if self.scales is None else _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
+
         def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
-            d, b = indices
-            states = buffers[: len(self.states)]
-            for state, initial in zip(states, self.states, strict=True):
-                with code.loop(self.hidden, "h") as h:
-                    value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
-                    state.store(value, d, b, h)
-            length = as_expr(times)
-            if self.lengths is not None:
-                length = greater(less(self.lengths(b).astype("int64"), times), 0)
-            with code.loop(length, "s") as s:
-                back = length - 1 - s
+            d, block = indices
+            states, memory = buffers[: len(self.states)], buffers[len(self.states) :]
+            own, rounding = memory[: len(scratch)], memory[len(scratch) :]
+            is_single = together == 1
+
+            def length_of(b: Expr) -> Expr:
+                if self.lengths is None:
+                    return as_expr(times)
+                return greater(less(self.lengths(b).astype("int64"), times), 0)
+
+            def step_of(s: Expr, b: Expr) -> _Step:
+                back = length_of(b) - 1 - s
                 time = {"forward": s, "reverse": back}.get(self.direction)
                 time = select(d == 1, back, s) if time is None else time
-                memory = buffers[len(self.states) :]
-                step(code, _Step(time, d, b, output, states, memory[: len(scratch)], memory[len(scratch) :]))
-            if self.lengths is not None:
-                with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
-                    output.store(0.0, length + s, d, b, h)
+                return _Step(time, d, b, output, states, own, rounding)
 
-        found = extern((directions, batch), [*results, *memory], [t for t in reads if t is not None], write, self.name)
+            @contextmanager
+            def sequences() -> Generator[Expr]:
+                """Statements for each sequence of the block."""
+                if is_single:
+                    yield block
+                    return
+                left = batch - block * together
+                is_whole = isinstance(batch, int) and batch % together == 0
+                with code.loop(together if is_whole else less(left, together), "c") as c:
+                    yield block * together + c
+
+            with sequences() as b:
+                for state, initial in zip(states, self.states, strict=True):
+                    with code.loop(self.hidden, "h") as h:
+                        value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
+                        state.store(value, d, b, h)
+            with code.loop(length_of(block) if is_single else times, "s") as s:
+
+                @contextmanager
+                def each() -> Generator[_Step]:
+                    with sequences() as b:
+                        if is_single or self.lengths is None:
+                            yield step_of(s, b)
+                            return
+                        with code.when(s < length_of(b)):
+                            yield step_of(s, b)
+
+                step(code, _Steps(each, own, rounding))
+            if self.lengths is not None:
+                with sequences() as b:
+                    length = length_of(b)
+                    with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
+                        output.store(0.0, length + s, d, b, h)
+
+        blocks = batch if together == 1 else simplified((batch + (together - 1)) // together)
+        found = extern((directions, blocks), [*results, *memory], [t for t in reads if t is not None], write, self.name)
         kept = found[: len(results)]
         if self.wide == self.dtype:
             return kept
@@ -181,9 +216,9 @@ class _Network:
     def add_products(
         self,
         code: Statements,
-        at: _Step,
+        steps: _Steps,
         target: Written,
-        factor: Callable[[Expr], Expr],
+        factor: Callable[[_Step, Expr], Expr],
         first: Extent,
         count: Extent,
         into: Extent = 0,
@@ -191,10 +226,10 @@ class _Network:
         """Add `factor(k)` times row k of the recurrence, from gate element `first` on, to `target`, for all k: rows
         run in the inner loop, which needs no sum in an order."""
         if self.scales is not None:
-            self._add_integers(code, at, target, factor, self.scales, first, count, into)
+            self._add_integers(code, steps, target, factor, self.scales, first, count, into)
             return
-        with code.loop(self.hidden, "k") as k:
-            value = factor(k)
+        with steps.each() as at, code.loop(self.hidden, "k") as k:
+            value = factor(at, k)
             if self.state_scale:
                 value = self._steps(value, const(self.state_scale, self.wide)) * self.state_scale
             with code.loop(count, "g") as g:
@@ -210,16 +245,59 @@ class _Network:
     def _add_integers(
         self,
         code: Statements,
-        at: _Step,
+        block: _Steps,
         target: Written,
-        factor: Callable[[Expr], Expr],
+        factor: Callable[[_Step, Expr], Expr],
         scales: Tensor,
         first: Extent,
         count: Extent,
         into: Extent,
     ) -> None:
-        """`add_products` with sums of int32, of groups of neighbours."""
-        scale, steps, total, sums = at.rounding
+        """`add_products` with sums of int32, of groups of neighbours. The sequences of a block read the same rows one
+        after another."""
+        scale, steps, total, sums = block.rounding
+        groups, _, group = self.recurrence.shape[1:]
+        with block.each() as at:
+            self._round(code, at, lambda k: factor(at, k))
+            with code.loop(count, "g") as g:
+                sums.store(0, *at.outer, g)
+
+        def add(start: ExprLike, columns: Extent) -> None:
+            with (
+                code.loop(simplified(groups // _TOGETHER), "k") as k,
+                block.each() as at,
+                code.loop(columns, "g") as g,
+            ):
+                value = sums.load(*at.outer, start + g)
+                for at_once in range(_TOGETHER):
+                    place = k * _TOGETHER + at_once
+                    for element in range(group):
+                        step = steps.load(*at.outer, place * group + element).astype("int32")
+                        weight = self.recurrence(at.direction, place, start + g + first, element).astype("int32")
+                        value = value + step * weight
+                sums.store(value, *at.outer, start + g)
+
+        if not isinstance(count, int):
+            add(0, count)
+        else:
+            tiles, rest = divmod(count, _COLUMNS)
+            if tiles:
+                with code.loop(tiles, "t") as t:
+                    add(t * _COLUMNS, _COLUMNS)
+            if rest:
+                add(tiles * _COLUMNS, rest)
+        with block.each() as at, code.loop(count, "g") as g:
+            value = sums.load(*at.outer, g)
+            if self.offset:
+                value = value - total.load(*at.outer, 0) * self.offset
+            if self.zeros is not None:
+                value = value - total.load(*at.outer, 0) * self.zeros(at.direction, g + first).astype("int32")
+            by = scale.load(*at.outer, 0) * scales(at.direction, g + first).astype(self.wide)
+            target.store(target.load(*at.outer, g + into) + value.astype(self.wide) * by, *at.outer, g + into)
+
+    def _round(self, code: Statements, at: _Step, factor: Callable[[Expr], Expr]) -> None:
+        """Round the states of a sequence to steps of a scale, with zeros for the rest of the last group."""
+        scale, steps, total, _ = at.rounding
         groups, _, group = self.recurrence.shape[1:]
         padding = simplified(groups * group - self.hidden)
         scale.store(self.state_scale, *at.outer, 0)
@@ -239,26 +317,6 @@ class _Network:
             with code.loop(self.hidden, "k") as k:
                 step = steps.load(*at.outer, k).astype("int32")
                 total.store(total.load(*at.outer, 0) + step, *at.outer, 0)
-        with code.loop(count, "g") as g:
-            sums.store(0, *at.outer, g)
-        with code.loop(simplified(groups // _TOGETHER), "k") as k:
-            with code.loop(count, "g") as g:
-                value = sums.load(*at.outer, g)
-                for at_once in range(_TOGETHER):
-                    place = k * _TOGETHER + at_once
-                    for element in range(group):
-                        step = steps.load(*at.outer, place * group + element).astype("int32")
-                        weight = self.recurrence(at.direction, place, g + first, element).astype("int32")
-                        value = value + step * weight
-                sums.store(value, *at.outer, g)
-        with code.loop(count, "g") as g:
-            value = sums.load(*at.outer, g)
-            if self.offset:
-                value = value - total.load(*at.outer, 0) * self.offset
-            if self.zeros is not None:
-                value = value - total.load(*at.outer, 0) * self.zeros(at.direction, g + first).astype("int32")
-            by = scale.load(*at.outer, 0) * scales(at.direction, g + first).astype(self.wide)
-            target.store(target.load(*at.outer, g + into) + value.astype(self.wide) * by, *at.outer, g + into)
 
 
 _MOST: Final = 127.0
@@ -269,6 +327,10 @@ _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2}
 """Neighbours whose products processors add to a sum at once, by the type of the recurrence."""
 _TOGETHER: Final = 4
 """Groups that are added to a sum in memory together."""
+_COLUMNS: Final = 256
+"""Columns whose sums, and rows of a group, stay in the first cache."""
+_SEQUENCES: Final = 4
+"""Sequences that read rows of the recurrence from the first cache together."""
 
 
 @dataclass(frozen=True)
@@ -287,6 +349,21 @@ class _Step:
     @property
     def outer(self) -> tuple[Expr, Expr]:
         return self.direction, self.sequence
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The same step of the sequences of a block."""
+
+    each: Callable[[], AbstractContextManager[_Step]]
+    """A context whose statements run for each sequence."""
+    memory: Sequence[Written]
+    rounding: Sequence[Written]
+
+
+def _state(at: _Step, k: Expr) -> Expr:
+    """An element of the state that is multiplied."""
+    return at.states[0].load(*at.outer, k)
 
 
 def _network(
@@ -488,14 +565,14 @@ def rnn(
     network = _network(_RNN, data, weights, [initial_h], options)
     (f,) = network.activations
 
-    def step(code: Statements, at: _Step) -> None:
-        (state,), (sums,) = at.states, at.memory
-        with code.loop(network.hidden, "g") as g:
+    def step(code: Statements, steps: _Steps) -> None:
+        (sums,) = steps.memory
+        with steps.each() as at, code.loop(network.hidden, "g") as g:
             sums.store(network.given(at, g), *at.outer, g)
-        network.add_products(code, at, sums, lambda k: state.load(*at.outer, k), 0, network.hidden)
-        with code.loop(network.hidden, "h") as h:
+        network.add_products(code, steps, sums, _state, 0, network.hidden)
+        with steps.each() as at, code.loop(network.hidden, "h") as h:
             value = f(network.limited(sums.load(*at.outer, h)))
-            state.store(value, *at.outer, h)
+            at.states[0].store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)
 
     first, last = network.scan([network.hidden], step)
@@ -534,34 +611,34 @@ def gru(
     f, g_of = network.activations
     hidden = network.hidden
 
-    def step(code: Statements, at: _Step) -> None:
-        (state,), (gates, reset) = at.states, at.memory
-        with code.loop(simplified(hidden * 3), "g") as g:
+    def step(code: Statements, steps: _Steps) -> None:
+        gates, reset = steps.memory
+        with steps.each() as at, code.loop(simplified(hidden * 3), "g") as g:
             gates.store(network.given(at, g), *at.outer, g)
-        network.add_products(code, at, gates, lambda k: state.load(*at.outer, k), 0, simplified(hidden * 2))
-        with code.loop(simplified(hidden * 2), "g") as g:
+        network.add_products(code, steps, gates, _state, 0, simplified(hidden * 2))
+        with steps.each() as at, code.loop(simplified(hidden * 2), "g") as g:
             gates.store(f(network.limited(gates.load(*at.outer, g))), *at.outer, g)
         if linear_before_reset:
-            with code.loop(hidden, "h") as h:
+            with steps.each() as at, code.loop(hidden, "h") as h:
                 apart = const(0.0, network.wide)
                 if network.others:
                     apart = network.others[0](at.direction, h + hidden * 5).astype(network.wide)
                 reset.store(apart, *at.outer, h)
-            network.add_products(code, at, reset, lambda k: state.load(*at.outer, k), hidden * 2, hidden)
-            with code.loop(hidden, "h") as h:
+            network.add_products(code, steps, reset, _state, hidden * 2, hidden)
+            with steps.each() as at, code.loop(hidden, "h") as h:
                 more = gates.load(*at.outer, h + hidden) * reset.load(*at.outer, h)
                 gates.store(gates.load(*at.outer, h + hidden * 2) + more, *at.outer, h + hidden * 2)
         else:
-            with code.loop(hidden, "h") as h:
-                reset.store(gates.load(*at.outer, h + hidden) * state.load(*at.outer, h), *at.outer, h)
+            with steps.each() as at, code.loop(hidden, "h") as h:
+                reset.store(gates.load(*at.outer, h + hidden) * _state(at, h), *at.outer, h)
             network.add_products(
-                code, at, gates, lambda k: reset.load(*at.outer, k), hidden * 2, hidden, into=hidden * 2
+                code, steps, gates, lambda at, k: reset.load(*at.outer, k), hidden * 2, hidden, into=hidden * 2
             )
-        with code.loop(hidden, "h") as h:
+        with steps.each() as at, code.loop(hidden, "h") as h:
             new = g_of(network.limited(gates.load(*at.outer, h + hidden * 2)))
             update = gates.load(*at.outer, h)
-            value = (1.0 - update) * new + update * state.load(*at.outer, h)
-            state.store(value, *at.outer, h)
+            value = (1.0 - update) * new + update * _state(at, h)
+            at.states[0].store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)
 
     first, last = network.scan([simplified(hidden * 3), hidden], step)
@@ -603,14 +680,15 @@ def lstm(
     f, g_of, h_of = network.activations
     hidden, wide = network.hidden, network.wide
 
-    def step(code: Statements, at: _Step) -> None:
-        (state, cell), (gates,) = at.states, at.memory
-        with code.loop(simplified(hidden * 4), "g") as g:
+    def step(code: Statements, steps: _Steps) -> None:
+        (gates,) = steps.memory
+        with steps.each() as at, code.loop(simplified(hidden * 4), "g") as g:
             gates.store(network.given(at, g), *at.outer, g)
-        network.add_products(code, at, gates, lambda k: state.load(*at.outer, k), 0, simplified(hidden * 4))
-        with code.loop(hidden, "h") as h:
+        network.add_products(code, steps, gates, _state, 0, simplified(hidden * 4))
+        with steps.each() as at, code.loop(hidden, "h") as h:
+            state, cell = at.states
 
-            def gate(number: int, known: Expr | None, h: Expr = h) -> Expr:
+            def gate(number: int, known: Expr | None) -> Expr:
                 value = gates.load(*at.outer, h + hidden * number if number else h)
                 if known is not None and network.others:
                     place = h + hidden * number if number else h
