@@ -149,7 +149,7 @@ class _Network:
             memory.append(Result((directions, batch, self.width), "int32", f"{self.name}_sums"))
         reads = [self.inputs, self.recurrence, self.lengths, self.scales, self.zeros, *self.states, *self.others]
 
-        together = 1 if self.scales is None else _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
+        together = _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
 
         def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
             d, block = indices
@@ -228,15 +228,46 @@ class _Network:
         if self.scales is not None:
             self._add_integers(code, steps, target, factor, self.scales, first, count, into)
             return
-        with steps.each() as at, code.loop(self.hidden, "k") as k:
+
+        def rounded(at: _Step, k: Expr) -> Expr:
             value = factor(at, k)
-            if self.state_scale:
-                value = self._steps(value, const(self.state_scale, self.wide)) * self.state_scale
-            with code.loop(count, "g") as g:
-                place = g if isinstance(into, int) and into == 0 else g + into
-                column = g if isinstance(first, int) and first == 0 else g + first
-                product = value * self.recurrence(at.direction, k, column).astype(self.wide)
-                target.store(target.load(*at.outer, place) + product, *at.outer, place)
+            if not self.state_scale:
+                return value
+            return self._steps(value, const(self.state_scale, self.wide)) * self.state_scale
+
+        def add(start: ExprLike, columns: Extent, k: Expr, rows: int) -> None:
+            with steps.each() as at:
+                values = [rounded(at, k + row) for row in range(rows)]
+                with code.loop(columns, "g") as g:
+                    place, column = start + into + g, start + first + g
+                    total = target.load(*at.outer, place)
+                    for row, value in enumerate(values):
+                        total = total + value * self.recurrence(at.direction, k + row, column).astype(self.wide)
+                    target.store(total, *at.outer, place)
+
+        def tile(start: ExprLike, columns: Extent) -> None:
+            whole = simplified(self.hidden // _ROWS)
+            with code.loop(whole, "k") as k:
+                add(start, columns, k * _ROWS, _ROWS)
+            rest = simplified(self.hidden - whole * _ROWS)
+            if rest != 0:
+                with code.loop(rest, "k") as k:
+                    add(start, columns, k + whole * _ROWS, 1)
+
+        self._tiled(code, count, tile)
+
+    @staticmethod
+    def _tiled(code: Statements, count: Extent, write: Callable[[ExprLike, Extent], None]) -> None:
+        """`write(start, columns)` for tiles of columns; of a dynamic number of them one tile."""
+        if not isinstance(count, int):
+            write(0, count)
+            return
+        tiles, rest = divmod(count, _COLUMNS)
+        if tiles:
+            with code.loop(tiles, "t") as t:
+                write(t * _COLUMNS, _COLUMNS)
+        if rest:
+            write(tiles * _COLUMNS, rest)
 
     def _steps(self, value: Expr, scale: Expr) -> Expr:
         """A state in steps of a scale, a whole number of 8 bits."""
@@ -277,15 +308,7 @@ class _Network:
                         value = value + step * weight
                 sums.store(value, *at.outer, start + g)
 
-        if not isinstance(count, int):
-            add(0, count)
-        else:
-            tiles, rest = divmod(count, _COLUMNS)
-            if tiles:
-                with code.loop(tiles, "t") as t:
-                    add(t * _COLUMNS, _COLUMNS)
-            if rest:
-                add(tiles * _COLUMNS, rest)
+        self._tiled(code, count, add)
         with block.each() as at, code.loop(count, "g") as g:
             value = sums.load(*at.outer, g)
             if self.offset:
@@ -327,6 +350,8 @@ _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2}
 """Neighbours whose products processors add to a sum at once, by the type of the recurrence."""
 _TOGETHER: Final = 4
 """Groups that are added to a sum in memory together."""
+_ROWS: Final = 8
+"""Rows of a recurrence of floats that are added to a sum in memory together."""
 _COLUMNS: Final = 256
 """Columns whose sums, and rows of a group, stay in the first cache."""
 _SEQUENCES: Final = 4
