@@ -580,7 +580,7 @@ def _multiply_shifted(op: Operator) -> bool:
 
 
 def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
-    """What makes the data of a convolution or product that can take bytes, and its weights; None for other operators."""
+    """The cast of the data of a convolution or product that can take bytes, and its weights; None for others."""
     if (matrix := _matrix(op)) is not None:
         centred = source_of(op.operands[0], "cast")
         low, high = _NARROW["int8"]

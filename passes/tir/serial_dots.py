@@ -152,7 +152,7 @@ def _factor(value: SSAValue, loop: ForOp) -> _Factor | None:
 
 
 def _is_known_before(place: Index, loop: ForOp) -> bool:
-    """Whether a place depends on nothing that the loop computes, except its variable."""
+    """Whether a place depends only on values from before the loop, and on its variable."""
     return not any(isinstance(value.owner, Operation) and loop.is_ancestor(value.owner) for value in place.values())
 
 

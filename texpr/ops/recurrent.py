@@ -109,6 +109,8 @@ class _Network:
     """[direction, gate * hidden + element] of a recurrence of integers; None: 0."""
     offset: int
     """The number that was added to all integers of the recurrence."""
+    group: int
+    """Neighbours of a group of integers."""
     state_scale: float
     """The scale of states as integers of 8 bits; 0: a 127th of the greatest absolute state at each step."""
 
@@ -120,6 +122,11 @@ class _Network:
     def width(self) -> Extent:
         """The number of elements of all gates."""
         return simplified(self.hidden * self.gates)
+
+    @property
+    def padded(self) -> Extent:
+        """The number of elements of all groups."""
+        return simplified(self.recurrence.shape[1] * self.group)
 
     def given(self, at: _Step, g: Expr) -> Expr:
         """The product of the data with row `g` of the weights in a step."""
@@ -141,10 +148,9 @@ class _Network:
             Result((directions, batch, size), self.wide, f"{self.name}_memory{d}") for d, size in enumerate(scratch)
         ]
         if self.scales is not None:
-            groups, _, group = self.recurrence.shape[1:]
-            steps = "int8" if group == _GROUPS["int8"] else "int16"
+            steps = "int8" if self.group == _GROUPS["int8"] else "int16"
             memory.append(Result((directions, batch, 1), self.wide, f"{self.name}_state_scale"))
-            memory.append(Result((directions, batch, simplified(groups * group)), steps, f"{self.name}_steps"))
+            memory.append(Result((directions, batch, self.padded), steps, f"{self.name}_steps"))
             memory.append(Result((directions, batch, 1), "int32", f"{self.name}_total"))
             memory.append(Result((directions, batch, self.width), "int32", f"{self.name}_sums"))
         reads = [self.inputs, self.recurrence, self.lengths, self.scales, self.zeros, *self.states, *self.others]
@@ -287,7 +293,7 @@ class _Network:
         """`add_products` with sums of int32, of groups of neighbours. The sequences of a block read the same rows one
         after another."""
         scale, steps, total, sums = block.rounding
-        groups, _, group = self.recurrence.shape[1:]
+        groups, group = self.recurrence.shape[1], self.group
         with block.each() as at:
             self._round(code, at, lambda k: factor(at, k))
             with code.loop(count, "g") as g:
@@ -321,8 +327,7 @@ class _Network:
     def _round(self, code: Statements, at: _Step, factor: Callable[[Expr], Expr]) -> None:
         """Round the states of a sequence to steps of a scale, with zeros for the rest of the last group."""
         scale, steps, total, _ = at.rounding
-        groups, _, group = self.recurrence.shape[1:]
-        padding = simplified(groups * group - self.hidden)
+        padding = simplified(self.padded - self.hidden)
         scale.store(self.state_scale, *at.outer, 0)
         if not self.state_scale:
             with code.loop(self.hidden, "k") as k:
@@ -353,9 +358,9 @@ _TOGETHER: Final = 4
 _ROWS: Final = 8
 """Rows of a recurrence of floats that are added to a sum in memory together."""
 _COLUMNS: Final = 256
-"""Columns whose sums, and rows of a group, stay in the first cache."""
+"""Columns of a tile, whose sums and rows of a group L1 holds."""
 _SEQUENCES: Final = 4
-"""Sequences that read rows of the recurrence from the first cache together."""
+"""Sequences of a block, which read a tile of the recurrence one after another from L1."""
 
 
 @dataclass(frozen=True)
@@ -378,7 +383,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Steps:
-    """The same step of the sequences of a block."""
+    """A step of all sequences of a block."""
 
     each: Callable[[], AbstractContextManager[_Step]]
     """A context whose statements run for each sequence."""
@@ -492,6 +497,7 @@ def _network(
         recurrence_scale,
         weights.states_zero,
         offset,
+        _GROUPS.get(r.dtype, 1),
         _state_scale(what, weights.state_scale),
     )
 
@@ -513,12 +519,11 @@ def _inputs(
     totals = compute(shape, product, f"{name}_product", "tdbg")
     if scale is None:
         return totals
-    return compute(
-        shape,
-        lambda t, d, b, g: totals(t, d, b, g).astype(wide) * scale(d, g).astype(wide),
-        f"{name}_scaled",
-        "tdbg",
-    )
+
+    def scaled(t: Expr, d: Expr, b: Expr, g: Expr) -> Expr:
+        return totals(t, d, b, g).astype(wide) * scale(d, g).astype(wide)
+
+    return compute(shape, scaled, f"{name}_scaled", "tdbg")
 
 
 def _groups_of(recurrence: Tensor, offset: int, name: str) -> Tensor:
@@ -569,18 +574,18 @@ def rnn(
 
     Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones
     (directions, gates * hidden, hidden), the bias (directions, 2 * gates * hidden) holds one for the data and one for
-    the states; there is one gate here. Without a weight the data are products with weights,
-    (times, batch, directions * gates * hidden). `direction` is forward, reverse or bidirectional, with 2 directions. Steps
-    behind `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
+    the states; there is one gate here. Without a weight the data are products with weights, (times, batch,
+    directions * gates * hidden). `direction` is forward, reverse or bidirectional, with 2 directions. Steps after
+    `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
     (directions, batch, hidden). `activations` are those of both directions: relu, sigmoid, tanh. Where `clip` is not 0,
     what they take is cut off at -clip and clip. Floats of 16 bits are computed in float32.
 
     With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
     zero points: int8, uint8 or int16. x W is then the exact sum of int32 times `weight_scale`, which contains the scale
     of the data. The recurrence has a zero point for each row in `recurrence_zero_point` (directions, gates * hidden).
-    Without a weight there is only `recurrence_scale`, and the data are floats. States are rounded before their product to whole multiples, -127 to 127, of `state_scale`, or if that
-    is 0, of a 127th of the greatest absolute one at each step; of floats they are rounded by a `state_scale` other than
-    0.
+    Without a weight there is only `recurrence_scale`, and the data are floats. States are rounded before their product
+    to whole multiples, -127 to 127, of `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each
+    step; of floats they are rounded by a `state_scale` other than 0.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.

@@ -53,7 +53,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: ops.lstm(T(3, 2, 12), None, T(1, 8, 2)),
-        r"lstm: data must have the shape \(3, 2, 8\), got A of \(3, 2, 12\)",
+        r"lstm: data must have the shape \(3, 2, 8\), got A of shape \(3, 2, 12\)",
     ),
     (
         lambda: ops.rnn(T(3, 2, 5), None, T(1, 5, 5, dtype="int8"), weight_scale=T(1, 5), recurrence_scale=T(1, 5)),
