@@ -1,11 +1,11 @@
-"""Recurrent nets in float32 and dynamically quantized, against onnxruntime in one process.
+"""Recurrent nets in float32 and dynamically quantized, against onnxruntime and OpenVINO in one process.
 
     python benchmarks/recurrent_models.py FOLDER                       # all nets; needs torch, onnx and onnxruntime
     python benchmarks/recurrent_models.py FOLDER --only lstm-96 --rounds 40
 
 Nets of seeded random weights over embedded words, two layers each, exported by PyTorch with a symbolic batch and
 length; onnxruntime's `quantize_dynamic` makes the files of 8 bits, in which an LSTM is a `DynamicQuantizeLSTM` and a
-GRU stays in float32. Each net is built once. Prints the least times of calls in turns, and the largest difference over
+GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed, in its default precision. Prints the least times of calls in turns, and the largest difference over
 the largest element of the result.
 """
 
@@ -14,7 +14,9 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,18 +71,32 @@ def files(folder: Path, name: str) -> tuple[Path, Path]:
     return source, target
 
 
+def openvino_runner(path: Path) -> Callable[[Any], Any] | None:
+    """The net in OpenVINO with one thread; None without it."""
+    if find_spec("openvino") is None:
+        return None
+    import openvino
+
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_NUM_THREADS": 1})
+    request = compiled.create_infer_request()
+    return lambda words: request.infer({0: words}, share_inputs=True)[0]
+
+
 def compared(path: Path, rounds: int) -> None:
     """Print a row of a table for each size."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    other = openvino_runner(path)
     run = weft.build(weft.from_onnx(path), target="llvm -num-threads=1")["main"]
     for size in SIZES:
         words = np.random.default_rng(0).integers(0, WORDS, size)
         wanted: Any = session.run(None, {"words": words})[0]
         error = float(np.abs(np.asarray(run(words)) - wanted).max() / np.abs(wanted).max())
-        calls = (partial(session.run, None, {"words": words}), partial(run, words))
-        best = [float("inf")] * 2
+        calls = [partial(session.run, None, {"words": words}), partial(run, words)]
+        calls += [] if other is None else [partial(other, words)]
+        best = [float("inf")] * len(calls)
         for _ in range(rounds):
             for at, call in enumerate(calls):
                 call()
@@ -88,8 +104,9 @@ def compared(path: Path, rounds: int) -> None:
                     start = time.perf_counter()
                     call()
                     best[at] = min(best[at], time.perf_counter() - start)
-        peer, own = best
-        shown = f"{size[0]} x {size[1]} | {peer * 1e3:.3f} | {own * 1e3:.3f} | {peer / own:.2f} | {error:.1e}"
+        peers, own = [best[0], *best[2:]], best[1]
+        times = " | ".join(f"{seconds * 1e3:.3f}" for seconds in (*peers, own))
+        shown = f"{size[0]} x {size[1]} | {times} | {min(peers) / own:.2f} | {error:.1e}"
         print(f"| {path.stem} | {shown} |", flush=True)
 
 
@@ -99,7 +116,9 @@ def main() -> None:
     parser.add_argument("--only", choices=sorted(NETS), help="one of the nets")
     parser.add_argument("--rounds", type=int, default=20, help="turns of both contenders")
     arguments = parser.parse_args()
-    print("| net | batch x words | onnxruntime, ms | weft, ms | ratio | difference |\n|---|---|---|---|---|---|")
+    names = ["onnxruntime", *["OpenVINO"] * (find_spec("openvino") is not None), "weft"]
+    heads = ["net", "batch x words", *(f"{name}, ms" for name in names), "ratio", "difference"]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for name in [arguments.only] if arguments.only else NETS:
         for path in files(arguments.folder, name):
             compared(path, arguments.rounds)
