@@ -5,8 +5,8 @@
 
 Nets of seeded random weights over embedded words, two layers each, exported by PyTorch with a symbolic batch and
 length; onnxruntime's `quantize_dynamic` makes the files of 8 bits, in which an LSTM is a `DynamicQuantizeLSTM` and a
-GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed, in its default precision. Prints the least times of calls in turns, and the largest difference over
-the largest element of the result.
+GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed, in its default precision. Prints
+the least times of calls in turns, and the largest difference from onnxruntime over the largest element of the result.
 """
 
 from __future__ import annotations
