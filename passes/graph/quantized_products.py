@@ -496,17 +496,16 @@ def multiply_bytes(function: FuncOp) -> int:
     %u = graph.cast (graph.clip %y {a_min = -3, a_max = 252} + 3) {dtype = "uint8"}
     %s = graph.conv2d %u, %w8 {out_dtype = "int32"} + -3 * (sums of the weights of each channel)
     ```
-    Where there is a zero point, windows have no border: it would be of zero points. Zero points of matrices may be
-    computed.
+    A border of windows is of zero points. Zero points of matrices may be computed.
     """
     operators = [op for op in function.walk() if isinstance(op, Operator)]
     dynamic = sum(map(_multiply_shifted, operators))
-    found: dict[Operator, list[tuple[Operator, Array]]] = {}
+    found: dict[SSAValue, list[tuple[Operator, Array]]] = {}
     for op in function.walk():
-        if isinstance(op, Operator) and (of := _convolution_of_bytes(op)) is not None:
-            found.setdefault(of[0], []).append((op, of[1]))
-    for centred, convolutions in found.items():
-        _narrow(centred, convolutions)
+        if isinstance(op, Operator) and (weight := _weight_of_bytes(op)) is not None:
+            found.setdefault(op.operands[0], []).append((op, weight))
+    for centred, products in found.items():
+        _narrow(centred, products)
     return dynamic + sum(map(len, found.values()))
 
 
@@ -579,61 +578,80 @@ def _multiply_shifted(op: Operator) -> bool:
     return True
 
 
-def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
-    """The cast of the data of a convolution or product that can take bytes, and its weights; None for others."""
-    if (matrix := _matrix(op)) is not None:
-        centred = source_of(op.operands[0], "cast")
-        low, high = _NARROW["int8"]
-        fits = matrix.min(initial=0) >= low and matrix.max(initial=0) <= high
-        return (centred, matrix) if fits and centred is not None and _least_byte(centred) is not None else None
+def _weight_of_bytes(op: Operator) -> Array | None:
+    """The weights of a convolution or product whose data are bytes less a known zero point; None for others."""
+    if not op.operands or _least_byte(op.operands[0]) is None:
+        return None
+    weight = _matrix(op)
+    if weight is None:
+        weight = _kernel(op)
+    low, high = _NARROW["int8"]
+    is_byte = weight is not None and weight.min(initial=0) >= low and weight.max(initial=0) <= high
+    return weight if is_byte else None
+
+
+def _kernel(op: Operator) -> Array | None:
+    """The weights of a convolution of channels that groups of products hold well; None for other operators."""
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
-    arguments = arguments_of(op)
-    centred, weight = source_of(op.operands[0], "cast"), known_array(op.operands[1])
-    least = None if centred is None else _least_byte(centred)
-    if centred is None or weight is None or least is None or arguments["data_layout"] != "NCHW":
+    arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
+    if arguments["data_layout"] != "NCHW" or arguments["groups"] != 1 or channels == DYNAMIC_INDEX:
         return None
-    channels = type_of(op.operands[0]).get_shape()[1]
-    low, high = _NARROW["int8"]
-    if arguments["groups"] != 1 or channels % _GROUP or weight.min(initial=0) < low or weight.max(initial=0) > high:
-        return None
-    return (centred, weight) if least == 0 or _has_no_border(op) else None
+    return known_array(op.operands[1]) if 2 * _missing(channels) <= channels else None
 
 
-def _least_byte(cast_: Operator) -> int | None:
-    """The least of the numbers, one of a byte each, that are cast to int16; None where they are others."""
-    inside = source_of(cast_.operands[0], "clip") if dtype_of(cast_.results[0]) == "int16" else None
+def _missing(channels: int) -> int:
+    """Channels that a whole number of groups has more."""
+    return -channels % _GROUP
+
+
+def _least_byte(centred: SSAValue) -> int | None:
+    """The least number of int16 that are bytes less a known zero point: those of a clip, or of bytes in memory; None
+    for others."""
+    if dtype_of(centred) != "int16":
+        return None
+    minus = source_of(centred, "subtract")
+    wide = source_of(centred if minus is None else minus.operands[0], "cast")
+    if wide is None:
+        return None
+    if dtype_of(wide.operands[0]) == "uint8":
+        zero = 0 if minus is None else number_of(minus.operands[1])
+        return None if zero is None or not 0 <= zero <= _MOST else -int(zero)
+    inside = source_of(wide.operands[0], "clip") if minus is None else None
     if inside is None:
         return None
     low, high = _limits(inside) or (-inf, inf)
     return int(low) if high - low == _MOST and low == int(low) else None
 
 
-def _has_no_border(op: Operator) -> bool:
-    """Whether the windows of a convolution are single elements, without a border."""
-    return all(window.size == 1 and window.before == window.after == 0 for window in windows_of(op))
-
-
-def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -> None:
-    """Let `centred` be bytes, which convolutions take; others get them as int16, less their zero point."""
+def _bytes_of(centred: SSAValue, least: int) -> SSAValue:
+    """The bytes that numbers of int16 are less a zero point."""
     import numpy as np
 
-    least, inside = _least_byte(centred) or 0, centred.operands[0]
+    minus = source_of(centred, "subtract")
+    wide = cast("Operator", (centred if minus is None else minus.operands[0]).owner)
+    inside = wide.operands[0]
+    if dtype_of(inside) == "uint8":
+        return inside
     if least:
         shift = made_constant(np.asarray(-least), type_of(inside).element_type).result
         inside = made("add", [inside, shift]).results[0]
     data = made("cast", [inside], dtype="uint8").results[0]
-    data.name_hint = centred.results[0].name_hint
-    inserted(data, centred)
-    for op, weight in convolutions:
-        is_matrix = weight.ndim == 2
-        given = {} if is_matrix else properties_of(op, "out_dtype")
-        narrow = made_constant(weight, i8).result
-        narrow.name_hint = op.operands[1].name_hint
-        sums = made("matmul" if is_matrix else "conv2d", [data, narrow], **given, out_dtype="int32").results[0]
+    data.name_hint = centred.name_hint
+    return inserted(data, wide)
+
+
+def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> None:
+    """Let products take bytes; other readers of a clip get them as int16, less their zero point."""
+    import numpy as np
+
+    least, owner = _least_byte(centred) or 0, cast("Operation", centred.owner)
+    data = _bytes_of(centred, least)
+    for op, weight in products:
+        sums = _product_of_bytes(op, data, weight, least)
         replaced = op
         if least:
-            axes = (0,) if is_matrix else (1, 2, 3)
+            axes = (0,) if weight.ndim == 2 else (1, 2, 3)
             term = (least * weight.sum(axis=axes, dtype=np.int64)).reshape(-1, *[1] * (len(axes) - 1))
             if (biased := _biased(op)) is not None:
                 replaced, bias = biased
@@ -644,10 +662,37 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
         if replaced is not op:
             Rewriter.erase_op(op)
             _erase_unused(operands)
-    if centred.results[0].first_use is None:
-        Rewriter.erase_op(centred)
-    else:
-        _replace(centred, inserted(_centred(data, -least), centred))
+    if owner.parent is None:
+        return
+    if centred.first_use is None:
+        operands = list(owner.operands)
+        Rewriter.erase_op(owner)
+        _erase_unused(operands)
+    elif name_of(owner) == "cast" and owner.operands[0] is not data:
+        _replace(owner, inserted(_centred(data, -least), owner))
+
+
+def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -> SSAValue:
+    """The sums of an operator on bytes. Borders are of zero points, and channels are added, of weights that are 0, up
+    to whole groups; both are a border of the data."""
+    import numpy as np
+
+    if weight.ndim == 2:
+        narrow = made_constant(weight, i8).result
+        narrow.name_hint = op.operands[1].name_hint
+        return made("matmul", [data, narrow], out_dtype="int32").results[0]
+    given = properties_of(op, "out_dtype")
+    missing = _missing(weight.shape[1])
+    border = [(window.before, window.after) for window in windows_of(op)] if least else []
+    if missing or any(map(any, border)):
+        if border:
+            del given["padding"]
+        widths = [(0, 0), (0, missing), *(border or [(0, 0), (0, 0)])]
+        data = made("pad", [data], pad_width=[list(pair) for pair in widths], constant_values=-least).results[0]
+        weight = np.pad(weight, [(0, 0), (0, missing), (0, 0), (0, 0)])
+    narrow = made_constant(weight, i8).result
+    narrow.name_hint = op.operands[1].name_hint
+    return made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
