@@ -597,6 +597,8 @@ def _kernel(op: Operator) -> Array | None:
     arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
     if arguments["data_layout"] != "NCHW" or arguments["groups"] != 1 or channels == DYNAMIC_INDEX:
         return None
+    if isinstance(arguments["padding"], str) and DYNAMIC_INDEX in type_of(op.operands[0]).get_shape():
+        return None
     return known_array(op.operands[1]) if 2 * _missing(channels) <= channels else None
 
 

@@ -61,26 +61,63 @@ func.func @unread(%x: tensor<1x4x2x2xi32>) -> tensor<1x4x2x2xi16> {
 
 // -----
 
-// These stay: a border of zero points; weights, and numbers, that are no bytes; three channels; groups.
+// These stay: weights, and numbers, that are no bytes; two channels, to which two would be added; groups.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT:     ui8
-func.func @others(%x: tensor<1x4x2x2xi32>, %y: tensor<1x3x2x2xi32>) -> (tensor<1x1x4x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x2x2x2xi32>) {
+// OFF-LABEL:   func.func @others
+func.func @others(%x: tensor<1x4x2x2xi32>, %y: tensor<1x2x2x2xi32>) -> (tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x2x2x2xi32>) {
   %w = graph.constant dense<[[[[1]], [[2]], [[3]], [[4]]]]> : tensor<1x4x1x1xi16>
   %large = graph.constant dense<[[[[1]], [[2]], [[3]], [[128]]]]> : tensor<1x4x1x1xi16>
-  %three = graph.constant dense<[[[[1]], [[2]], [[3]]]]> : tensor<1x3x1x1xi16>
+  %pair = graph.constant dense<[[[[1]], [[2]]]]> : tensor<1x2x1x1xi16>
   %two = graph.constant dense<[[[[1]], [[2]]], [[[3]], [[4]]]]> : tensor<2x2x1x1xi16>
   %i = graph.clip %x {a_min = -3, a_max = 252} : tensor<1x4x2x2xi32>
   %h = graph.cast %i {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
-  %border = graph.conv2d %h, %w {padding = 1, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x4x4xi32>
   %weights = graph.conv2d %h, %large {out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x2x2xi32>
   %j = graph.clip %x {a_min = -3, a_max = 253} : tensor<1x4x2x2xi32>
   %k = graph.cast %j {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
   %numbers = graph.conv2d %k, %w {out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x2x2xi32>
-  %l = graph.clip %y {a_min = 0, a_max = 255} : tensor<1x3x2x2xi32>
-  %m = graph.cast %l {dtype = "int16"} : tensor<1x3x2x2xi32> -> tensor<1x3x2x2xi16>
-  %channels = graph.conv2d %m, %three {out_dtype = "int32"} : tensor<1x3x2x2xi16>, tensor<1x3x1x1xi16> -> tensor<1x1x2x2xi32>
+  %l = graph.clip %y {a_min = 0, a_max = 255} : tensor<1x2x2x2xi32>
+  %m = graph.cast %l {dtype = "int16"} : tensor<1x2x2x2xi32> -> tensor<1x2x2x2xi16>
+  %channels = graph.conv2d %m, %pair {out_dtype = "int32"} : tensor<1x2x2x2xi16>, tensor<1x2x1x1xi16> -> tensor<1x1x2x2xi32>
   %groups = graph.conv2d %h, %two {groups = 2, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<2x2x1x1xi16> -> tensor<1x2x2x2xi32>
-  func.return %border, %weights, %numbers, %channels, %groups : tensor<1x1x4x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x2x2x2xi32>
+  func.return %weights, %numbers, %channels, %groups : tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x2x2x2xi32>
+}
+
+// -----
+
+// A border of the zero point, and a fourth channel, of weights that are 0.
+// CHECK-LABEL: func.func @border
+// CHECK:         %[[U:\w+]] = graph.cast %{{.*}} {dtype = "uint8"}
+// CHECK-NEXT:    %[[D:\w+]] = graph.pad %[[U]] {pad_width = {{\[\[}}0 : i64, 0 : i64], [0 : i64, 1 : i64], [1 : i64, 1 : i64], [1 : i64, 1 : i64]], constant_values = 3 : i64}
+// CHECK-NEXT:    %[[W:\w+]] = graph.constant dense<{{.*}}> : tensor<1x4x3x3xi8>
+// CHECK-NEXT:    graph.conv2d %[[D]], %[[W]] {out_dtype = "int32"} : tensor<1x4x4x4xui8>, tensor<1x4x3x3xi8>
+// CHECK:         graph.constant dense<-162> : tensor<1x1x1xi32>
+// OFF-LABEL:   func.func @border
+func.func @border(%x: tensor<1x3x2x2xi32>) -> tensor<1x1x2x2xi32> {
+  %w = graph.constant dense<2> : tensor<1x3x3x3xi16>
+  %i = graph.clip %x {a_min = -3, a_max = 252} : tensor<1x3x2x2xi32>
+  %h = graph.cast %i {dtype = "int16"} : tensor<1x3x2x2xi32> -> tensor<1x3x2x2xi16>
+  %c = graph.conv2d %h, %w {padding = 1, out_dtype = "int32"} : tensor<1x3x2x2xi16>, tensor<1x3x3x3xi16> -> tensor<1x1x2x2xi32>
+  func.return %c : tensor<1x1x2x2xi32>
+}
+
+// -----
+
+// Bytes in memory, less a zero point or not.
+// CHECK-LABEL: func.func @stored
+// CHECK:         graph.conv2d %x, %{{.*}} {padding = 1 : i64, out_dtype = "int32"} : tensor<1x4x2x2xui8>, tensor<1x4x3x3xi8>
+// CHECK:         %[[D:\w+]] = graph.pad %x
+// CHECK:         graph.conv2d %[[D]], %{{.*}} {out_dtype = "int32"} : tensor<1x4x4x4xui8>, tensor<1x4x3x3xi8>
+// CHECK-NOT:     xi16
+// OFF-LABEL:   func.func @stored
+func.func @stored(%x: tensor<1x4x2x2xui8>) -> (tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>) {
+  %w = graph.constant dense<2> : tensor<1x4x3x3xi16>
+  %z = graph.constant dense<5> : tensor<i16>
+  %h = graph.cast %x {dtype = "int16"} : tensor<1x4x2x2xui8> -> tensor<1x4x2x2xi16>
+  %c = graph.conv2d %h, %w {padding = 1, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x3x3xi16> -> tensor<1x1x2x2xi32>
+  %s = graph.subtract %h, %z : tensor<1x4x2x2xi16>, tensor<i16> -> tensor<1x4x2x2xi16>
+  %d = graph.conv2d %s, %w {padding = 1, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x3x3xi16> -> tensor<1x1x2x2xi32>
+  func.return %c, %d : tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>
 }
 
 // -----
