@@ -42,7 +42,7 @@ def convolution(before: int, after: int, kernel: int, stride: int = 1) -> list[n
 
 
 class Residual(nn.Module):
-    """Two convolutions, or three of which the outer ones change the channels, and what they are added to."""
+    """Two convolutions, or three of which the outer ones change the channels, added to the image or its convolution."""
 
     def __init__(self, before: int, width: int, stride: int, is_bottleneck: bool) -> None:
         super().__init__()

@@ -160,7 +160,7 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
         and image[1] % form.products == 0
         and layouts.width_for([form.data]) is None
     ):
-        return image[1] if conversion_of(form.data) < form.work else 1
+        return form.products if conversion_of(form.data) < form.work else 1
     is_converted = conversion_of(form.data) < cost_of_reading(form)
     return (is_converted and layouts.width_for([form.data])) or 1
 
