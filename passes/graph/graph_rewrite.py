@@ -81,7 +81,7 @@ class GraphRewritePass(ModulePass):
     | `scales` | scales and batch norms behind a product become part of its constant weights, and one term |
     | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
-    | `bytes` | convolutions of bytes less a zero point take the bytes, and add a term; not by default |
+    | `bytes` | convolutions and products of bytes less a zero point take the bytes, and add a term; not by default |
     | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
     `quantized` forms exact sums of integers where those of floats were rounded, so that results may be one step of a
