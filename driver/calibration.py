@@ -197,7 +197,7 @@ def ranges_of(
             value = f"is {numbers.least:g} everywhere" if numbers.least == numbers.greatest else "has no elements"
             raise CompileError(
                 f"activation '{label}' {value} in the calibration data, so that it has no range: give other data, or "
-                f"skip '{label}'"
+                f"name '{label}' among those to skip"
             )
     if method.name != "minmax":
         for _, label, array in activations():

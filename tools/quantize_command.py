@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from weft.runtime.library import Function
     from weft.tools.arrays import Array, Value
 
+_METHOD, _PERCENTILE, _SCALES = "minmax", 99.99, "float32"
+"""Defaults of options."""
 _LEAST = 1 << 10
 """Minimum size, in bytes, of a constant that is stored in the file of weights."""
 
@@ -68,6 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     zero.add_argument("--symmetric", action="store_true", help="use no zero points (default)")
     zero.add_argument("--zero-points", action="store_true", help="use a zero point for each group")
     parser.add_argument(
+        "--scales", choices=("float32", "float16", "bfloat16"), default=_SCALES, help="the type of scales"
+    )
+    parser.add_argument(
         "--scales", choices=("float32", "float16", "bfloat16"), default="float32", help="the type of scales"
     )
     parser.add_argument(
@@ -82,7 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     static.add_argument("--calibrate", metavar="FOLDER", help="a folder of .npz or .npy files with the inputs of calls")
     static.add_argument(
-        "--method", choices=METHODS, default="minmax", help="the method that determines ranges (default minmax)"
+        "--method", choices=METHODS, default=_METHOD, help="the method that determines ranges (default minmax)"
+    )
+    static.add_argument(
+        "--percentile", type=float, default=_PERCENTILE, metavar="P", help="numbers in a range (default 99.99)"
     )
     static.add_argument(
         "--percentile",
@@ -113,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     weights = output.with_suffix(".safetensors")
     for path in (output, weights):
         check_output(path, source)
+    _check_options(arguments)
     module = parse_file(arguments.file, stated_shapes(arguments))
     quantized = quantize(
         module,
@@ -138,6 +147,41 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (output, weights):
         print(f"saved     {path}")
     return 0
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raises `CompileError` for options that exclude each other, and for numbers out of range."""
+    static = {
+        "--calibrate": arguments.calibrate is not None,
+        "--max-error": arguments.max_error is not None,
+        "--method": arguments.method != _METHOD,
+        "--percentile": arguments.percentile != _PERCENTILE,
+    }
+    others = {
+        "--group": arguments.group is not None,
+        "--zero-points": arguments.zero_points,
+        "--scales": arguments.scales != _SCALES,
+        "--data": arguments.data != "float",
+    }
+    is_static = arguments.activations == "int8"
+    given = ", ".join(name for name, is_given in (others if is_static else static).items() if is_given)
+    if given and is_static:
+        raise CompileError(
+            f"--activations int8 excludes {given}: weights are symmetric, with a float32 scale for each channel"
+        )
+    if given:
+        raise CompileError(f"--activations int8 is missing, to which {given} applies")
+    if is_static and arguments.weights == "int4":
+        raise CompileError("--activations int8 requires --weights int8, got --weights int4")
+    if is_static and arguments.calibrate is None:
+        raise CompileError("--activations int8 requires --calibrate FOLDER: its data have the ranges of activations")
+    if arguments.max_error is not None and not arguments.max_error > 0.0:
+        raise CompileError(f"--max-error is a relative error above 0, got {arguments.max_error:g}")
+    if not 50.0 < arguments.percentile <= 100.0:
+        raise CompileError(f"--percentile is above 50 and at most 100, got {arguments.percentile:g}")
+    group = arguments.group or 0
+    if group and (not 16 <= group <= 256 or group % 8):
+        raise CompileError(f"--group is 16 to 256, a multiple of 8, or 0 for whole columns, got {group}")
 
 
 def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespace) -> None:

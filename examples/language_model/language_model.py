@@ -5,7 +5,7 @@
 
 The text consists of the docstrings of Python's standard library; a tenth is held out. Prints the perplexity per letter
 of this part in several precisions, the text generated from a prompt, and the letters per second of weft, and of
-onnxruntime if it and onnxscript are installed.
+onnxruntime if it and onnxscript are installed, with one thread.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ ROUNDINGS: dict[str, dict[str, Any]] = {
     "int4, groups of 32": {"weights": "int4", "group": 32},
     "int4, groups of 32, zero points": {"weights": "int4", "group": 32, "symmetric": False},
 }
+TARGET = "llvm -num-threads=1"
 WRITER = "int4, groups of 32"
 WRITERS = ("float32", WRITER)
 """The weights used for text generation."""
@@ -157,7 +158,9 @@ def onnxruntime_runner(decoder: Decoder) -> Callable[..., Sequence[Any]] | None:
         warnings.simplefilter("ignore")
         file = Path(folder) / "model.onnx"
         torch.onnx.export(exported(decoder, in_place=False), (), str(file), dynamo=True, verbose=False)
-        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     names = [argument.name for argument in session.get_inputs()]
     return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
 
@@ -173,7 +176,9 @@ def main() -> None:
     config, text = Config(layers=arguments.layers), documentation()
     held_out = text[-len(text) // 10 :]
     print(f"{len(text)} letters; training")
+    start = time.perf_counter()
     decoder = trained(config, text[: -len(text) // 10], arguments.steps)
+    print(f"trained in {time.perf_counter() - start:.0f} s")
     growing, in_place, caches = modules(decoder)
 
     print(f"\n{'weights':32} {'perplexity':>10}")
@@ -182,12 +187,12 @@ def main() -> None:
         precision = "bf16" if name == "bfloat16" else ""
         module = weft.quantize(growing, **ROUNDINGS[name]).mod if name in ROUNDINGS else growing
         versions = single_letters(growing) if name in WRITERS else ()
-        builds[name] = weft.build(module, precision=precision, specialize=versions)["main"]
+        builds[name] = weft.build(module, target=TARGET, precision=precision, specialize=versions)["main"]
         print(f"{name:32} {perplexity(config, builds[name], held_out, arguments.windows):10.4f}", flush=True)
 
-    step = weft.build(in_place, donate=caches, specialize=single_letters(in_place))["main"]
+    step = weft.build(in_place, target=TARGET, donate=caches, specialize=single_letters(in_place))["main"]
     small = weft.quantize(in_place, **ROUNDINGS[WRITER])
-    small_step = weft.build(small.mod, donate=caches, specialize=single_letters(in_place))["main"]
+    small_step = weft.build(small.mod, target=TARGET, donate=caches, specialize=single_letters(in_place))["main"]
     capacity = len(PROMPT) + arguments.letters + 1
     sessions: dict[str, Growth | Capacity] = {
         "float32, growing caches": Growth(config, builds["float32"]),

@@ -40,7 +40,9 @@ class Form:
     build: Callable[[int, int], Operator]
     """The operator on packed values, not inserted yet, for given channels per block of results and of data."""
     filtered: float = 0
-    """The part of `gain` that Winograd saves, which requires data in blocks."""
+    """Those among the multiply-adds that are saved only with data in blocks, by minimal filtering."""
+    products: int = 1
+    """Neighbouring channels whose products an instruction adds to a sum."""
 
     @property
     def result(self) -> SSAValue:
@@ -142,7 +144,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
         return Form(op, (data,), None, work, saved, depthwise)
-    return Form(op, (), data, work, saved + filtered, dense, filtered)
+    return Form(op, (), data, work, saved + filtered, dense, filtered, group)
 
 
 def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:

@@ -151,6 +151,14 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
         return 1
     if (group := layouts.group_of(form.data)) is not None:
         return group.width
+    image = image_of(form.data)
+    if (
+        form.products > 1
+        and image is not None
+        and image[1] % form.products == 0
+        and layouts.width_for([form.data]) is None
+    ):
+        return form.products if conversion_of(form.data) < form.work else 1
     is_converted = conversion_of(form.data) < cost_of_reading(form)
     return (is_converted and layouts.width_for([form.data])) or 1
 

@@ -28,6 +28,8 @@ from weft.texpr.graph_operators import Operator
 _TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
 _EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
 _WIDE: Final = "float32"
+_PAIR: Final = 2
+"""Channels whose products an instruction adds to a sum."""
 
 
 def set_precision(function: FuncOp, precision: Precision, target: Target, *, keeps_float32: bool = False) -> int:
@@ -50,6 +52,7 @@ class _Narrowing:
         self._multiplies = precision is Precision.BF16 and has_bf16_products(target)
         self._rounded: dict[SSAValue, SSAValue] = {}
         self._widened: dict[SSAValue, SSAValue] = {}
+        self._padded: dict[SSAValue, SSAValue] = {}
 
     def apply(self, op: Operator) -> bool:
         product = op.get_trait(Product)
@@ -61,6 +64,8 @@ class _Narrowing:
         factors = self._factors(operands[:count])
         if factors == operands[:count]:
             return False
+        if name_of(op) == "conv2d" and type_of(factors[1]).get_shape()[1] % _PAIR and not product.of_matrices:
+            factors = [self._with_channel(factors[0], op), self._with_channel(factors[1], op)]
         groups = op.grouped([*factors, *operands[count:]], op.properties)
         given: dict[str, Any] = {**properties_of(op), "out_dtype": _WIDE}
         try:
@@ -104,6 +109,20 @@ class _Narrowing:
         self._rounded[value] = insert_after(found, value)
         return self._rounded[value]
 
+    def _with_channel(self, value: SSAValue, op: Operator) -> SSAValue:
+        """Data or kernels with a channel of zeros after the others, which makes their number even."""
+        import numpy as np
+
+        if value not in self._padded:
+            widths = [(0, 1 if axis == 1 else 0) for axis in range(type_of(value).get_num_dims())]
+            if isinstance(value.owner, ConstantOp):
+                found: Operation = made_constant(np.pad(array_of_constant(value.owner), widths), self._type)
+                found.location = op.location
+            else:
+                found = made("pad", [value], pad_width=[list(width) for width in widths])
+            self._padded[value] = insert_after(found, value)
+        return self._padded[value]
+
     def _as_wide(self, value: SSAValue) -> SSAValue:
         if value not in self._widened:
             self._widened[value] = insert_after(made("cast", [value], dtype=_WIDE), value)
@@ -111,11 +130,15 @@ class _Narrowing:
 
 
 def _sums_pairs(op: Operator) -> bool:
-    """Whether a convolution sums an even number of channels with constant weights, in one group."""
+    """Whether a convolution sums an even number of channels, or an odd one that a channel of zeros makes little larger,
+    by constant kernels, in one group."""
     arguments, kernel = arguments_of(op), op.operands[1]
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
-    return is_plain and isinstance(kernel.owner, ConstantOp) and type_of(kernel).get_shape()[1] % 2 == 0
+    if not is_plain or not isinstance(kernel.owner, ConstantOp):
+        return False
+    channels = type_of(kernel).get_shape()[1]
+    return channels % _PAIR == 0 or (name_of(op) == "conv2d" and channels > 1)
 
 
 def is_bf16_model(function: FuncOp) -> bool:

@@ -81,8 +81,8 @@ class GraphRewritePass(ModulePass):
     | `scales` | fold scales and batch norms of a product into its constant weights and one term |
     | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
-    | `bytes` | convolutions of bytes minus a zero point read the bytes, and add a term; not by default |
-    | `transposed_convolutions` | with strides: convolutions without zeros between the elements |
+    | `bytes` | convolutions and products of bytes less a zero point take the bytes, and add a term; not by default |
+    | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
     `quantized` computes exact integer sums instead of rounded float sums, so that results may differ by one
     quantization step. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others

@@ -479,7 +479,8 @@ _GROUP: Final = 4
 
 
 def multiply_bytes(function: FuncOp) -> int:
-    """Let int16 convolutions of bytes minus a zero point read the bytes. Returns their number.
+    """Let convolutions and products of matrices of int16 that hold bytes less a zero point take the bytes. Returns how
+    many do.
 
     ```mlir
     %x = graph.cast (graph.clip %y {a_min = -3, a_max = 252}) {dtype = "int16"}
@@ -488,65 +489,165 @@ def multiply_bytes(function: FuncOp) -> int:
     %u = graph.cast (graph.clip %y {a_min = -3, a_max = 252} + 3) {dtype = "uint8"}
     %s = graph.conv2d %u, %w8 {out_dtype = "int32"} + -3 * (sums of the weights of each channel)
     ```
-    With a zero point, windows must have no border, since it would consist of zero points.
+    A border of windows is of zero points. Zero points of matrices may be computed.
     """
-    found: dict[Operator, list[tuple[Operator, Array]]] = {}
+    operators = [op for op in function.walk() if isinstance(op, Operator)]
+    dynamic = sum(map(_multiply_shifted, operators))
+    found: dict[SSAValue, list[tuple[Operator, Array]]] = {}
     for op in function.walk():
-        if isinstance(op, Operator) and (of := _convolution_of_bytes(op)) is not None:
-            found.setdefault(of[0], []).append((op, of[1]))
-    for centred, convolutions in found.items():
-        _narrow(centred, convolutions)
-    return sum(map(len, found.values()))
+        if isinstance(op, Operator) and (weight := _weight_of_bytes(op)) is not None:
+            found.setdefault(op.operands[0], []).append((op, weight))
+    for centred, products in found.items():
+        _narrow(centred, products)
+    return dynamic + sum(map(len, found.values()))
 
 
-def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
-    """The cast that defines the data of a convolution of bytes, and its weights; None for other operators."""
-    if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
+def _known_integers(value: SSAValue) -> Array | None:
+    """The elements of a constant of integers, of views of one, and of such constants cast and less each other, if they
+    are no wider than int16."""
+    import numpy as np
+
+    known = known_array(value)
+    if known is not None:
+        return known.astype(np.int64) if known.dtype.kind in "iu" else None
+    wide = source_of(value, "cast")
+    if wide is not None and dtype_of(value) == "int16" and dtype_of(wide.operands[0]) in _NARROW:
+        return _known_integers(wide.operands[0])
+    minus = source_of(value, "subtract")
+    if minus is None or dtype_of(value) != "int16":
+        return None
+    parts = [_known_integers(operand) for operand in minus.operands]
+    return None if parts[0] is None or parts[1] is None else parts[0] - parts[1]
+
+
+def _matrix(op: Operator) -> Array | None:
+    """The weights (inputs, outputs) of a product of integers with a constant matrix; None for other operators."""
+    if name_of(op) not in ("matmul", "dense") or dtype_of(op.results[0]) != "int32" or len(op.operands) != 2:
         return None
     arguments = arguments_of(op)
-    centred, weight = source_of(op.operands[0], "cast"), known_array(op.operands[1])
-    least = None if centred is None else _least_byte(centred)
-    if centred is None or weight is None or least is None or arguments["data_layout"] != "NCHW":
+    if arguments.get("transpose_a") or type_of(op.operands[0]).get_num_dims() < 2:
         return None
-    channels = type_of(op.operands[0]).get_shape()[1]
+    weight = _known_integers(op.operands[1])
+    if weight is None or weight.ndim != 2:
+        return None
+    weight = weight.T if name_of(op) == "dense" or arguments.get("transpose_b") else weight
+    return weight if weight.shape[0] % _GROUP == 0 and weight.shape[0] * _MOST * 128 <= _MOST_SUM else None
+
+
+def _multiply_shifted(op: Operator) -> bool:
+    """Let a product of bytes less a computed zero point, one or one for each row, take the bytes. Weights are moved to
+    signed bytes, a column of them by one number; sums of rows make up for it."""
+    import numpy as np
+
+    weight = _matrix(op)
+    if weight is None:
+        return False
+    minus = source_of(op.operands[0], "subtract")
+    centred = op.operands[0] if minus is None else minus.operands[0]
+    wide = source_of(centred, "cast")
+    if wide is None or dtype_of(wide.operands[0]) != "uint8" or dtype_of(centred) != "int16":
+        return False
+    zero = None if minus is None else minus.operands[1]
+    if zero is not None and (shape := type_of(zero).get_shape()) and shape[-1] != 1:
+        return False
+    least, most = weight.min(axis=0, initial=0), weight.max(axis=0, initial=0)
     low, high = _NARROW["int8"]
-    if arguments["groups"] != 1 or channels % _GROUP or weight.min(initial=0) < low or weight.max(initial=0) > high:
+    if (most - least > high - low).any():
+        return False
+    moved = np.where((least < low) | (most > high), low - least, 0)
+    narrow = made_constant(weight + moved, i8).result
+    narrow.name_hint = op.operands[1].name_hint
+    total = made("matmul", [wide.operands[0], narrow], out_dtype="int32").results[0]
+    if zero is not None:
+        sums = made_constant((weight + moved).sum(axis=0), i32).result
+        shift = made("cast", [zero], dtype="int32").results[0]
+        total = made("subtract", [total, made("multiply", [shift, sums]).results[0]]).results[0]
+    if moved.any():
+        data = made("cast", [op.operands[0]], dtype="int32").results[0]
+        rows = made("sum", [data], axis=[-1], keepdims=True).results[0]
+        term = made("multiply", [rows, made_constant(moved, i32).result]).results[0]
+        total = made("subtract", [total, term]).results[0]
+    _replace(op, inserted(total, op))
+    return True
+
+
+def _weight_of_bytes(op: Operator) -> Array | None:
+    """The weights of a convolution or product whose data are bytes less a known zero point; None for others."""
+    if not op.operands or _least_byte(op.operands[0]) is None:
         return None
-    return (centred, weight) if least == 0 or _has_no_border(op) else None
+    weight = _matrix(op)
+    if weight is None:
+        weight = _kernel(op)
+    low, high = _NARROW["int8"]
+    is_byte = weight is not None and weight.min(initial=0) >= low and weight.max(initial=0) <= high
+    return weight if is_byte else None
 
 
-def _least_byte(cast_: Operator) -> int | None:
-    """The least number of a range of byte size that is cast to int16; None for other ranges."""
-    inside = source_of(cast_.operands[0], "clip") if dtype_of(cast_.results[0]) == "int16" else None
+def _kernel(op: Operator) -> Array | None:
+    """The weights of a convolution of channels that groups of products hold well; None for other operators."""
+    if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
+        return None
+    arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
+    if arguments["data_layout"] != "NCHW" or arguments["groups"] != 1 or channels == DYNAMIC_INDEX:
+        return None
+    if isinstance(arguments["padding"], str) and DYNAMIC_INDEX in type_of(op.operands[0]).get_shape():
+        return None
+    return known_array(op.operands[1]) if 2 * _missing(channels) <= channels else None
+
+
+def _missing(channels: int) -> int:
+    """Channels that a whole number of groups has more."""
+    return -channels % _GROUP
+
+
+def _least_byte(centred: SSAValue) -> int | None:
+    """The least number of int16 that are bytes less a known zero point: those of a clip, or of bytes in memory; None
+    for others."""
+    if dtype_of(centred) != "int16":
+        return None
+    minus = source_of(centred, "subtract")
+    wide = source_of(centred if minus is None else minus.operands[0], "cast")
+    if wide is None:
+        return None
+    if dtype_of(wide.operands[0]) == "uint8":
+        zero = 0 if minus is None else number_of(minus.operands[1])
+        return None if zero is None or not 0 <= zero <= _MOST else -int(zero)
+    inside = source_of(wide.operands[0], "clip") if minus is None else None
     if inside is None:
         return None
     low, high = _limits(inside) or (-inf, inf)
     return int(low) if high - low == _MOST and low == int(low) else None
 
 
-def _has_no_border(op: Operator) -> bool:
-    return all(window.size == 1 and window.before == window.after == 0 for window in windows_of(op))
-
-
-def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -> None:
-    """Make `centred` bytes for the convolutions; other users read them as int16 minus the zero point."""
+def _bytes_of(centred: SSAValue, least: int) -> SSAValue:
+    """The bytes that numbers of int16 are less a zero point."""
     import numpy as np
 
-    least, inside = _least_byte(centred) or 0, centred.operands[0]
+    minus = source_of(centred, "subtract")
+    wide = cast("Operator", (centred if minus is None else minus.operands[0]).owner)
+    inside = wide.operands[0]
+    if dtype_of(inside) == "uint8":
+        return inside
     if least:
         shift = made_constant(np.asarray(-least), type_of(inside).element_type).result
         inside = made("add", [inside, shift]).results[0]
     data = made("cast", [inside], dtype="uint8").results[0]
-    data.name_hint = centred.results[0].name_hint
-    inserted(data, centred)
-    for op, weight in convolutions:
-        given = properties_of(op, "out_dtype")
-        narrow = made_constant(weight, i8).result
-        narrow.name_hint = op.operands[1].name_hint
-        sums = made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
+    data.name_hint = centred.name_hint
+    return inserted(data, wide)
+
+
+def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> None:
+    """Let products take bytes; other readers of a clip get them as int16, less their zero point."""
+    import numpy as np
+
+    least, owner = _least_byte(centred) or 0, cast("Operation", centred.owner)
+    data = _bytes_of(centred, least)
+    for op, weight in products:
+        sums = _product_of_bytes(op, data, weight, least)
         replaced = op
         if least:
-            term = (least * weight.sum(axis=(1, 2, 3), dtype=np.int64)).reshape(-1, 1, 1)
+            axes = (0,) if weight.ndim == 2 else (1, 2, 3)
+            term = (least * weight.sum(axis=axes, dtype=np.int64)).reshape(-1, *[1] * (len(axes) - 1))
             if (biased := _biased(op)) is not None:
                 replaced, bias = biased
                 term = term + bias
@@ -556,10 +657,37 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
         if replaced is not op:
             Rewriter.erase_op(op)
             _erase_unused(operands)
-    if centred.results[0].first_use is None:
-        Rewriter.erase_op(centred)
-    else:
-        _replace(centred, inserted(_centred(data, -least), centred))
+    if owner.parent is None:
+        return
+    if centred.first_use is None:
+        operands = list(owner.operands)
+        Rewriter.erase_op(owner)
+        _erase_unused(operands)
+    elif name_of(owner) == "cast" and owner.operands[0] is not data:
+        _replace(owner, inserted(_centred(data, -least), owner))
+
+
+def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -> SSAValue:
+    """The sums of an operator on bytes. Borders are of zero points, and channels are added, of weights that are 0, up
+    to whole groups; both are a border of the data."""
+    import numpy as np
+
+    if weight.ndim == 2:
+        narrow = made_constant(weight, i8).result
+        narrow.name_hint = op.operands[1].name_hint
+        return made("matmul", [data, narrow], out_dtype="int32").results[0]
+    given = properties_of(op, "out_dtype")
+    missing = _missing(weight.shape[1])
+    border = [(window.before, window.after) for window in windows_of(op)] if least else []
+    if missing or any(map(any, border)):
+        if border:
+            del given["padding"]
+        widths = [(0, 0), (0, missing), *(border or [(0, 0), (0, 0)])]
+        data = made("pad", [data], pad_width=[list(pair) for pair in widths], constant_values=-least).results[0]
+        weight = np.pad(weight, [(0, 0), (0, missing), (0, 0), (0, 0)])
+    narrow = made_constant(weight, i8).result
+    narrow.name_hint = op.operands[1].name_hint
+    return made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:

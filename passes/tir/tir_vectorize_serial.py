@@ -29,6 +29,7 @@ from weft.passes.index_ops import constant_before, detached_ops, index_before, i
 from weft.passes.low.low_expand_math import EXPANDED
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.nest import FunctionPass, buffer_type, range_of_difference, remembered_ranges, replace_variable
+from weft.passes.tir.serial_dots import LANES, Dots, dots_of
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 
@@ -40,8 +41,10 @@ _LEAST_VECTORS = 4
 _CALL_VECTORS = 8
 """The number of vectors above which contiguous moves stay scalar loops, which LLVM turns into `memset` and `memcpy`."""
 _INTERLEAVED = 4
-"""Vectors per iteration. In a reduction, several partial results hide the latency of the combiner; in a short body,
-they amortise the cost of the loop."""
+"""Vectors of one iteration. In a reduction their partial results hide the latency of the combiner; in a short body they
+spread the cost of the loop."""
+_SUM_BYTES = 4
+"""Bytes of a sum of products of integers."""
 _SHORT_BODY = 6
 """The most accesses and computations of a short body."""
 _UNROLLED = 8
@@ -70,7 +73,7 @@ class VectorizeSerialPass(FunctionPass):
       memref.store %b, %panel[...] : memref<1048576xf32> } }
     ```
     The number of lanes is the largest, up to a vector register, for which every store, and every load that differs
-    between lanes, accesses consecutive elements. Three kinds of loops qualify:
+    between lanes, accesses consecutive elements. Four kinds of loops qualify:
 
     - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long contiguous
       runs stay scalar: LLVM replaces them by `memset` and `memcpy`.
@@ -78,7 +81,9 @@ class VectorizeSerialPass(FunctionPass):
       remainder of the extent, which may be dynamic, is a second loop. A short loop over vectors is unrolled.
     - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
       vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
-      the loop allows reassociation.
+      the loop lets them be reassociated.
+    - Dot products of four neighbouring bytes or two halves, which iterations add to their elements of a buffer of
+      32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` for each group.
 
     Loops that contain loops, conditions, calls or integer divisions stay scalar.
 
@@ -118,6 +123,11 @@ class _Body:
 
 
 def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
+    """Vectorize one serial loop if its body qualifies."""
+    dots = dots_of(loop)
+    if dots is not None:
+        _compute_dots(loop, dots, vector_bytes)
+        return
     body = _body_of(loop)
     if body is None:
         return
@@ -147,6 +157,30 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
         if rest is not None and isinstance(rest.extent, int):
             vectorize_serial(rest, vector_bytes)
         return
+
+
+def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
+    """Let a loop compute dot products of neighbouring integers, as many at once as a register has sums."""
+    least = loop.extent if isinstance(loop.extent, int) else LANES[-1] * _LEAST_VECTORS
+    lanes = next((lanes for lanes in LANES if lanes * _SUM_BYTES <= max(vector_bytes, 16) and lanes <= least), None)
+    if lanes is None:
+        return
+    extent, ranges = _iterations(loop), remembered_ranges()
+    vectors, left = (part(extent, lanes, ranges) for part in (quotient, remainder))
+    if left != Index({}):
+        rest = loop.clone()
+        Rewriter.insert_op(rest, InsertPoint.after(loop))
+        _set_extent(rest, left)
+        replace_variable(rest, vectors * lanes + Index({rest.induction_variable: 1}))
+        if isinstance(rest.extent, int):
+            vectorize_serial(rest, vector_bytes)
+    outer = ForOp.empty(0)
+    insert_before(loop, [outer])
+    _set_extent(outer, vectors)
+    outer.induction_variable.name_hint = loop.induction_variable.name_hint
+    dots.write(outer, Index({outer.induction_variable: lanes}), lanes)
+    Rewriter.erase_op(loop)
+    _VECTORIZED.add()
 
 
 def _is_in_lanes(loop: ForOp) -> bool:

@@ -21,7 +21,8 @@ Cell = Callable[[Array, list[Array], int], list[Array]]
 
 def _scan(
     data: Array,
-    weight: Array,
+    weight: Array | None,
+    directions: int,
     bias: Array | None,
     lengths: Array | None,
     states: Sequence[Array | None],
@@ -30,7 +31,6 @@ def _scan(
     cell: Cell,
 ) -> tuple[Array, ...]:
     times, batch, _ = data.shape
-    directions = weight.shape[0]
     output = np.zeros((times, directions, batch, hidden))
     last = [np.zeros((directions, batch, hidden)) if s is None else s.astype(np.float64) for s in states]
     for d in range(directions):
@@ -38,7 +38,8 @@ def _scan(
             length = times if lengths is None else min(max(int(lengths[b]), 0), times)
             order = range(length)
             for t in reversed(order) if direction == "reverse" or d == 1 else order:
-                given = data[t, b].astype(np.float64) @ weight[d].T
+                row = data[t, b].astype(np.float64)
+                given = row.reshape(directions, -1)[d] if weight is None else row @ weight[d].T
                 given = given if bias is None else given + bias[d, : given.size]
                 found = cell(given, [state[d, b] for state in last], d)
                 for state, value in zip(last, found, strict=True):
@@ -56,13 +57,19 @@ def _clipped(value: Array, clip: float) -> Array:
 
 
 def _scaled(
-    weight: Array, weight_scale: Array | None, recurrence: Array, recurrence_scale: Array | None, state_scale: float
-) -> tuple[Array, Array, Callable[[Array], Array]]:
-    """The weights as floats, and the function that rounds states before their product."""
-    if weight_scale is not None:
+    weight: Array | None,
+    weight_scale: Array | None,
+    recurrence: Array,
+    recurrence_scale: Array | None,
+    zero: Array | None,
+    state_scale: float,
+) -> tuple[Array | None, Array, Callable[[Array], Array]]:
+    """The weights as floats, and the rounding of states before their product."""
+    if weight is not None and weight_scale is not None:
         weight = weight.astype(np.float64) * weight_scale[..., None]
     if recurrence_scale is not None:
-        recurrence = recurrence.astype(np.float64) * recurrence_scale[..., None]
+        moved = recurrence.astype(np.float64) - (0.0 if zero is None else zero.astype(np.float64)[..., None])
+        recurrence = moved * recurrence_scale[..., None]
 
     def rounded(state: Array) -> Array:
         if recurrence_scale is None and not state_scale:
@@ -79,7 +86,7 @@ def _second(bias: Array | None, d: int, count: int) -> Array:
 
 def rnn(
     data: Array,
-    weight: Array,
+    weight: Array | None,
     recurrence: Array,
     bias: Array | None = None,
     sequence_lens: Array | None = None,
@@ -89,21 +96,24 @@ def rnn(
     clip: float = 0.0,
     weight_scale: Array | None = None,
     recurrence_scale: Array | None = None,
+    recurrence_zero_point: Array | None = None,
     state_scale: float = 0.0,
 ) -> tuple[Array, ...]:
     (f,) = _functions(activations, ["tanh"])
-    weight, recurrence, q = _scaled(weight, weight_scale, recurrence, recurrence_scale, state_scale)
+    weight, recurrence, q = _scaled(
+        weight, weight_scale, recurrence, recurrence_scale, recurrence_zero_point, state_scale
+    )
     hidden = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
         return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip))]
 
-    return _scan(data, weight, bias, sequence_lens, [initial_h], hidden, direction, cell)
+    return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], hidden, direction, cell)
 
 
 def gru(
     data: Array,
-    weight: Array,
+    weight: Array | None,
     recurrence: Array,
     bias: Array | None = None,
     sequence_lens: Array | None = None,
@@ -114,10 +124,13 @@ def gru(
     linear_before_reset: bool = False,
     weight_scale: Array | None = None,
     recurrence_scale: Array | None = None,
+    recurrence_zero_point: Array | None = None,
     state_scale: float = 0.0,
 ) -> tuple[Array, ...]:
     f, g = _functions(activations, ["sigmoid", "tanh"])
-    weight, recurrence, q = _scaled(weight, weight_scale, recurrence, recurrence_scale, state_scale)
+    weight, recurrence, q = _scaled(
+        weight, weight_scale, recurrence, recurrence_scale, recurrence_zero_point, state_scale
+    )
     n = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
@@ -128,12 +141,12 @@ def gru(
         more = reset * (rows @ q(h) + second[2 * n :]) if linear_before_reset else rows @ q(reset * h) + second[2 * n :]
         return [(1 - update) * g(_clipped(given[2 * n :] + more, clip)) + update * h]
 
-    return _scan(data, weight, bias, sequence_lens, [initial_h], n, direction, cell)
+    return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], n, direction, cell)
 
 
 def lstm(
     data: Array,
-    weight: Array,
+    weight: Array | None,
     recurrence: Array,
     bias: Array | None = None,
     sequence_lens: Array | None = None,
@@ -146,10 +159,13 @@ def lstm(
     input_forget: bool = False,
     weight_scale: Array | None = None,
     recurrence_scale: Array | None = None,
+    recurrence_zero_point: Array | None = None,
     state_scale: float = 0.0,
 ) -> tuple[Array, ...]:
     f, g, out = _functions(activations, ["sigmoid", "tanh", "tanh"])
-    weight, recurrence, q = _scaled(weight, weight_scale, recurrence, recurrence_scale, state_scale)
+    weight, recurrence, q = _scaled(
+        weight, weight_scale, recurrence, recurrence_scale, recurrence_zero_point, state_scale
+    )
     n = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
@@ -161,4 +177,4 @@ def lstm(
         new = kept * old + entered * g(_clipped(c, clip))
         return [f(_clipped(o + weights[1] * new, clip)) * out(new), new]
 
-    return _scan(data, weight, bias, sequence_lens, [initial_h, initial_c], n, direction, cell)
+    return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h, initial_c], n, direction, cell)

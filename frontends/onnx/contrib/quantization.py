@@ -370,13 +370,16 @@ def _dynamic_quantize_lstm(
     hidden = R.shape[1]
     if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
-    (weight, weight_scale), (recurrence, recurrence_scale) = (
-        _weights(node, *operands) for operands in ((W, W_scale, W_zero_point), (R, R_scale, R_zero_point))
-    )
     numbers, scale, zero = dynamically_quantized(X)
-    data = ops.subtract(ops.cast(numbers, "int16"), ops.cast(zero, "int16"))
+    weight_scale, weight_zero = (_each_row(node, W, operand) for operand in (W_scale, zero_point(node, 9)))
+    recurrence_scale, recurrence_zero = (_each_row(node, R, operand) for operand in (R_scale, zero_point(node, 11)))
+    columns = ops.reshape(ops.swapaxes(W, 0, 1), (W.shape[1], -1))
+    zeros = None if weight_zero is None else ops.reshape(weight_zero, [-1])
+    product = ops.cast(integer_product(numbers, columns, zero, zeros), "float32")
+    data = ops.multiply(product, ops.multiply(ops.reshape(weight_scale, [-1]), scale))
+    if B is not None:
+        data = ops.add(data, ops.reshape(ops.add(*ops.split(B, 2, 1)), [-1]))
     options: dict[str, Any] = {
-        "bias": B,
         "sequence_lens": sequence_lens,
         "initial_h": initial_h,
         "initial_c": initial_c,
@@ -385,18 +388,18 @@ def _dynamic_quantize_lstm(
         "activations": activations_of(node),
         "clip": clip,
         "input_forget": input_forget,
-        "weight_scale": ops.multiply(weight_scale, scale),
         "recurrence_scale": recurrence_scale,
+        "recurrence_zero_point": recurrence_zero,
     }
-    return ops.lstm(data, weight, recurrence, **options)
+    return ops.lstm(data, None, ops.swapaxes(R, 1, 2), **options)
 
 
-def _weights(node: Node, data: Value, scale: Value, zero: Value) -> tuple[Value, Value]:
-    """Weights (directions, inputs, gates) less their zero points as int16 (directions, gates, inputs), and their scales
-    (directions, gates). Scales and zero points are one per direction, or per gate too."""
-    if data.ndim != 3:
-        raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {data.ndim}")
-    parts = [ops.expand_dims(value, [1, 2] if value.ndim == 1 else [1]) for value in (scale, zero)]
-    steps = ops.subtract(*(ops.cast(value, "int16") for value in (data, parts[1])))
-    scales = ops.broadcast_to(ops.squeeze(parts[0], [1]), (data.shape[0], data.shape[2]))
-    return ops.swapaxes(steps, 1, 2), scales
+def _each_row(node: Node, weight: Value, parameter: Value | None) -> Value | None:
+    """A scale or zero point of weights (directions, inputs, gates), one for each direction, or for each gate element
+    too, as (directions, gates)."""
+    if weight.ndim != 3:
+        raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {weight.ndim}")
+    if parameter is None:
+        return None
+    wide = ops.expand_dims(parameter, [1]) if parameter.ndim == 1 else parameter
+    return ops.broadcast_to(wide, (weight.shape[0], weight.shape[2]))

@@ -58,20 +58,25 @@ func.func @attention(%q: tensor<2x8x4xf32>, %m: tensor<8x8xf32>) -> tensor<2x8x4
 
 // -----
 
-// Pairs of channels; an odd number of them stays in float32.
+// Pairs of channels; of an odd number a channel of zeros makes pairs, but not of a single one, which stays in float32.
 // CHECK-LABEL: func.func @images
-// BF16-NEXT:     %[[X:.*]] = graph.cast %x {dtype = "bfloat16"}
+// BF16:          %[[V:.*]] = graph.cast %v {dtype = "bfloat16"}
+// BF16-NEXT:     %[[P:.*]] = graph.pad %[[V]] {pad_width = {{\[\[}}0 : i64, 0 : i64], [0 : i64, 1 : i64], [0 : i64, 0 : i64], [0 : i64, 0 : i64]]}
+// BF16:          %[[X:.*]] = graph.cast %x {dtype = "bfloat16"}
 // BF16-NEXT:     %[[K:.*]] = graph.constant dense<5.000000e-01> : tensor<8x4x3x3xbf16>
 // BF16-NEXT:     graph.conv2d %[[X]], %[[K]] {out_dtype = "float32"}
-// BF16-NEXT:     %l = graph.constant dense<5.000000e-01> : tensor<8x3x3x3xf32>
-// BF16-NEXT:     graph.conv2d %v, %l : tensor<1x3x9x9xf32>
+// BF16:          %[[L:.*]] = graph.constant dense<{{.*}}> : tensor<1x4x1x1xbf16>
+// BF16:          graph.conv2d %[[P]], %[[L]] {out_dtype = "float32"} : tensor<1x4x9x9xbf16>
+// BF16:          graph.conv2d %u, %m : tensor<1x1x9x9xf32>
 // PLAIN-NOT:     bf16
-func.func @images(%x: tensor<1x4x9x9xf32>, %v: tensor<1x3x9x9xf32>) -> (tensor<1x8x7x7xf32>, tensor<1x8x7x7xf32>) {
+func.func @images(%x: tensor<1x4x9x9xf32>, %v: tensor<1x3x9x9xf32>, %u: tensor<1x1x9x9xf32>) -> (tensor<1x8x7x7xf32>, tensor<1x1x9x9xf32>, tensor<1x8x7x7xf32>) {
   %k = graph.constant dense<0.5> : tensor<8x4x3x3xf32>
   %y = graph.conv2d %x, %k : tensor<1x4x9x9xf32>, tensor<8x4x3x3xf32> -> tensor<1x8x7x7xf32>
-  %l = graph.constant dense<0.5> : tensor<8x3x3x3xf32>
-  %z = graph.conv2d %v, %l : tensor<1x3x9x9xf32>, tensor<8x3x3x3xf32> -> tensor<1x8x7x7xf32>
-  func.return %y, %z : tensor<1x8x7x7xf32>, tensor<1x8x7x7xf32>
+  %l = graph.constant dense<0.5> : tensor<1x3x1x1xf32>
+  %z = graph.conv2d %v, %l : tensor<1x3x9x9xf32>, tensor<1x3x1x1xf32> -> tensor<1x1x9x9xf32>
+  %m = graph.constant dense<0.5> : tensor<8x1x3x3xf32>
+  %w = graph.conv2d %u, %m : tensor<1x1x9x9xf32>, tensor<8x1x3x3xf32> -> tensor<1x8x7x7xf32>
+  func.return %y, %z, %w : tensor<1x8x7x7xf32>, tensor<1x1x9x9xf32>, tensor<1x8x7x7xf32>
 }
 
 // -----

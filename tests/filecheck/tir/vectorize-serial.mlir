@@ -292,3 +292,99 @@ func.func @products(%A: memref<64xi8>, %S: memref<1xi32>, %B: memref<64xf32>, %T
 // CHECK:         vector.reduction <add>, {{.*}} : vector<32xi32> into i32
 // CHECK:         vector.reduction <add>, {{.*}} : vector<32xf32> into f32
 // CHECK:         arith.divsi {{.*}} : i32
+
+// -----
+
+// Products of four neighbouring bytes are dot products: two of eight sums, and one of the four that are left.
+func.func @dots(%A: memref<96xi8>, %B: memref<80xi8>, %C: memref<20xi32>, %k: index) {
+  tir.for %g in 20 {
+    %c = memref.load %C[%g] : memref<20xi32>
+    %ka0 = affine.apply affine_map<(d0) -> (d0 + 0)> (%k)
+    %a0 = memref.load %A[%ka0] : memref<96xi8>
+    %wa0 = arith.extsi %a0 : i8 to i32
+    %kb0 = affine.apply affine_map<(d0) -> (d0 * 4 + 0)> (%g)
+    %b0 = memref.load %B[%kb0] : memref<80xi8>
+    %wb0 = arith.extui %b0 : i8 to i32
+    %p0 = arith.muli %wa0, %wb0 : i32
+    %s0 = arith.addi %c, %p0 : i32
+    %ka1 = affine.apply affine_map<(d0) -> (d0 + 1)> (%k)
+    %a1 = memref.load %A[%ka1] : memref<96xi8>
+    %wa1 = arith.extsi %a1 : i8 to i32
+    %kb1 = affine.apply affine_map<(d0) -> (d0 * 4 + 1)> (%g)
+    %b1 = memref.load %B[%kb1] : memref<80xi8>
+    %wb1 = arith.extui %b1 : i8 to i32
+    %p1 = arith.muli %wa1, %wb1 : i32
+    %s1 = arith.addi %s0, %p1 : i32
+    %ka2 = affine.apply affine_map<(d0) -> (d0 + 2)> (%k)
+    %a2 = memref.load %A[%ka2] : memref<96xi8>
+    %wa2 = arith.extsi %a2 : i8 to i32
+    %kb2 = affine.apply affine_map<(d0) -> (d0 * 4 + 2)> (%g)
+    %b2 = memref.load %B[%kb2] : memref<80xi8>
+    %wb2 = arith.extui %b2 : i8 to i32
+    %p2 = arith.muli %wa2, %wb2 : i32
+    %s2 = arith.addi %s1, %p2 : i32
+    %ka3 = affine.apply affine_map<(d0) -> (d0 + 3)> (%k)
+    %a3 = memref.load %A[%ka3] : memref<96xi8>
+    %wa3 = arith.extsi %a3 : i8 to i32
+    %kb3 = affine.apply affine_map<(d0) -> (d0 * 4 + 3)> (%g)
+    %b3 = memref.load %B[%kb3] : memref<80xi8>
+    %wb3 = arith.extui %b3 : i8 to i32
+    %p3 = arith.muli %wa3, %wb3 : i32
+    %s3 = arith.addi %s2, %p3 : i32
+    memref.store %s3, %C[%g] : memref<20xi32>
+  }
+  func.return
+}
+// CHECK-LABEL: @dots
+// CHECK:         tir.for %[[G:\w+]] in 2 {
+// CHECK:           low.access_ptr %A[%k] sizes [4] read
+// CHECK:           %[[B:\w+]] = affine.apply affine_map<(d0) -> ((d0 * 32))> (%[[G]])
+// CHECK:           low.access_ptr %B[%[[B]]] sizes [32] read
+// CHECK:           low.tile_dot %{{.*}} as si8, %{{.*}} as ui8 onto %{{.*}} {lanes = 8 : i64, steps = 4 : i64}
+// CHECK:         low.tile_dot %{{.*}} as si8, %{{.*}} as ui8 onto %{{.*}} {lanes = 4 : i64, steps = 4 : i64}
+// CHECK-NOT:     arith.muli
+
+// -----
+
+// Factors that are no neighbours stay products.
+func.func @no_neighbours(%A: memref<96xi8>, %B: memref<80xi8>, %C: memref<20xi32>, %k: index) {
+  tir.for %g in 20 {
+    %c = memref.load %C[%g] : memref<20xi32>
+    %ka0 = affine.apply affine_map<(d0) -> (d0 + 0)> (%k)
+    %a0 = memref.load %A[%ka0] : memref<96xi8>
+    %wa0 = arith.extsi %a0 : i8 to i32
+    %kb0 = affine.apply affine_map<(d0) -> (d0 * 4 + 0)> (%g)
+    %b0 = memref.load %B[%kb0] : memref<80xi8>
+    %wb0 = arith.extui %b0 : i8 to i32
+    %p0 = arith.muli %wa0, %wb0 : i32
+    %s0 = arith.addi %c, %p0 : i32
+    %ka1 = affine.apply affine_map<(d0) -> (d0 + 1)> (%k)
+    %a1 = memref.load %A[%ka1] : memref<96xi8>
+    %wa1 = arith.extsi %a1 : i8 to i32
+    %kb1 = affine.apply affine_map<(d0) -> (d0 * 4 + 2)> (%g)
+    %b1 = memref.load %B[%kb1] : memref<80xi8>
+    %wb1 = arith.extui %b1 : i8 to i32
+    %p1 = arith.muli %wa1, %wb1 : i32
+    %s1 = arith.addi %s0, %p1 : i32
+    %ka2 = affine.apply affine_map<(d0) -> (d0 + 2)> (%k)
+    %a2 = memref.load %A[%ka2] : memref<96xi8>
+    %wa2 = arith.extsi %a2 : i8 to i32
+    %kb2 = affine.apply affine_map<(d0) -> (d0 * 4 + 1)> (%g)
+    %b2 = memref.load %B[%kb2] : memref<80xi8>
+    %wb2 = arith.extui %b2 : i8 to i32
+    %p2 = arith.muli %wa2, %wb2 : i32
+    %s2 = arith.addi %s1, %p2 : i32
+    %ka3 = affine.apply affine_map<(d0) -> (d0 + 3)> (%k)
+    %a3 = memref.load %A[%ka3] : memref<96xi8>
+    %wa3 = arith.extsi %a3 : i8 to i32
+    %kb3 = affine.apply affine_map<(d0) -> (d0 * 4 + 3)> (%g)
+    %b3 = memref.load %B[%kb3] : memref<80xi8>
+    %wb3 = arith.extui %b3 : i8 to i32
+    %p3 = arith.muli %wa3, %wb3 : i32
+    %s3 = arith.addi %s2, %p3 : i32
+    memref.store %s3, %C[%g] : memref<20xi32>
+  }
+  func.return
+}
+// CHECK-LABEL: @no_neighbours
+// CHECK-NOT:     low.tile_dot

@@ -117,6 +117,24 @@ def test_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         execute(f"quantize {files}/net.mlir -o {files}/net.onnx".split())
 
 
+OPTIONS = {
+    "--group 20": "--group is 16 to 256, a multiple of 8, or 0 for whole columns, got 20",
+    "--calibrate data --max-error 0.1": "--activations int8 is missing, to which --calibrate, --max-error applies",
+    "--activations int8": "--activations int8 requires --calibrate FOLDER",
+    "--activations int8 --calibrate data --weights int4": "requires --weights int8, got --weights int4",
+    "--activations int8 --calibrate data --group 32 --zero-points": "excludes --group, --zero-points",
+    "--activations int8 --calibrate data --max-error -1": "--max-error is a relative error above 0, got -1",
+    "--activations int8 --calibrate data --percentile 30": "--percentile is above 50 and at most 100, got 30",
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_refused_options(options: str, tmp_path: Path) -> None:
+    (tmp_path / "net.mlir").write_text("builtin.module {}")
+    with pytest.raises(weft.CompileError, match=OPTIONS[options]):
+        execute(f"quantize {tmp_path}/net.mlir -o {tmp_path}/n.mlir {options}".split())
+
+
 def test_weights_file_with_another_shape(files: Path) -> None:
     text = (files / "net4.mlir").read_text().replace("48x32xui8", "48x33xui8")
     (files / "wrong.mlir").write_text(text)

@@ -52,6 +52,18 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "rnn takes weight_scale and recurrence_scale together",
     ),
     (
+        lambda: ops.lstm(T(3, 2, 12), None, T(1, 8, 2)),
+        r"lstm: data must have the shape \(3, 2, 8\), got A of shape \(3, 2, 12\)",
+    ),
+    (
+        lambda: ops.rnn(T(3, 2, 5), None, T(1, 5, 5, dtype="int8"), weight_scale=T(1, 5), recurrence_scale=T(1, 5)),
+        "rnn takes weight_scale with a weight",
+    ),
+    (
+        lambda: ops.rnn(T(3, 2, 5), None, T(1, 5, 5), recurrence_zero_point=T(1, 5, dtype="int8")),
+        "rnn takes recurrence_zero_point with recurrence_scale",
+    ),
+    (
         lambda: ops.rnn(*[T(1, 1, 1, dtype="int8")] * 3, weight_scale=T(1, 1), recurrence_scale=T(1)),
         r"recurrence_scale must have the shape \(1, 1\)",
     ),

@@ -65,14 +65,15 @@ def test_weights_of_half_precision(target: str) -> None:
     np.testing.assert_allclose(found, np.maximum(LEFT @ weights + BIAS, 0), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("channels", [3, 16])
 @pytest.mark.parametrize("size", first_tier([1, 3], 3))
-def test_convolution_of_pairs(size: int) -> None:
-    kernel, image = numbers(32, 16, size, size), numbers(1, 16, 9, 9)
+def test_convolution_of_pairs(size: int, channels: int) -> None:
+    kernel, image = numbers(32, channels, size, size), numbers(1, channels, 9, 9)
 
     def convolved(x: Any) -> Any:
         return G.relu(G.conv2d(x, G.const(kernel), padding=size // 2))
 
-    found = build(module_of(convolved, (1, 16, 9, 9)), TARGETS[0], "bf16")(image)
+    found = build(module_of(convolved, (1, channels, 9, 9)), TARGETS[0], "bf16")(image)
     kernel_rounded, image_rounded = rounded(kernel), rounded(image)
     wide = np.pad(image_rounded, [(0, 0), (0, 0), (size // 2,) * 2, (size // 2,) * 2])
     windows = np.lib.stride_tricks.sliding_window_view(wide, (size, size), axis=(2, 3))
