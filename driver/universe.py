@@ -32,7 +32,7 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "arith": "weft.dialects.upstream.arith:OPERATIONS",
     "bufferization": "weft.dialects.upstream.bufferization:OPERATIONS",
     "gpu": "weft.dialects.upstream.gpu:OPERATIONS",
-    "linalg": "weft.dialects.upstream.linalg:OPERATIONS",
+    "linalg": "weft.dialects.upstream.linalg_layouts:OPERATIONS",
     "memref": "weft.dialects.upstream.memref:OPERATIONS",
     "scf": "weft.dialects.upstream.scf:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
