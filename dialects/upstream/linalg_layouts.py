@@ -1,4 +1,4 @@
-"""Operations of linalg that are no structured operations: `softmax`, `pack` and `unpack`, and the Winograd transforms."""
+"""Operations of linalg that are no structured operations: `softmax`, `pack`, `unpack`, and the Winograd transforms."""
 
 from __future__ import annotations
 

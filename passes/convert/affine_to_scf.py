@@ -168,7 +168,8 @@ def _if(op: Operation) -> None:
     for region in regions:
         for block in region.blocks:
             _yield(block)
-    _replace(op, scf.IfOp(holds, list(op.result_types), *regions))
+    then_region, else_region = regions
+    _replace(op, scf.IfOp(holds, list(op.result_types), then_region, else_region))
 
 
 _REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {

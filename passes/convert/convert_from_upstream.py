@@ -70,7 +70,6 @@ def convert_from_upstream(
         convert_upstream_to_low(module, promises, with_lanes, strict=strict)
     # Before linalg, for copies and elementwise operations become linalg.
     from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions  # start-up: 63 ms
-
     from weft.passes.convert.tensor_decompositions import decompose  # start-up: 1 ms, with the module above
 
     mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
-from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -149,9 +149,10 @@ def _is_taken(op: Operation) -> bool:
 
 
 def _is_to_raise(op: Operation) -> bool:
-    """Whether an op at the top of a function is none of tir, or a statement outside of blocks."""
+    """Whether an op at the top of a function is none of tir, a view, or a statement outside of blocks."""
     return (
         (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
+        or isinstance(op, ReinterpretCastOp)
         or touches_memory(op)
         or not allowed_at("tir", op.name)
     )

@@ -233,7 +233,11 @@ class _Candidates:
         takes_buffers = any(isinstance(operand.type, MemRefType) for operand in op.operands)
         if (problem := problem_of_affine(op)) is not None:
             return f"{name}: {problem}"
-        known = type(op) in _HANDLED or is_single_region(op) or (in_kernel and (type(op) in KERNEL_REWRITES or isinstance(op, gpu.ReturnOp)))
+        known = (
+            type(op) in _HANDLED
+            or is_single_region(op)
+            or (in_kernel and (type(op) in KERNEL_REWRITES or isinstance(op, gpu.ReturnOp)))
+        )
         if not known and (takes_buffers or not allowed_at("low", name)):
             return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
         if in_kernel and type(op) in (memref.AllocOp, memref.DeallocOp, scf.ParallelOp, CallOp):

@@ -105,7 +105,7 @@ class _Writer:
         maps = [AffineMapAttr(map_) for _, map_ in operands]
         target = output[0]
         results = [target.type] if isinstance(target.type, TensorType) else []
-        op = GenericOp([value for value, _ in inputs], [target], Region(block), maps, kinds, results)  # pyright: ignore[reportArgumentType]
+        op = GenericOp([value for value, _ in inputs], [target], Region(block), maps, kinds, results)
         op.location = self.op.location
         if results:
             return self.add(op)
@@ -163,7 +163,7 @@ def _softmax(writer: _Writer, op: Operation) -> None:
     row = AffineMap(rank, 0, tuple(AffineDimExpr(d) for d in kept))
 
     def reduced(kind: type[Operation], start: float, of: SSAValue) -> SSAValue:
-        total = writer.filled(start, writer.new(output, kept))
+        total = writer.filled(start, writer.new(source, kept))
         return writer.computed(
             [(of, whole)], (total, row), lambda block: _in_block(kind, block, block.args[1], block.args[0]), [axis]
         )
@@ -171,11 +171,12 @@ def _softmax(writer: _Writer, op: Operation) -> None:
     def power(block: Block) -> SSAValue:
         return _in_block(math.ExpOp, block, _in_block(arith.SubfOp, block, block.args[0], block.args[1]))
 
-    greatest = reduced(arith.MaxnumfOp, float("-inf"), source)
-    powers = writer.computed([(source, whole), (greatest, row)], (output, whole), power)
-    total = reduced(arith.AddfOp, 0.0, powers)
-    # The powers are what the output holds: buffers are divided in place.
+    # Buffers are divided in place. Tensors of powers have the extents of the source, as their reductions.
     on_tensors = isinstance(output.type, TensorType)
+    greatest = reduced(arith.MaxnumfOp, float("-inf"), source)
+    held = writer.new(source, range(rank)) if on_tensors else output
+    powers = writer.computed([(source, whole), (greatest, row)], (held, whole), power)
+    total = reduced(arith.AddfOp, 0.0, powers)
     given = [(powers, whole), (total, row)] if on_tensors else [(total, row)]
 
     def quotient(block: Block) -> SSAValue:
@@ -305,7 +306,9 @@ def _scatter(writer: _Writer, op: Operation) -> None:
 
 def _winograd(writer: _Writer, op: Operation) -> None:
     reason = "the default schedules of convolutions choose Winograd's form by themselves"
-    raise CompileError.at(op, f"{op.name} has no form in tir: write the convolution (linalg.conv_2d_nhwc_hwcf); {reason}")
+    raise CompileError.at(
+        op, f"{op.name} has no form in tir: write the convolution (linalg.conv_2d_nhwc_hwcf); {reason}"
+    )
 
 
 _RULES: Final[Mapping[type[Operation], Callable[[_Writer, Operation], None]]] = {
