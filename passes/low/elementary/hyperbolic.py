@@ -5,8 +5,8 @@
     acosh(1 + t) = log(1 + t + sqrt(t (t + 2)))
     atanh(t) = log(1 + 2 t / (1 - t)) / 2
 
-None of them cancels, so that results have 50 bits before they are rounded once. Squares of numbers of 32 bits are finite
-in double.
+None of them cancels, so that results have 50 bits before they are rounded once. Squares of numbers of 32 bits are
+finite in double.
 """
 
 from __future__ import annotations
