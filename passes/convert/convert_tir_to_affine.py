@@ -95,7 +95,7 @@ class ConvertTirToAffinePass(ModulePass):
     ```
     Affine are sums of multiples of the variables of affine loops and of symbols, and their quotients and remainders by
     constants. Symbols are the index values that are defined at the start of the function: parameters, extents of
-    buffers, and what is computed of these alone.
+    buffers, and values computed from these alone.
 
     What is not affine stays outside of the dialect, with a remark, or, with `strict`, as a `CompileError`: a loop whose
     extent is not affine becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access with an index
@@ -104,7 +104,7 @@ class ConvertTirToAffinePass(ModulePass):
 
     Requires: functions of block loops (tir).
 
-    Leaves: functions of `affine`, `memref`, `arith` and `math`, and `scf` for what is not affine.
+    Leaves: functions of `affine`, `memref`, `arith` and `math`, and `scf` for the parts that are not affine.
     """
 
     name = "convert-tir-to-affine"
@@ -207,7 +207,7 @@ class _AffineWriter:
         erase_if_unused([] if extent is None else [extent])
         return True
 
-    # What is affine
+    # Affine indices
 
     def _is_affine(self, index: Index) -> bool:
         entry = self.function.body.block

@@ -63,7 +63,7 @@ class ConvertTirToScfPass(ModulePass):
     `convert-low-to-upstream` give flat, vectorized code. Parallel loops become `scf.parallel`; vectorized, unrolled
     and bound loops run in order. Temporaries are allocated in the loops that they are private to, and deallocated at
     the end of these. Memory spaces, hints, `tir.assume` and promises are dropped: the function promises nothing of its
-    parameters, and what weft checks at calls is left to the caller. Divisions by zero are still defined. Operations of
+    parameters, and the caller checks the sizes. Divisions by zero are still defined. Operations of
     other dialects stay.
 
     Raises `CompileError`, with the module as it was, for operations of weft other than loops and blocks: pointers

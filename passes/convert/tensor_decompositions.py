@@ -214,7 +214,7 @@ def _pack(writer: _Writer, op: Operation) -> None:
 
 
 def _padded(writer: _Writer, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
-    """The source, in whole tiles: as many as the destination has."""
+    """The source, padded to the whole tiles of the destination."""
     source, shape = pack.source, list(_shape(pack.source))
     high: list[int] = []
     sizes: list[SSAValue] = []

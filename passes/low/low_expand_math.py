@@ -79,11 +79,11 @@ class LowExpandMathPass(ModulePass):
     results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused
     multiply-adds. They have no branches, but for `sin` and `cos`, which leave large arguments to the C library
     under a condition (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a
-    formula of its own, with an absolute error of 4.1e-7. Hyperbolic functions and their inverses of narrower numbers
+    separate formula, with an absolute error of 4.1e-7. Hyperbolic functions and their inverses of narrower numbers
     than `f64` are computed in `f64` (`elementary/hyperbolic.py`). Others of `f16` and `bf16` are computed in `f32` and
-    rounded; their fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of vectors, so that a
-    schedule does not change what a function gives, and LLVM can vectorize loops of them. Other types, and functions
-    without a formula, stay: they are calls of the C library.
+    rounded; their fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of
+    vectors, so that a schedule does not change results, and LLVM can vectorize loops of them. Other types, and
+    functions without a formula, stay: they are calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
     vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs

@@ -43,12 +43,12 @@ def asinh(x: Lanes) -> Lanes:
     size = abs(x)
     square = size * size
     result = log1p(size + square / (_root(square + 1.0) + 1.0))
-    # Infinity over infinity is none of its own.
+    # Infinity over infinity is NaN.
     return size.compare("oeq", math.inf).choose(size, result).with_sign_of(x)
 
 
 def acosh(x: Lanes) -> Lanes:
-    """NaN below 1, where the root may round to the size of what it is added to."""
+    """NaN below 1, where the sum with the root may round to -1."""
     above = x - 1.0
     return (above < 0.0).choose(math.nan, log1p(above + _root(above * (above + 2.0))))
 
