@@ -37,8 +37,7 @@ _ANNOTATIONS: Final = (PREFETCH, NONTEMPORAL)
 
 def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncOp], None], *, strict: bool) -> None:
     """Convert the functions of block loops of a module: `convert` gives them loops of upstream, in the place of those
-    of tir. Raises `CompileError`, and leaves the module as it was, if an
-    operation has no form there."""
+    of tir. Raises `CompileError`, and leaves the module as it was, if an operation has no form there."""
     functions = list(tir_functions(module))
     if not functions:
         remark(module, f"{pass_name}: the module has no function of block loops", strict=strict)
