@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import cast
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
@@ -26,7 +27,7 @@ from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
 from weft.dialects.traversal import captured_values
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, operator
 from weft.frontends.stablehlo_scan import Scan, scan_of
-from weft.passes.convert.convert_stablehlo_to_te import CUSTOM_CALLS, StablehloConversion
+from weft.passes.convert.convert_stablehlo_to_te import CUSTOM_CALLS, StablehloConversion, is_constant
 from weft.passes.convert.stablehlo_inlining import drop_invariants, inline_calls
 from weft.passes.convert.stablehlo_loops import expand_scans
 from weft.passes.convert.stablehlo_values import MOST_SIZES, Sizes, tensor_of
@@ -126,7 +127,7 @@ def is_registered_call(op: Operation) -> bool:
 
 def _is_elementwise(op: Operation) -> bool:
     """Whether an op computes each element from a few elements, so that it costs nothing unless the element is used."""
-    return isinstance(op, (ElementwiseOp, stablehlo.ConstantOp, *_RETURNS)) or op.name in _OF_SIZES
+    return is_constant(op) or isinstance(op, (ElementwiseOp, *_RETURNS)) or op.name in _OF_SIZES
 
 
 def _taken(op: Operation) -> list[SSAValue]:
@@ -180,7 +181,7 @@ class _Importer:
         return self._rematerialized[value]
 
     def _is_cheap_op(self, op: Operation, type_: Attribute) -> bool:
-        if isinstance(op, stablehlo.ConstantOp) or op.name == "stablehlo.get_dimension_size":
+        if is_constant(op) or op.name == "stablehlo.get_dimension_size":
             return True
         tensor = cast("TensorType[Attribute]", type_)
         is_short = isinstance(tensor.element_type, IntegerType) and prod(map(abs, tensor.get_shape())) <= MOST_SIZES
@@ -324,7 +325,7 @@ class _Importer:
         """The extent equal to a cheap value; None for other values, and for unsupported sums."""
         op = value.owner
         match op:
-            case stablehlo.ConstantOp():
+            case stablehlo.ConstantOp() | arith.ConstantOp():
                 return int(cast("int", next(iter(op.value.get_values()))))
             case stablehlo.TensorOp() if op.name == "stablehlo.get_dimension_size" and op.operands[0] in known:
                 return known[op.operands[0]].shape[op.keyword("dim")[0]]

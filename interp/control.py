@@ -83,7 +83,7 @@ def emit_if(emitter: Emitter, op: scf.IfOp) -> None:
             branch(emitter, op, op.false_region.block, results)
 
 
-def branch(emitter: Emitter, op: scf.IfOp | affine.IfOp, block: Block | None, results: list[str]) -> None:
+def branch(emitter: Emitter, op: Operation, block: Block | None, results: list[str]) -> None:
     """A branch whose terminator has the results."""
     if block is None:
         return
@@ -95,6 +95,26 @@ def branch(emitter: Emitter, op: scf.IfOp | affine.IfOp, block: Block | None, re
     for result, value in zip(op.results, last.operands, strict=True):
         if emitter.maybe_unwritten(value):
             emitter.mark_unwritten(result)
+
+
+@emits(scf.IndexSwitchOp)
+def emit_switch(emitter: Emitter, op: scf.IndexSwitchOp) -> None:
+    value = emitter.written(op.arg, op)
+    results = [emitter.define(result) for result in op.results]
+    default, *regions = op.regions
+    for at, (case, region) in enumerate(zip(op.cases.get_values(), regions, strict=True)):
+        with emitter.nested(f"{'elif' if at else 'if'} {value} == {case}:", op):
+            branch(emitter, op, region.block, results)
+    with emitter.nested("else:" if regions else "if True:", op):
+        branch(emitter, op, default.block, results)
+
+
+@emits(scf.ExecuteRegionOp)
+def emit_region(emitter: Emitter, op: scf.ExecuteRegionOp) -> None:
+    if len(op.region.blocks) != 1:
+        raise CompileError.at(op, f"'{op.name}' has {len(op.region.blocks)} blocks: branches between them do not run")
+    results = [emitter.define(result) for result in op.results]
+    branch(emitter, op, op.region.block, results)
 
 
 @emits(scf.ForOp)

@@ -159,7 +159,7 @@ ROOMS: Mapping[str, str] = {
     "tensor": "tensor",
     "bufferization": "bufferization",
     "graph": "graph",
-    "linalg": "linalg",
+    "linalg": "linalg_layouts",
     "stablehlo": "stablehlo",
     "chlo": "stablehlo",
 }

@@ -180,6 +180,25 @@ def gather(op: upstream.GatherOp, source: Array, indices: Array) -> Array:
     return _stated(op, found)
 
 
+@evaluates(upstream.ScatterOp)
+def scatter(op: upstream.ScatterOp, source: Array, dest: Array, indices: Array) -> Array:
+    dims, result = op.scatter_dims.get_values(), dest.copy()
+    for at, dimension in enumerate(dims):
+        places = indices[..., at]
+        if places.size and not 0 <= int(places.min()) <= int(places.max()) < dest.shape[dimension]:
+            raise InterpreterError(op, f"'{op.name}' leaves dimension {dimension} of a tensor of shape {dest.shape}")
+    batch = indices.shape[:-1]
+    if len({tuple(map(int, indices[place])) for place in np.ndindex(batch)}) != math.prod(batch):
+        raise InterpreterError(op, f"'{op.name}' has two parts at one place, but is unique")
+    part = [1 if d in dims else extent for d, extent in enumerate(dest.shape)]
+    for place in np.ndindex(batch):
+        where = [slice(None)] * dest.ndim
+        for at, dimension in enumerate(dims):
+            where[dimension] = slice(int(indices[place][at]), int(indices[place][at]) + 1)
+        result[tuple(where)] = source[place].reshape(part)
+    return result
+
+
 # Regions
 
 

@@ -1,10 +1,12 @@
-"""`scf`: custom syntax of `scf.parallel` and `scf.reduce`, for which xDSL has another syntax; `scf.forall`."""
+"""`scf`: custom syntax of `scf.parallel`, `scf.reduce` and `scf.if`, which xDSL reads differently; `scf.forall`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Region
 
 from weft.dialects.upstream.custom_syntax import (
     parse_indices,
@@ -17,7 +19,7 @@ from weft.dialects.upstream.custom_syntax import (
 from weft.dialects.upstream.scf_forall import ForallOp, InParallelOp
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation, Region, SSAValue
+    from xdsl.ir import Operation, SSAValue
     from xdsl.parser import Parser, UnresolvedOperand
 
 
@@ -57,7 +59,19 @@ def _parse_reduce(parser: Parser) -> Operation:
     return op
 
 
+def _parse_if(parser: Parser) -> Operation:
+    """`scf.if %c -> index { ... } else { ... }`: MLIR writes one result without parentheses."""
+    condition = parser.parse_operand(i1)
+    types = parse_optional_results(parser)
+    regions = [scf.IfOp.parse_region_with_yield(parser), Region()]
+    if parser.parse_optional_keyword("else") is not None:
+        regions[1] = scf.IfOp.parse_region_with_yield(parser)
+    attributes = parser.parse_optional_attr_dict()
+    return scf.IfOp.create(operands=[condition], result_types=types, regions=regions, attributes=attributes)
+
+
 OPERATIONS: tuple[type[Operation], ...] = (
+    with_parser(scf.IfOp, _parse_if),
     with_parser(scf.ParallelOp, _parse_parallel),
     with_parser(scf.ReduceOp, _parse_reduce),
     ForallOp,

@@ -101,6 +101,50 @@ class GatherOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """A tensor with parts of another one at indices that a third one holds, in the dimensions `scatter_dims`. No two
+    parts are at the same place, which `unique` promises.
+
+    `%r = tensor.scatter %s into %t[%i] scatter_dims([0]) unique
+    : (tensor<3x1x8xf32>, tensor<4x8xf32>, tensor<3x1xindex>) -> tensor<4x8xf32>`
+    """
+
+    name = "tensor.scatter"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    scatter_dims = prop_def(DenseArrayBase.constr(i64))
+    unique = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$source `into` $dest `[` $indices `]` `scatter_dims` `(` $scatter_dims `)` (`unique` $unique^)? attr-dict `:` "
+        "functional-type(operands, results)"
+    )
+
+    def verify_(self) -> None:
+        shape, dims = self.dest.type.get_shape(), self.scatter_dims.get_values()
+        indices, source = self.indices.type.get_shape(), self.source.type.get_shape()
+        if self.unique is None:
+            raise VerifyException(f"{self.name} needs `unique`: parts at one place have no order")
+        if list(dims) != sorted(set(dims)) or not all(0 <= d < len(shape) for d in dims):
+            raise VerifyException(f"{self.name} along dimensions {list(dims)} of {self.dest.type}")
+        if not indices or indices[-1] != len(dims):
+            raise VerifyException(f"{self.name}: the last dimension of {self.indices.type} is {len(dims)} numbers")
+        full = [1 if d in dims else extent for d, extent in enumerate(shape)]
+        reduced = [extent for d, extent in enumerate(shape) if d not in dims]
+        if list(source) not in ([*indices[:-1], *full], [*indices[:-1], *reduced]):
+            raise VerifyException(
+                f"{self.name} of {self.source.type}: parts of {self.dest.type} at {self.indices.type} have the shape "
+                f"{[*indices[:-1], *full]} or {[*indices[:-1], *reduced]}"
+            )
+        if self.result.type != self.dest.type:
+            raise VerifyException(f"{self.name} gives {self.dest.type}, got {self.result.type}")
+
+
+@irdl_op_definition
 class ParallelInsertSliceOp(IRDLOperation):
     """The contribution of one iteration of an `scf.forall` to a slice of a result.
 
@@ -130,4 +174,4 @@ class ParallelInsertSliceOp(IRDLOperation):
     custom_directives = (DynamicIndexList,)
 
 
-OPERATIONS = (RankOp, ReshapeOp, GenerateOp, GatherOp, ParallelInsertSliceOp)
+OPERATIONS = (RankOp, ReshapeOp, GenerateOp, GatherOp, ScatterOp, ParallelInsertSliceOp)

@@ -20,6 +20,7 @@ from weft.dialects.traversal import operations_in
 from weft.passes.convert.bufferization_analysis import BufferizationAnalysis
 from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
 from weft.passes.convert.tensor_creation import CREATION
+from weft.passes.convert.tensor_decompositions import decompose
 from weft.passes.convert.tensor_places import (
     is_tensor,
 )
@@ -76,6 +77,7 @@ class BufferizeTensorsPass(ModulePass):
         if not functions:
             message = f"{self.name}: the module has no function over tensors of upstream operations"
             remark(op, message, strict=self.strict)
+        decompose(functions)
         bufferize_functions(functions, named, deallocation=self.deallocation)
 
 

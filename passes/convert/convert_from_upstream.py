@@ -70,8 +70,10 @@ def convert_from_upstream(
         convert_upstream_to_low(module, promises, with_lanes, strict=strict)
     # Before linalg, because copies and elementwise operations become linalg.
     from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions  # start-up: 63 ms
+    from weft.passes.convert.tensor_decompositions import decompose  # start-up: 1 ms, with the module above
 
     mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]
+    decompose(mine)
     bufferize_functions(called_together(mine, tensor_functions(module)), parse_promises(promises), asserts=True)
     if any(map(is_structured, operations_in(module))):
         from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass  # start-up: 232 ms

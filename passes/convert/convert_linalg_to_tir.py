@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
-from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -44,6 +44,7 @@ from weft.passes.convert.live_range_splitting import WholeWrite, split_live_rang
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
 from weft.passes.convert.reduction_inits import move_to_init
 from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.convert.tensor_decompositions import decompose, is_decomposed
 from weft.passes.convert.upstream_functions import called_together, foreign_op
 from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
@@ -99,9 +100,10 @@ class ConvertLinalgToTirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
-        functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
+        functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(_is_taken, operations_in(f)))]
         left = self._left_with_foreign_ops(op)
         functions = [function for function in functions if function not in left]
+        decompose(functions)
         bufferize_functions(called_together(functions, tensor_functions(op)), promises, asserts=True)
         drop_returned_parameters(op, functions)
         found = False
@@ -142,10 +144,15 @@ class ConvertLinalgToTirPass(ModulePass):
 _PARTS: Final = ("linalg.yield", "linalg.index")
 
 
+def _is_taken(op: Operation) -> bool:
+    return is_structured(op) or is_decomposed(op)
+
+
 def _is_to_raise(op: Operation) -> bool:
-    """Whether an op at the top of a function is not of tir, or is a statement outside blocks."""
+    """Whether an op at the top of a function is not of tir, is a view, or is a statement outside blocks."""
     return (
         (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
+        or isinstance(op, ReinterpretCastOp)
         or touches_memory(op)
         or not allowed_at("tir", op.name)
     )

@@ -114,7 +114,7 @@ class ConvertLowToUpstreamPass(ModulePass):
         for function in (*functions, *kernels):
             if not function.is_declaration:
                 legalize(function, UPSTREAM)
-                _convert_body(function)
+                convert_body(function)
         for inner in operations_in(op):
             if isinstance(inner, CallOp) and inner.callee.string_value() in flat_names:
                 inner.callee = SymbolRefAttr(flat_names[inner.callee.string_value()])
@@ -122,14 +122,15 @@ class ConvertLowToUpstreamPass(ModulePass):
             _convert_signature(function, flat_names.get(function.sym_name.data))
         move_kernels(op)
         for inner in operations_in(op):
-            if inner.name.startswith(_WEFT_PREFIXES):
+            if inner.name.startswith(WEFT_PREFIXES):
                 raise CompileError.at(inner, f"{self.name}: {inner.name} has no upstream form")
-            for name in [name for name in inner.attributes if name.startswith(_WEFT_PREFIXES)]:
+            for name in [name for name in inner.attributes if name.startswith(WEFT_PREFIXES)]:
                 del inner.attributes[name]
 
 
 _NO_INSTRUCTIONS: Final = "c"
-_WEFT_PREFIXES: Final = ("low.", "tir.", "te.", "graph.", "sched.")
+WEFT_PREFIXES: Final = ("low.", "tir.", "te.", "graph.", "sched.")
+"""Prefixes of the names of operations and attributes of weft's dialects."""
 
 
 def _free_name(name: str, taken: set[str]) -> str:
@@ -142,8 +143,8 @@ def _free_name(name: str, taken: set[str]) -> str:
 # Operations
 
 
-def _convert_body(function: FuncOp) -> None:
-    """Convert operations of `low` and types of buffers; the signature stays flat."""
+def convert_body(function: FuncOp) -> None:
+    """Convert operations of `low` and types of buffers; the signature is unchanged."""
     is_kernel = kernel_of(function) is not None
     for op in operations_in(function):
         _convert_spaces(op, is_kernel=is_kernel)

@@ -7,9 +7,10 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, TypeGuard, cast
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
@@ -134,6 +135,13 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
 
 def _is_stablehlo(op: Operation) -> bool:
     return op.name.partition(".")[0] in DIALECTS
+
+
+def is_constant(op: Operation) -> TypeGuard[stablehlo.ConstantOp | arith.ConstantOp]:
+    """Whether an op is a constant tensor; `arith.constant` may be one too."""
+    return isinstance(op, stablehlo.ConstantOp) or (
+        isinstance(op, arith.ConstantOp) and isinstance(op.result.type, TensorType)
+    )
 
 
 def callee_of(op: Operation) -> str | None:
@@ -300,6 +308,8 @@ class StablehloConversion:
 
     def _block(self, block: Block) -> list[Value]:
         for op in block.ops:
+            if isinstance(op, arith.ConstantOp) and op.result.first_use is None:
+                continue
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 return [self._values[operand] for operand in op.operands]
             self._convert(op)
@@ -324,7 +334,7 @@ class StablehloConversion:
         self._place(op, [value for value in found if isinstance(value, Tensor)])
 
     def _results(self, op: Operation) -> Sequence[Value]:
-        if not _is_stablehlo(op):
+        if not _is_stablehlo(op) and not is_constant(op):
             raise CompileError("only ops of stablehlo and chlo are converted")
         values = [self._values[operand] for operand in op.operands]
         for left, right in _agreeing(op, values):
@@ -332,7 +342,7 @@ class StablehloConversion:
         if isinstance(op, BroadcastingOp):
             dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
             values = broadcast_together(values, dims)
-        if isinstance(op, stablehlo.ConstantOp | stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
+        if is_constant(op) or isinstance(op, stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
             results = self._real_results(op, values)
         else:
             results = complex_results(op, _elementwise_name(op), values, partial(self._real_results, op))
@@ -346,8 +356,8 @@ class StablehloConversion:
         if any(value.dtype in WIDE for value in values) and isinstance(op, _WIDENED):
             return self._widened(op, values)
         found: object
-        if isinstance(op, stablehlo.ConstantOp):
-            found = dense_value(op.value, op.output.name_hint or "constant")
+        if is_constant(op):
+            found = dense_value(op.value, op.results[0].name_hint or "constant")
         elif op.name == "stablehlo.bitcast_convert" and len(values[0].shape) != len(result_shape(op)):
             found = recast(cast("stablehlo.TensorOp", op), values[0])
         elif isinstance(op, Elementwise):
@@ -547,8 +557,8 @@ class StablehloConversion:
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 return [value_of(operand) for operand in op.operands]
-            if isinstance(op, stablehlo.ConstantOp):
-                known[op.output] = element_of(dense_value(op.value, "constant"), ())
+            if is_constant(op):
+                known[op.results[0]] = element_of(dense_value(op.value, "constant"), ())
             elif isinstance(op, ElementwiseOp):
                 known[op.results[0]] = _element(op, [value_of(operand) for operand in op.operands])
             elif op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):

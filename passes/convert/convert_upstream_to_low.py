@@ -45,6 +45,7 @@ from weft.dialects.traversal import ancestors, operations_in, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
 from weft.dialects.upstream.views import VIEWS, StridedView
+from weft.passes.convert.affine_to_scf import LOWERED, lower_affine, problem_of_affine
 from weft.passes.convert.kernels_from_upstream import (
     KERNEL_REWRITES,
     block_of,
@@ -55,6 +56,7 @@ from weft.passes.convert.kernels_from_upstream import (
     take_kernel,
     threads_of,
 )
+from weft.passes.convert.region_branches import is_single_region, replace_region_branches
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
@@ -107,7 +109,10 @@ class ConvertUpstreamToLowPass(ModulePass):
     `CompileError`. Raises `CompileError` for views passed to calls that do not start at the first element, for vectors
     along a strided dimension, and for dependences on the offset of a parameter.
 
-    Requires: functions of one block over buffers and vectors of one dimension, without `affine` and `linalg`.
+    Loops, conditions and accesses of `affine` are lowered first (`affine_to_scf.py`), and so are `scf.index_switch` and
+    `scf.execute_region` (`region_branches.py`).
+
+    Requires: functions of one block over buffers and vectors of one dimension, without `linalg`.
 
     Leaves: low functions, and kernels if the module has a `gpu.module`.
     """
@@ -147,6 +152,8 @@ def convert_upstream_to_low(
     converted = [*found.functions.values(), *kernels.values()]
     signatures: dict[str, FlatSignature] = {}
     for function in converted:
+        replace_region_branches(function)
+        lower_affine(function)
         _drop_spaces(function)
         hold_in_bytes(function)
         signatures[function.sym_name.data] = FlatSignature.of(function)
@@ -223,7 +230,13 @@ class _Candidates:
     def _problem_of(self, op: Operation, in_kernel: bool) -> str | None:
         name = op_name(op)
         takes_buffers = any(isinstance(operand.type, MemRefType) for operand in op.operands)
-        known = type(op) in _HANDLED or (in_kernel and (type(op) in KERNEL_REWRITES or isinstance(op, gpu.ReturnOp)))
+        if (problem := problem_of_affine(op)) is not None:
+            return f"{name}: {problem}"
+        known = (
+            type(op) in _HANDLED
+            or is_single_region(op)
+            or (in_kernel and (type(op) in KERNEL_REWRITES or isinstance(op, gpu.ReturnOp)))
+        )
         if not known and (takes_buffers or not allowed_at("low", name)):
             return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
         if in_kernel and type(op) in (memref.AllocOp, memref.DeallocOp, scf.ParallelOp, CallOp):
@@ -280,7 +293,6 @@ def _is_upstream(function: FuncOp) -> bool:
 
 
 _ADVICE: Final[Mapping[str, str]] = {
-    "affine": " (raise-affine-to-tir, or lower-affine before)",
     "linalg": " (convert-linalg-to-tir)",
     "tensor": " (bufferize-tensors)",
     "bufferization": " (bufferize-tensors)",
@@ -762,5 +774,7 @@ _HANDLERS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None
     gpu.LaunchFuncOp: _Converter.launch,
     scf.ParallelOp: _Converter.parallel,
 }
-_HANDLED: Final = frozenset((*_HANDLERS, *VALUE_REWRITES, affine.ApplyOp, scf.ReduceOp, scf.ReduceReturnOp))
+_HANDLED: Final = frozenset(
+    (*_HANDLERS, *VALUE_REWRITES, *LOWERED, affine.ApplyOp, scf.IndexSwitchOp, scf.ReduceOp, scf.ReduceReturnOp)
+)
 _MAKES_BUFFERS: Final = frozenset((*_VIEWS, memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))

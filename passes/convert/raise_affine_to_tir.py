@@ -40,6 +40,7 @@ from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
+from weft.passes.convert.region_branches import replace_region_branches
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.convert.upstream_functions import upstream_dialects
@@ -146,6 +147,7 @@ def raise_function(function: FuncOp) -> bool:
         return False
     if (problem := why_not_raised(function)) is not None:
         raise CompileError.at(*problem)
+    replace_region_branches(function)
     state_assertions(function)
     _give_results_by_buffers(function)
     _state_strides(function)

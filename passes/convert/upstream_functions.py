@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from xdsl.dialects import affine
 from xdsl.dialects.builtin import TensorType, UnregisteredOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
@@ -23,8 +24,9 @@ _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
-    """The upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors; empty for
-    functions of weft's levels, and for those that only compute scalars and call."""
+    """The upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors and `vector`
+    for vector accesses of `affine`; empty for functions of weft's levels, and for those that only compute scalars and
+    call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):
@@ -38,6 +40,8 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
             found.add(dialect)
         elif dialect in _SCALARS and any(isinstance(operand.type, TensorType) for operand in op.operands):
             found.add("tensor")
+        if isinstance(op, affine.VectorLoadOp | affine.VectorStoreOp):
+            found.add("vector")
     return frozenset(found)
 
 

@@ -23,7 +23,7 @@ from weft.dialects.integer_arith import known_number
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
-from weft.passes.low.elementary import formulas
+from weft.passes.low.elementary import formulas, hyperbolic
 from weft.passes.low.elementary.lanes import F32, F64, Constants, Writer, shape_of
 from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import has_intrinsic
@@ -52,12 +52,17 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.TanhOp: formulas.tanh,
     math.ErfOp: formulas.erf,
     math.PowFOp: formulas.pow_in_double,
+    math.SinhOp: hyperbolic.sinh,
+    math.CoshOp: hyperbolic.cosh,
+    math.AsinhOp: hyperbolic.asinh,
+    math.AcoshOp: hyperbolic.acosh,
+    math.AtanhOp: hyperbolic.atanh,
 }
 LACKING: Final[Mapping[str, Collection[type[Operation]]]] = {"metal": (math.ErfOp, math.ExpM1Op, math.Log1pOp)}
 """Kind of target with kernels -> the functions that its language lacks."""
 MULTIPLY_ADDS: Final = (math.FmaOp, vector.FMAOp)
 EXPANDED: Final = (*FORMULAS, *MULTIPLY_ADDS)
-_IN_DOUBLE: Final = (math.PowFOp,)
+_IN_DOUBLE: Final = (math.PowFOp, math.SinhOp, math.CoshOp, math.AsinhOp, math.AcoshOp, math.AtanhOp)
 """Functions whose formula computes narrower types in `f64`; there is none for `f64` itself."""
 _SIMPLE_POWERS: Final = (-1.0, 0.0, 0.5, 1.0, 2.0)
 """Constant powers that LLVM has a shorter form for."""
@@ -74,10 +79,11 @@ class LowExpandMathPass(ModulePass):
     bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
     branches, except that `sin` and `cos` leave large arguments to the C library under a condition
     (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7. `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are
-    rounded once (`elementary/formulas.py`). Scalars and vectors share formulas, so that results do not depend on the
-    schedule, and LLVM can vectorize loops of them. Other types, and functions without a formula, remain calls of the C
-    library.
+    an absolute error of 4.1e-7. Hyperbolic functions and their inverses of types narrower than `f64` are computed in
+    `f64` (`elementary/hyperbolic.py`). For other functions, `f16` and `bf16` are computed in `f32` and rounded; their
+    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars and vectors share formulas, so that results
+    do not depend on the schedule, and LLVM can vectorize loops of them. Other types, and functions without a formula,
+    remain calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
     AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs kernels, only kernels

@@ -51,13 +51,14 @@ class LowerLoopsPass(FunctionPass):
     def rewrite(self, function: FuncOp) -> None:
         if function.attributes.keys().isdisjoint((PARAMS, KERNEL)) or not function.body.blocks:
             return
-        emitter = _IndexEmitter(function)
+        emitter = IndexEmitter(function)
         emitter.run()
         for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
-            _lower_loop(loop, emitter)
+            lower_loop(loop, emitter)
 
 
-def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
+def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
+    """Replace a loop by one of the low level. The indices of the function are those of `emitter` already."""
     kind = loop.kind.data
     extent = loop.extent
     if extent == 1:
@@ -79,7 +80,7 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     Rewriter.erase_op(loop)
 
 
-class _IndexEmitter:
+class IndexEmitter:
     """Replaces the index arithmetic of a function by shared sums, built from the outer loops inwards.
 
     The terms of an index are added in the order of the loops in which they vary, so each partial sum is in the

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tiers import first_tier
-from ulps import BOUNDS, DTYPES, EXACT, WIDE, WIDER, Array, errors, function_text, sample
+from ulps import BOUNDS, DTYPES, EXACT, IN_DOUBLE, WIDE, WIDER, Array, errors, function_text, sample
 from xdsl.dialects import arith, scf
 
 from weft.dialects.low import ORDERED
@@ -147,7 +147,7 @@ def test_ldexp(element: str, lanes: int) -> None:
 @pytest.mark.parametrize("element", DTYPES)
 def test_a_sum_has_one_product_at_most_to_be_fused_with(element: str) -> None:
     """Else LLVM chooses, and chooses differently for scalars and vectors."""
-    for function in (*BOUNDS, *(["powf"] if element == "f32" else [])):
+    for function in (*BOUNDS, *(["powf", *IN_DOUBLE] if element == "f32" else [])):
         arguments = 2 if function == "powf" else 1
         module = parse_text(context(), function_text(function, element, 0, 1, arguments), "test.mlir")
         LowExpandMathPass().apply(context(), module)
@@ -237,4 +237,27 @@ def test_order_is_kept_where_sums_may_be_reassociated() -> None:
 
 
 def test_every_formula_has_a_bound() -> None:
-    assert {op.name for op in FORMULAS} == {"math.powf", *(f"math.{function}" for function in BOUNDS)}
+    assert {op.name for op in FORMULAS} == {"math.powf", *(f"math.{function}" for function in (*BOUNDS, *IN_DOUBLE))}
+
+
+@pytest.mark.parametrize("lanes", [0, 16])
+@pytest.mark.parametrize("target", targets())
+@pytest.mark.parametrize("function", IN_DOUBLE)
+def test_functions_in_double(function: str, target: str, lanes: int) -> None:
+    library = compiled(function, "f32", lanes, target)
+    near = np.random.default_rng(0).uniform(-1.5, 3, COUNT).astype(np.float32)
+    largest, place = worst(library, function, np.concatenate([sample(np.float32, COUNT), near]))
+    assert largest <= IN_DOUBLE[function], place
+
+
+@pytest.mark.parametrize("function", IN_DOUBLE)
+def test_signs_and_ends_of_functions_in_double(function: str) -> None:
+    ends = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 89.4, 89.5, -3e38, 1e-45, -1e-45, 2.0, 0.5], "f4")
+    numbers = np.zeros(COUNT, np.float32)
+    numbers[: len(ends)] = ends
+    result = np.empty_like(numbers)
+    compiled(function, "f32", 16, "llvm")["f"](numbers, result)
+    with np.errstate(all="ignore"):
+        exact = EXACT[function](numbers.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(result, exact)
+    assert (np.signbit(result) == np.signbit(exact))[~np.isnan(exact)].all()

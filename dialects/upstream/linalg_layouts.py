@@ -1,0 +1,285 @@
+"""Operations of linalg that are no structured operations: `softmax`, `pack`, `unpack`, and the Winograd transforms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    ShapedType,
+    TensorType,
+    i32,
+    i64,
+)
+from xdsl.dialects.utils import DynamicIndexList
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.printing import write
+from weft.dialects.upstream import linalg
+from weft.dialects.upstream.custom_syntax import parse_optional_results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
+
+
+def _parse_group(parser: Parser, keyword: str) -> SSAValue:
+    """`ins(%a : type)`"""
+    parser.parse_keyword(keyword)
+    with parser.in_parens():
+        name = parser.parse_unresolved_operand()
+        parser.parse_punctuation(":")
+        return parser.resolve_operand(name, parser.parse_type())
+
+
+def _shape(value: SSAValue) -> Sequence[int]:
+    return cast("TensorType[Attribute]", value.type).get_shape()
+
+
+@irdl_op_definition
+class SoftmaxOp(IRDLOperation):
+    """`exp(x - max) / sum(exp(x - max))` along one dimension.
+
+    ```mlir
+    %r = linalg.softmax dimension(1) ins(%a : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+    """
+
+    name = "linalg.softmax"
+
+    input = operand_def(ShapedType)
+    output = operand_def(ShapedType)
+    dimension = prop_def(IntegerAttr)
+    res = var_result_def(TensorType)
+
+    traits = traits_def(linalg.DestinationEffects())
+
+    def verify_(self) -> None:
+        shape = _shape(self.input)
+        if not 0 <= self.dimension.value.data < len(shape):
+            raise VerifyException(f"{self.name} along dimension {self.dimension.value.data} of {self.input.type}")
+        if shape != _shape(self.output):
+            raise VerifyException(f"{self.name} gives the shape of {self.input.type}, not that of {self.output.type}")
+        if [*self.result_types] != [t for t in (self.output.type,) if isinstance(t, TensorType)]:
+            raise VerifyException(f"{self.name} gives a result of the type of its output, if that is a tensor")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SoftmaxOp:
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_keyword("dimension")
+        with parser.in_parens():
+            dimension = parser.parse_integer()
+        operands = [_parse_group(parser, "ins"), _parse_group(parser, "outs")]
+        return cls.create(
+            operands=operands,
+            result_types=parse_optional_results(parser),
+            properties={"dimension": IntegerAttr(dimension, i64)},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.attributes:
+            printer.print_string(" ")
+            printer.print_attr_dict(self.attributes)
+        write(printer, f" dimension({self.dimension.value.data}) ins(", self.input, " : ", self.input.type, ")")
+        write(printer, " outs(", self.output, " : ", self.output.type, ")")
+        if self.results:
+            write(printer, " -> ", self.results[0].type)
+
+
+class LayoutOp(IRDLOperation):
+    """A tensor in tiles, or back."""
+
+    T: ClassVar = VarConstraint("T", base(TensorType))
+    outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
+    inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
+    static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
+
+    traits = traits_def(Pure())
+    custom_directives = (DynamicIndexList,)
+    PACKED: ClassVar[int]
+    """The operand that is in tiles: the source, 0, or the destination, 1."""
+
+    @property
+    def tiles(self) -> tuple[int, ...]:
+        return self.static_inner_tiles.get_values()
+
+    @property
+    def tiled(self) -> tuple[int, ...]:
+        """The dimension that each of the innermost dimensions is a tile of."""
+        return self.inner_dims_pos.get_values()
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The dimension that each of the outer ones counts tiles of, or elements."""
+        stated = () if self.outer_dims_perm is None else self.outer_dims_perm.get_values()
+        return stated or tuple(range(self.rank))
+
+    @property
+    def packed(self) -> SSAValue:
+        return self.operands[self.PACKED]
+
+    @property
+    def plain(self) -> SSAValue:
+        return self.operands[1 - self.PACKED]
+
+    @property
+    def rank(self) -> int:
+        return len(_shape(self.plain))
+
+    def verify_(self) -> None:
+        rank, tiled = self.rank, self.tiled
+        if len(set(tiled)) != len(tiled) or not all(0 <= d < rank for d in tiled) or len(tiled) != len(self.tiles):
+            raise VerifyException(f"{self.name} has tiles {list(self.tiles)} of dimensions {list(tiled)} of {rank}")
+        if sorted(self.outer) != list(range(rank)):
+            raise VerifyException(f"{self.name}: outer_dims_perm {list(self.outer)} is no permutation of {rank}")
+        if len(_shape(self.packed)) != rank + len(tiled):
+            raise VerifyException(f"{self.name}: {self.packed.type} has no {rank} dimensions and {len(tiled)} tiles")
+        for at, tile in enumerate(self.tiles):
+            if tile not in (DYNAMIC_INDEX, _shape(self.packed)[rank + at]):
+                raise VerifyException(f"{self.name}: tile {at} is of {tile}, in {self.packed.type}")
+
+
+_LAYOUT = (
+    "(`outer_dims_perm` `=` $outer_dims_perm^)? `inner_dims_pos` `=` $inner_dims_pos `inner_tiles` `=` "
+    "custom<DynamicIndexList>($inner_tiles, $static_inner_tiles) `into` $dest attr-dict "
+    "`:` type($source) `->` type($dest)"
+)
+
+
+@irdl_op_definition
+class PackOp(LayoutOp):
+    """A tensor in tiles, the last of which are padded.
+
+    ```mlir
+    %r = linalg.pack %a padding_value(%z : f32) inner_dims_pos = [1] inner_tiles = [8] into %o
+        : tensor<10x15xf32> -> tensor<10x2x8xf32>
+    ```
+    """
+
+    name = "linalg.pack"
+    PACKED: ClassVar[int] = 1
+
+    source = operand_def(TensorType)
+    dest = operand_def(LayoutOp.T)
+    padding_value = opt_operand_def()
+    inner_tiles = var_operand_def(IndexType)
+    res = result_def(LayoutOp.T)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    assembly_format = "$source (`padding_value` `(` $padding_value^ `:` type($padding_value) `)`)? " + _LAYOUT
+
+
+@irdl_op_definition
+class UnpackOp(LayoutOp):
+    """A tensor of the elements in tiles, without their padding.
+
+    ```mlir
+    %r = linalg.unpack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x2x8xf32> -> tensor<10x15xf32>
+    ```
+    """
+
+    name = "linalg.unpack"
+    PACKED: ClassVar[int] = 0
+
+    source = operand_def(TensorType)
+    dest = operand_def(LayoutOp.T)
+    inner_tiles = var_operand_def(IndexType)
+    res = result_def(LayoutOp.T)
+
+    assembly_format = "$source " + _LAYOUT
+
+
+WINOGRAD: Final = ("F_2_3", "F_4_3", "F_2_5")
+"""Sizes of the output tile and of the filter, as MLIR numbers them."""
+
+
+class WinogradOp(IRDLOperation):
+    """A transform of a tensor for products in Winograd's form; weft's tools read it, no pass takes it.
+
+    `%r = linalg.winograd_input_transform fmr(F_4_3) ins(%a : tensor<2x6x6x5xf32>)
+    outs(%o : tensor<6x6x1x1x2x5xf32>) -> tensor<6x6x1x1x2x5xf32>`
+    """
+
+    input = operand_def(TensorType)
+    output = operand_def(TensorType)
+    fmr = prop_def(IntegerAttr)
+    res = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WinogradOp:
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_keyword("fmr")
+        with parser.in_parens():
+            at = parser.pos
+            size = parser.parse_identifier()
+        if size not in WINOGRAD:
+            parser.raise_error(f"{cls.name} has sizes {', '.join(WINOGRAD)}, got {size}", at, parser.pos)
+        operands = [_parse_group(parser, "ins"), _parse_group(parser, "outs")]
+        return cls.create(
+            operands=operands,
+            result_types=parse_optional_results(parser),
+            properties={"fmr": IntegerAttr(WINOGRAD.index(size), i32)},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.attributes:
+            printer.print_string(" ")
+            printer.print_attr_dict(self.attributes)
+        write(printer, f" fmr({WINOGRAD[self.fmr.value.data]}) ins(", self.input, " : ", self.input.type, ")")
+        write(printer, " outs(", self.output, " : ", self.output.type, ") -> ", self.res.type)
+
+
+@irdl_op_definition
+class WinogradFilterOp(WinogradOp):
+    """The transform of a filter."""
+
+    name = "linalg.winograd_filter_transform"
+
+
+@irdl_op_definition
+class WinogradInputOp(WinogradOp):
+    """The transform of the tiles of an image."""
+
+    name = "linalg.winograd_input_transform"
+
+
+@irdl_op_definition
+class WinogradOutputOp(WinogradOp):
+    """The transform of the tiles of a result."""
+
+    name = "linalg.winograd_output_transform"
+
+
+OPERATIONS: Final[tuple[type[Operation] | type[Attribute], ...]] = (
+    *linalg.OPERATIONS,
+    *(SoftmaxOp, PackOp, UnpackOp),
+    *(WinogradFilterOp, WinogradInputOp, WinogradOutputOp),
+)
+"""All that weft's tools read of linalg."""

@@ -1,0 +1,121 @@
+"""Forms that MLIR's tools print: raw dimension numbers, trailing commas, constants of arith, one result without
+parentheses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft
+from weft.interp.interpreter import Interpreter
+from weft.support.errors import CompileError
+
+CONVOLUTION = """
+func.func @f(%a: tensor<1x8x8x3xf32>, %k: tensor<3x3x3x4xf32>) -> tensor<1x6x6x4xf32> {
+  %r = "stablehlo.convolution"(%a, %k) {
+    batch_group_count = 1 : i64,
+    dimension_numbers = #stablehlo.conv<raw
+      input_batch_dimension = 0,
+      input_feature_dimension = 3,
+      input_spatial_dimensions = [1, 2],
+      kernel_input_feature_dimension = 2,
+      kernel_output_feature_dimension = 3,
+      kernel_spatial_dimensions = [0, 1],
+      output_batch_dimension = 0,
+      output_feature_dimension = 3,
+      output_spatial_dimensions = [1, 2],
+    >,
+    feature_group_count = 1 : i64,
+    padding = dense<0> : tensor<2x2xi64>,
+    rhs_dilation = array<i64: 1, 1>,
+    window_strides = array<i64: 1, 1>
+  } : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x6x6x4xf32>
+  return %r : tensor<1x6x6x4xf32>
+}
+"""
+CONSTANTS = """
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %unused = arith.constant 1 : index
+  %c = arith.constant dense<2.0> : tensor<4xf32>
+  %d = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %t = arith.constant dense<[true, false, true, true]> : tensor<4xi1>
+  %r = stablehlo.multiply %a, %c : tensor<4xf32>
+  %s = stablehlo.add %r, %d : tensor<4xf32>
+  %u = stablehlo.select %t, %s, %a : tensor<4xi1>, tensor<4xf32>
+  return %u : tensor<4xf32>
+}
+"""
+LOOP = """
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %c0 = arith.constant dense<0> : tensor<i32>
+  %n = arith.constant dense<5> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %c0, %t = %a) : tensor<i32>, tensor<4xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = arith.constant dense<1> : tensor<i32>
+    %half = arith.constant dense<0.5> : tensor<4xf32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %u = stablehlo.multiply %t, %half : tensor<4xf32>
+    stablehlo.return %j, %u : tensor<i32>, tensor<4xf32>
+  }
+  return %r#1 : tensor<4xf32>
+}
+"""
+CHOICE = """
+func.func @f(%a: memref<4xf32>, %c: i1, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = scf.if %c -> index {
+    scf.yield %c0 : index
+  } else {
+    scf.yield %c1 : index
+  }
+  memref.store %x, %a[%i] : memref<4xf32>
+  return
+}
+"""
+
+
+def test_raw_dimension_numbers_with_trailing_comma() -> None:
+    module = weft.parse(CONVOLUTION)
+    raw = str(module)
+    assert str(weft.parse(raw)) == raw
+    spelled = weft.parse(
+        CONVOLUTION[: CONVOLUTION.index("#stablehlo.conv<raw")]
+        + "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"
+        + CONVOLUTION[CONVOLUTION.index(",\n    feature_group_count") :]
+    )
+    assert str(spelled) == raw
+
+
+def test_constants_of_arith() -> None:
+    a = np.arange(4, dtype=np.float32)
+    got = np.zeros(4, np.float32)
+    weft.build(weft.parse(CONSTANTS))["f"](a, got)
+    np.testing.assert_array_equal(got, np.where([True, False, True, True], 2 * a + [1, 2, 3, 4], a))
+    np.testing.assert_array_equal(Interpreter(weft.parse(CONSTANTS)).call("f", a), got)
+
+
+def test_constants_of_arith_in_loops() -> None:
+    a = np.arange(4, dtype=np.float32)
+    got = np.zeros(4, np.float32)
+    weft.build(weft.parse(LOOP))["f"](a, got)
+    np.testing.assert_array_equal(got, a / 32)
+
+
+def test_other_operations_of_arith_are_refused() -> None:
+    text = CONSTANTS.replace("stablehlo.multiply %a, %c", "arith.mulf %a, %c")
+    with pytest.raises(CompileError, match=r"arith\.mulf"):
+        weft.build(weft.parse(text))
+
+
+@pytest.mark.parametrize("form", ["index", "(index)"])
+def test_one_result_of_a_condition(form: str) -> None:
+    module = weft.parse(CHOICE.replace("-> index", f"-> {form}"))
+    for condition, place in ((True, 0), (False, 1)):
+        array = np.zeros(4, np.float32)
+        weft.build(module.clone())["f"](array, condition, 3.0)
+        assert array[place] == 3
+        assert np.count_nonzero(array) == 1
