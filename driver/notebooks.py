@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from weft.support.errors import WeftError
 from weft.support.shown import ir_html
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ def operation_html(operation: Operation) -> str:
 
     from weft.frontends.script.printer import print_script  # start-up: 193 ms
     from weft.frontends.script.show import html_text  # start-up: 204 ms
-    from weft.support.errors import WeftError
 
     if isinstance(operation, ModuleOp):
         try:

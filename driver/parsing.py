@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -32,6 +32,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from weft.support.bits_parser import BitsParser
+from weft.support.constant_file import WEIGHTS
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import SourceLocation, source_location
 
@@ -53,9 +54,6 @@ _BETTER_MESSAGES = {
     "Expected suffix identifier after {first_char}": "expected a name after the sign",
 }
 """xDSL's messages that lack what was expected or found, and replacements."""
-
-WEIGHTS: Final = "graph.weights"
-"""Attribute of a module: the file of its constants (`driver/weights.py`)."""
 
 _INHERENT = frozenset(("alignment", "nontemporal", "offsets", "sizes", "strides"))
 """Attributes of `memref` and `vector` operations that MLIR prints by name outside of braces."""

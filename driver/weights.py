@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from weft.dialects.constant_data import elements_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import WEIGHT, ConstantOp
-from weft.driver.parsing import WEIGHTS
+from weft.support.constant_file import WEIGHTS
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.support.safetensors import ELEMENTS, TYPE_OF, StoredTensor, read_safetensors, write_safetensors

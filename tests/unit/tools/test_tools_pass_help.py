@@ -71,7 +71,7 @@ def test_help_of_a_pass_with_options() -> None:
         "example:\n  weft-opt program.mlir -p 'verify-level{level=tir}'"
     )
     text = full_help("tir-split", UNIVERSE.all_passes, "pass")
-    assert text.startswith("pass 'tir-split' of weft\n\n  A loop into nested loops whose extents are the factors")
+    assert text.startswith("pass 'tir-split' of weft\n\n  Split a loop into nested loops whose extents are the factors")
     assert (
         "  factors: integers separated by commas (required)\n      The extents of the new loops, outermost first"
         in text
