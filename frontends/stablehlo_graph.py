@@ -27,7 +27,12 @@ from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
 from weft.dialects.traversal import captured_values
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, operator
 from weft.frontends.stablehlo_scan import Scan, scan_of
-from weft.passes.convert.convert_stablehlo_to_te import CUSTOM_CALLS, StablehloConversion, is_constant
+from weft.passes.convert.convert_stablehlo_to_te import (
+    CUSTOM_CALLS,
+    StablehloConversion,
+    constant_elements,
+    is_constant,
+)
 from weft.passes.convert.stablehlo_inlining import drop_invariants, inline_calls
 from weft.passes.convert.stablehlo_loops import expand_scans
 from weft.passes.convert.stablehlo_values import MOST_SIZES, Sizes, tensor_of
@@ -326,7 +331,8 @@ class _Importer:
         op = value.owner
         match op:
             case stablehlo.ConstantOp() | arith.ConstantOp():
-                return int(cast("int", next(iter(op.value.get_values()))))
+                elements = constant_elements(op)
+                return None if elements is None else int(next(iter(elements.get_values())))
             case stablehlo.TensorOp() if op.name == "stablehlo.get_dimension_size" and op.operands[0] in known:
                 return known[op.operands[0]].shape[op.keyword("dim")[0]]
             case stablehlo.TensorOp() if op.name == "stablehlo.convert":

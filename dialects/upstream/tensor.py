@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, TensorType, UnitAttr, i64
 from xdsl.dialects.tensor import YieldOp
 from xdsl.dialects.utils import DynamicIndexList
@@ -125,12 +127,13 @@ class ScatterOp(IRDLOperation):
     )
 
     def verify_(self) -> None:
-        shape, dims = self.dest.type.get_shape(), self.scatter_dims.get_values()
-        indices, source = self.indices.type.get_shape(), self.source.type.get_shape()
+        types = [cast("TensorType[Attribute]", value.type) for value in (self.dest, self.indices, self.source)]
+        shape, indices, source = (type_.get_shape() for type_ in types)
+        dims: list[int] = [int(d) for d in self.scatter_dims.get_values()]
         if self.unique is None:
             raise VerifyException(f"{self.name} needs `unique`: parts at one place have no order")
-        if list(dims) != sorted(set(dims)) or not all(0 <= d < len(shape) for d in dims):
-            raise VerifyException(f"{self.name} along dimensions {list(dims)} of {self.dest.type}")
+        if dims != sorted(set(dims)) or not all(0 <= d < len(shape) for d in dims):
+            raise VerifyException(f"{self.name} along dimensions {dims} of {self.dest.type}")
         if not indices or indices[-1] != len(dims):
             raise VerifyException(f"{self.name}: the last dimension of {self.indices.type} is {len(dims)} numbers")
         full = [1 if d in dims else extent for d, extent in enumerate(shape)]

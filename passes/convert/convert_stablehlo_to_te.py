@@ -7,11 +7,11 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, ModuleOp, NameLoc, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -137,11 +137,14 @@ def _is_stablehlo(op: Operation) -> bool:
     return op.name.partition(".")[0] in DIALECTS
 
 
-def is_constant(op: Operation) -> TypeGuard[stablehlo.ConstantOp | arith.ConstantOp]:
-    """Whether an op is a constant tensor; `arith.constant` may be one too."""
-    return isinstance(op, stablehlo.ConstantOp) or (
-        isinstance(op, arith.ConstantOp) and isinstance(op.result.type, TensorType)
-    )
+def constant_elements(op: Operation) -> DenseIntOrFPElementsAttr[Any] | None:
+    """The elements of a constant tensor, of `stablehlo` or `arith`; None for other ops."""
+    value = op.value if isinstance(op, stablehlo.ConstantOp | arith.ConstantOp) else None
+    return value if isinstance(value, DenseIntOrFPElementsAttr) else None
+
+
+def is_constant(op: Operation) -> bool:
+    return constant_elements(op) is not None
 
 
 def callee_of(op: Operation) -> str | None:
@@ -356,8 +359,9 @@ class StablehloConversion:
         if any(value.dtype in WIDE for value in values) and isinstance(op, _WIDENED):
             return self._widened(op, values)
         found: object
-        if is_constant(op):
-            found = dense_value(op.value, op.results[0].name_hint or "constant")
+        elements = constant_elements(op)
+        if elements is not None:
+            found = dense_value(elements, op.results[0].name_hint or "constant")
         elif op.name == "stablehlo.bitcast_convert" and len(values[0].shape) != len(result_shape(op)):
             found = recast(cast("stablehlo.TensorOp", op), values[0])
         elif isinstance(op, Elementwise):
@@ -557,8 +561,9 @@ class StablehloConversion:
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 return [value_of(operand) for operand in op.operands]
-            if is_constant(op):
-                known[op.results[0]] = element_of(dense_value(op.value, "constant"), ())
+            elements = constant_elements(op)
+            if elements is not None:
+                known[op.results[0]] = element_of(dense_value(elements, "constant"), ())
             elif isinstance(op, ElementwiseOp):
                 known[op.results[0]] = _element(op, [value_of(operand) for operand in op.operands])
             elif op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):

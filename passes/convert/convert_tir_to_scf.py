@@ -39,15 +39,17 @@ class ConvertTirToScfPass(ModulePass):
     }
     // becomes
     func.func @f(%A: memref<32x16xf32>, %B: memref<32x16xf32>) {
+      %c4 = arith.constant 4 : index
+      %c16 = arith.constant 16 : index
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
-      %c4 = arith.constant 4 : index
       %c8 = arith.constant 8 : index
-      %c16 = arith.constant 16 : index
-      scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
-        %0 = arith.muli %i, %c4 : index
+      %0 = arith.constant 0 : index
+      %1 = arith.constant 1 : index
+      scf.parallel (%i) = (%0) to (%c8) step (%1) {
+        %2 = arith.muli %i, %c4 : index
         scf.for %r = %c0 to %c4 step %c1 {
-          %vi = arith.addi %0, %r : index
+          %vi = arith.addi %2, %r : index
           scf.for %j = %c0 to %c16 step %c1 {
             %a = memref.load %A[%vi, %j] : memref<32x16xf32>
             %e = math.exp %a : f32

@@ -25,8 +25,8 @@ _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
     """The upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors, and
-    `vector` for vector accesses of `affine`; empty for functions of weft's levels, and for those that only compute scalars and
-    call."""
+    `vector` for vector accesses of `affine`; empty for functions of weft's levels, and for those that only compute
+    scalars and call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):
