@@ -1,8 +1,8 @@
 """Tracebacks of errors about what a user gave: they end at the user's line, without the frames of weft and xDSL.
 
 `WEFT_FULL_TRACEBACK=1` in the environment shows all frames. `filter_tracebacks` is called when weft is imported: it
-replaces Python's own `sys.excepthook`, and handles exceptions of IPython's cells. A hook that somebody else installed
-stays. Internal errors of weft keep their frames.
+replaces Python's own `sys.excepthook`, and handles exceptions of IPython's cells. A hook that is already
+installed stays. Internal errors of weft keep their frames.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def filter_tracebacks() -> None:
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _print_shortened
     shell = _shell()
-    if shell is not None:
+    if shell is not None and not shell.custom_exceptions:
         shell.set_custom_exc((Exception,), _show_in_cell)
 
 

@@ -73,9 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scales", choices=("float32", "float16", "bfloat16"), default=_SCALES, help="the type of scales"
     )
     parser.add_argument(
-        "--scales", choices=("float32", "float16", "bfloat16"), default="float32", help="the type of scales"
-    )
-    parser.add_argument(
         "--skip", metavar="NAME", action="append", default=[], help="a weight or activation to keep in floats"
     )
     parser.add_argument(
@@ -90,12 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method", choices=METHODS, default=_METHOD, help="the method that determines ranges (default minmax)"
     )
     static.add_argument(
-        "--percentile", type=float, default=_PERCENTILE, metavar="P", help="numbers in a range (default 99.99)"
-    )
-    static.add_argument(
         "--percentile",
         type=float,
-        default=99.99,
+        default=_PERCENTILE,
         metavar="P",
         help="the percentage of numbers within a range (default 99.99)",
     )
