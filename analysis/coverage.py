@@ -494,7 +494,14 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
     running = [extent - 1 for extent in extents if all(is_symbol(value) for value in extent.values())]
     place = places(len(read.indices or ()))
     keep = [*_fixed_values([read, *writes]), *place]
-    remaining = _without(_touched(read, keep, (), running), (_touched(write, keep, ()) for write in writes))
+    # Reads beyond a symbolic extent are conditions of the call, not unwritten elements.
+    inside = [
+        bound
+        for index, extent in zip(read.indices or (), _extents(read.buffer), strict=False)
+        if not extent.is_constant
+        for bound in (index, extent - 1 - index)
+    ]
+    remaining = _without(_touched(read, keep, (), [*running, *inside]), (_touched(write, keep, ()) for write in writes))
     if remaining is None:
         return None
     point = sample_point(remaining, keep)

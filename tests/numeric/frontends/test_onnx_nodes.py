@@ -20,6 +20,7 @@ SAMPLE = {
     "lstm": ("test_lstm_with_peepholes",),
     "maxpool": ("test_maxpool_2d_ceil",),
     "reshape": ("test_reshape_negative_dim",),
+    "rotaryembedding": ("test_rotary_embedding_no_position_ids_rotary_dim",),
     "sequenceinsert": ("test_sequence_insert_at_back",),
     "slice": ("test_slice_neg_steps",),
     "softmax": ("test_softmax_axis_1",),
@@ -30,6 +31,7 @@ SAMPLE = {
 SYMBOLIC = (
     *("test_add_uint8", "test_basic_conv_with_padding", "test_conv_with_autopad_same", "test_gather_2d_indices"),
     *("test_layer_normalization_2d_axis0_expanded", "test_maxpool_2d_ceil", "test_slice_neg_steps"),
+    "test_rotary_embedding_no_position_ids_rotary_dim",
 )
 """Cases of the sample that are also run with a symbol for each axis of each input."""
 

@@ -90,6 +90,17 @@ def test_two_symbols() -> None:
         function(ramp(7), 3, result)
 
 
+def test_reads_of_a_temporary_beyond_some_sizes() -> None:
+    """A temporary of `n` elements of which 4 are read: calls need 4, and no element is unwritten."""
+    twice = te.compute((N,), lambda i: A[i] * 2, name="T")
+    call = built(A, te.compute((4,), lambda i: twice[i] + 1, name="B"))
+    result = np.zeros(4, np.float32)
+    call(ramp(6), result)
+    np.testing.assert_array_equal(result, ramp(6)[:4] * 2 + 1)
+    with pytest.raises(ValueError, match="n must be at least 4, got 3"):
+        call(ramp(3), result)
+
+
 def test_products_of_symbols() -> None:
     """Flat indices: the greatest one is found by intervals; a reshape is proved."""
     function = built(A, M, te.compute((N, M), lambda i, j: A[i * M + j], name="B"))
