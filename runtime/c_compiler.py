@@ -77,7 +77,7 @@ def finished(command: list[str], failure: str) -> tuple[int, str]:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=printed,
-                start_new_session=_HAS_GROUPS,
+                process_group=0 if _HAS_GROUPS else None,  # in the session of this process, and so of its priority
             )
         except (OSError, ValueError) as error:
             raise CompileError(f"{failure}: '{command[0]}' cannot be started: {error}") from error
