@@ -160,6 +160,15 @@ class LayoutOp(IRDLOperation):
         for at, tile in enumerate(self.tiles):
             if tile not in (DYNAMIC_INDEX, _shape(self.packed)[rank + at]):
                 raise VerifyException(f"{self.name}: tile {at} is of {tile}, in {self.packed.type}")
+            if tile == 0:
+                raise VerifyException(f"{self.name}: tile {at} is of 0 elements")
+        sizes = dict(zip(tiled, self.tiles, strict=True))
+        for at, d in enumerate(self.outer):
+            extent, count, tile = _shape(self.plain)[d], _shape(self.packed)[at], sizes.get(d, 1)
+            if DYNAMIC_INDEX not in (extent, count, tile) and count * tile < extent:
+                raise VerifyException(
+                    f"{self.name}: {count} tiles of {tile} do not hold dimension {d} of {extent} in {self.plain.type}"
+                )
 
 
 _LAYOUT = (
@@ -189,6 +198,21 @@ class PackOp(LayoutOp):
     res = result_def(LayoutOp.T)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.padding_value is not None:
+            padding, element = self.padding_value.type, cast("TensorType[Attribute]", self.dest.type).element_type
+            if padding != element:
+                raise VerifyException(f"{self.name}: the padding_value is a {padding}, the elements are {element}")
+            return
+        for d, tile in zip(self.tiled, self.tiles, strict=True):
+            extent = _shape(self.plain)[d]
+            if DYNAMIC_INDEX not in (extent, tile) and extent % tile:
+                raise VerifyException(
+                    f"{self.name}: tiles of {tile} do not divide dimension {d} of {self.plain.type}, which needs a "
+                    "padding_value"
+                )
 
     assembly_format = "$source (`padding_value` `(` $padding_value^ `:` type($padding_value) `)`)? " + _LAYOUT
 
@@ -230,6 +254,10 @@ class WinogradOp(IRDLOperation):
     res = result_def(TensorType)
 
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        if not 0 <= self.fmr.value.data < len(WINOGRAD):
+            raise VerifyException(f"{self.name}: fmr is from 0 to {len(WINOGRAD) - 1}, got {self.fmr.value.data}")
 
     @classmethod
     def parse(cls, parser: Parser) -> WinogradOp:

@@ -263,6 +263,44 @@ REFUSED = {
   return %r : tensor<2x4x4xf32> }""",
         r"linalg\.pack: tensor<2x4x4xf32> has no 1 dimensions and 1 tiles",
     ),
+    "pack into too few tiles": (
+        """func.func @f(%a: tensor<10x15xf32>, %o: tensor<10x1x8xf32>) -> tensor<10x1x8xf32> {
+  %r = linalg.pack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x15xf32> -> tensor<10x1x8xf32>
+  return %r : tensor<10x1x8xf32> }""",
+        r"linalg\.pack: 1 tiles of 8 do not hold dimension 1 of 15 in tensor<10x15xf32>",
+    ),
+    "pack of a part of a tile": (
+        """func.func @f(%a: tensor<10x15xf32>, %o: tensor<10x2x8xf32>) -> tensor<10x2x8xf32> {
+  %r = linalg.pack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x15xf32> -> tensor<10x2x8xf32>
+  return %r : tensor<10x2x8xf32> }""",
+        r"linalg\.pack: tiles of 8 do not divide dimension 1 of tensor<10x15xf32>, which needs a padding_value",
+    ),
+    "pack with an integer in floats": (
+        """func.func @f(%a: tensor<15xf32>, %z: i32, %o: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %r = linalg.pack %a padding_value(%z : i32) inner_dims_pos = [0] inner_tiles = [8] into %o
+    : tensor<15xf32> -> tensor<2x8xf32>
+  return %r : tensor<2x8xf32> }""",
+        r"linalg\.pack: the padding_value is a i32, the elements are f32",
+    ),
+    "tiles of no elements": (
+        """func.func @f(%a: tensor<16xf32>, %o: tensor<2x0xf32>) -> tensor<2x0xf32> {
+  %r = linalg.pack %a inner_dims_pos = [0] inner_tiles = [0] into %o : tensor<16xf32> -> tensor<2x0xf32>
+  return %r : tensor<2x0xf32> }""",
+        r"linalg\.pack: tile 0 is of 0 elements",
+    ),
+    "unpack of too few tiles": (
+        """func.func @f(%a: tensor<2x8xf32>, %o: tensor<30xf32>) -> tensor<30xf32> {
+  %r = linalg.unpack %a inner_dims_pos = [0] inner_tiles = [8] into %o : tensor<2x8xf32> -> tensor<30xf32>
+  return %r : tensor<30xf32> }""",
+        r"linalg\.unpack: 2 tiles of 8 do not hold dimension 0 of 30 in tensor<30xf32>",
+    ),
+    "Winograd transform of an unknown size": (
+        """func.func @f(%a: tensor<2x6x6x5xf32>, %o: tensor<6x6x1x1x2x5xf32>) -> tensor<6x6x1x1x2x5xf32> {
+  %r = "linalg.winograd_input_transform"(%a, %o) <{fmr = 3 : i32}>
+    : (tensor<2x6x6x5xf32>, tensor<6x6x1x1x2x5xf32>) -> tensor<6x6x1x1x2x5xf32>
+  return %r : tensor<6x6x1x1x2x5xf32> }""",
+        r"linalg\.winograd_input_transform: fmr is from 0 to 2, got 3",
+    ),
     "scatter without unique": (
         """func.func @f(%s: tensor<3x5xf32>, %a: tensor<4x5xf32>, %i: tensor<3x1xindex>) -> tensor<4x5xf32> {
   %r = tensor.scatter %s into %a[%i] scatter_dims([0])
