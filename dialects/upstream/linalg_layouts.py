@@ -32,6 +32,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.type import get_element_type_or_self
 
 from weft.dialects.printing import write
 from weft.dialects.upstream import linalg
@@ -157,6 +158,9 @@ class LayoutOp(IRDLOperation):
             raise VerifyException(f"{self.name}: outer_dims_perm {list(self.outer)} is no permutation of {rank}")
         if len(_shape(self.packed)) != rank + len(tiled):
             raise VerifyException(f"{self.name}: {self.packed.type} has no {rank} dimensions and {len(tiled)} tiles")
+        elements = [get_element_type_or_self(value.type) for value in (self.plain, self.packed)]
+        if elements[0] != elements[1]:
+            raise VerifyException(f"{self.name}: elements are {elements[0]} in the plain array, {elements[1]} in tiles")
         for at, tile in enumerate(self.tiles):
             if tile not in (DYNAMIC_INDEX, _shape(self.packed)[rank + at]):
                 raise VerifyException(f"{self.name}: tile {at} is of {tile}, in {self.packed.type}")

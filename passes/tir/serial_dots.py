@@ -97,7 +97,7 @@ def dots_of(loop: ForOp) -> Dots | None:
             if product is None:
                 return None
             products.append(product)
-    if not products:
+    if len({factor.reading.width for product in products for factor in product}) != 1:
         return None
     width = _WIDTHS[products[0][0].reading.width.data]
     groups = _groups(products, width)

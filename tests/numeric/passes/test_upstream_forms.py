@@ -282,6 +282,12 @@ REFUSED = {
   return %r : tensor<2x8xf32> }""",
         r"linalg\.pack: the padding_value is a i32, the elements are f32",
     ),
+    "pack into other elements": (
+        """func.func @f(%a: tensor<10x16xf32>, %o: tensor<10x2x8xi32>) -> tensor<10x2x8xi32> {
+  %r = linalg.pack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x16xf32> -> tensor<10x2x8xi32>
+  return %r : tensor<10x2x8xi32> }""",
+        r"linalg\.pack: elements are f32 in the plain array, i32 in tiles",
+    ),
     "tiles of no elements": (
         """func.func @f(%a: tensor<16xf32>, %o: tensor<2x0xf32>) -> tensor<2x0xf32> {
   %r = linalg.pack %a inner_dims_pos = [0] inner_tiles = [0] into %o : tensor<16xf32> -> tensor<2x0xf32>
