@@ -12,7 +12,6 @@ onnxruntime over the largest element of the result.
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -28,6 +27,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 from torch import Tensor, nn
 
 import weft
+from weft_bench.rounds import least_seconds
 
 NETS: Final[dict[str, tuple[int, Sequence[tuple[int, int]], int, bool]]] = {
     "basic-small": (32, [(32, 1), (64, 1), (128, 1)], 96, False),
@@ -119,14 +119,7 @@ def compared(path: Path, side: int, rounds: int) -> str:
     ]
     wanted, other, found = (np.asarray(result) for result in (calls[0]()[0], calls[1]()[0], calls[2]()))
     errors = [float(np.abs(result - wanted).max() / np.abs(wanted).max()) for result in (found, other)]
-    best = [float("inf")] * len(calls)
-    for _ in range(rounds):
-        for at, call in enumerate(calls):
-            call()
-            for _ in range(3):
-                start = time.perf_counter()
-                call()
-                best[at] = min(best[at], time.perf_counter() - start)
+    best = least_seconds(calls, rounds)
     times = " | ".join(f"{seconds * 1e3:.3f}" for seconds in best)
     return f"| {path.stem} | {times} | {min(best[:2]) / best[2]:.2f} | {errors[0]:.1e} | {errors[1]:.1e} |"
 

@@ -12,7 +12,6 @@ the least times of calls in turns, and the largest difference from onnxruntime o
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -27,6 +26,7 @@ from onnxruntime import quantization
 from torch import Tensor, nn
 
 import weft
+from weft_bench.rounds import least_seconds
 
 NETS: Final = {
     "lstm-96": (nn.LSTM, 64, 96, True),
@@ -96,14 +96,7 @@ def compared(path: Path, rounds: int) -> None:
         error = float(np.abs(np.asarray(run(words)) - wanted).max() / np.abs(wanted).max())
         calls = [partial(session.run, None, {"words": words}), partial(run, words)]
         calls += [] if other is None else [partial(other, words)]
-        best = [float("inf")] * len(calls)
-        for _ in range(rounds):
-            for at, call in enumerate(calls):
-                call()
-                for _ in range(3):
-                    start = time.perf_counter()
-                    call()
-                    best[at] = min(best[at], time.perf_counter() - start)
+        best = least_seconds(calls, rounds)
         peers, own = [best[0], *best[2:]], best[1]
         times = " | ".join(f"{seconds * 1e3:.3f}" for seconds in (*peers, own))
         shown = f"{size[0]} x {size[1]} | {times} | {min(peers) / own:.2f} | {error:.1e}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -75,6 +75,22 @@ def take_turns(
         yield {name: Times(tuple(contender.seconds)) for name, contender in turns.items()}
         if not any(contender.has_more for contender in turns.values()):
             return
+
+
+def least_seconds(calls: Sequence[Callable[[], object]], rounds: int, repeats: int = 3) -> list[float]:
+    """The minimum seconds of one call of each contender, over `rounds` turns of `repeats` calls after a warm-up call.
+
+    For calls of whole models, each of which is longer than the resolution of the clock.
+    """
+    least = [math.inf] * len(calls)
+    for _ in range(rounds):
+        for at, call in enumerate(calls):
+            call()
+            for _ in range(repeats):
+                start = time.perf_counter()
+                call()
+                least[at] = min(least[at], time.perf_counter() - start)
+    return least
 
 
 class _Turns:
