@@ -55,6 +55,17 @@ def _parse_group(parser: Parser, keyword: str) -> SSAValue:
         return parser.resolve_operand(name, parser.parse_type())
 
 
+def _print_groups(printer: Printer, op: SoftmaxOp | WinogradOp, setting: str) -> None:
+    """`{attributes} setting ins(%a : type) outs(%o : type) -> type`"""
+    if op.attributes:
+        printer.print_string(" ")
+        printer.print_attr_dict(op.attributes)
+    write(printer, f" {setting} ins(", op.input, " : ", op.input.type, ")")
+    write(printer, " outs(", op.output, " : ", op.output.type, ")")
+    if op.results:
+        write(printer, " -> ", op.results[0].type)
+
+
 def _shape(value: SSAValue) -> Sequence[int]:
     return cast("TensorType[Attribute]", value.type).get_shape()
 
@@ -101,13 +112,7 @@ class SoftmaxOp(IRDLOperation):
         )
 
     def print(self, printer: Printer) -> None:
-        if self.attributes:
-            printer.print_string(" ")
-            printer.print_attr_dict(self.attributes)
-        write(printer, f" dimension({self.dimension.value.data}) ins(", self.input, " : ", self.input.type, ")")
-        write(printer, " outs(", self.output, " : ", self.output.type, ")")
-        if self.results:
-            write(printer, " -> ", self.results[0].type)
+        _print_groups(printer, self, f"dimension({self.dimension.value.data})")
 
 
 class LayoutOp(IRDLOperation):
@@ -281,11 +286,7 @@ class WinogradOp(IRDLOperation):
         )
 
     def print(self, printer: Printer) -> None:
-        if self.attributes:
-            printer.print_string(" ")
-            printer.print_attr_dict(self.attributes)
-        write(printer, f" fmr({WINOGRAD[self.fmr.value.data]}) ins(", self.input, " : ", self.input.type, ")")
-        write(printer, " outs(", self.output, " : ", self.output.type, ") -> ", self.res.type)
+        _print_groups(printer, self, f"fmr({WINOGRAD[self.fmr.value.data]})")
 
 
 @irdl_op_definition

@@ -27,7 +27,7 @@ from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg import GenericOp
 from weft.dialects.upstream.linalg_layouts import LayoutOp, PackOp, SoftmaxOp, UnpackOp, WinogradOp
 from weft.dialects.upstream.tensor import ScatterOp
-from weft.passes.index_ops import constant_before, result_before
+from weft.passes.index_ops import constant_before, insert_before, result_before
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class _Writer:
 
     def add(self, op: Operation) -> SSAValue:
         return result_before(op, self.op)
+
+    def write(self, op: Operation, target: SSAValue) -> SSAValue:
+        """Add an operation that writes `target`: its result, or the target if that is a buffer."""
+        insert_before(self.op, [op])
+        return op.results[0] if op.results else target
 
     def index(self, number: int) -> SSAValue:
         return constant_before(number, self.op)
@@ -106,22 +111,12 @@ class _Writer:
         target = output[0]
         results = [target.type] if isinstance(target.type, TensorType) else []
         op = GenericOp([value for value, _ in inputs], [target], Region(block), maps, kinds, results)
-        op.location = self.op.location
-        if results:
-            return self.add(op)
-        parent = cast("Block", self.op.parent)
-        parent.insert_op_before(op, self.op)
-        return target
+        return self.write(op, target)
 
     def filled(self, number: float, output: SSAValue) -> SSAValue:
         constant = self.add(arith.ConstantOp(FloatAttr(number, cast("AnyFloat", _element(output)))))
         results = [output.type] if isinstance(output.type, TensorType) else []
-        fill = linalg.ops.FillOp([constant], [output], results)
-        if results:
-            return self.add(fill)
-        fill.location = self.op.location
-        cast("Block", self.op.parent).insert_op_before(fill, self.op)
-        return output
+        return self.write(linalg.ops.FillOp([constant], [output], results), output)
 
     def replace(self, value: SSAValue) -> None:
         for result in self.op.results:

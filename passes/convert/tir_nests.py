@@ -44,12 +44,11 @@ def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncO
     converted: list[FuncOp] = []
     try:
         for function in functions:
-            _state_nothing(function.clone(), pass_name)  # refuses before anything changes
-        for function in functions:
             new = function.clone()
             module.body.block.insert_op_after(new, function)
             converted.append(new)
-            _state_nothing(new, pass_name)
+            _state_nothing(new, pass_name)  # of all functions, before any is converted
+        for new in converted:
             for step in (PlaceBuffersPass(), LowerReductionsPass(), LowerBlocksPass(), CompactBuffersPass()):
                 step.rewrite(new)
             convert(new)

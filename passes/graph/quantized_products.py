@@ -555,16 +555,15 @@ def _multiply_shifted(op: Operator) -> bool:
     if (most - least > high - low).any():
         return False
     moved = np.where((least < low) | (most > high), low - least, 0)
-    narrow = made_constant(weight + moved, i8).result
-    narrow.name_hint = op.operands[1].name_hint
-    total = made("matmul", [wide.operands[0], narrow], out_dtype="int32").results[0]
+    data = wide.operands[0]
+    total = made("matmul", [data, _byte_weights(op, weight + moved)], out_dtype="int32").results[0]
     if zero is not None:
         sums = made_constant((weight + moved).sum(axis=0), i32).result
         shift = made("cast", [zero], dtype="int32").results[0]
         total = made("subtract", [total, made("multiply", [shift, sums]).results[0]]).results[0]
     if moved.any():
-        data = made("cast", [op.operands[0]], dtype="int32").results[0]
-        rows = made("sum", [data], axis=[-1], keepdims=True).results[0]
+        wide_data = made("cast", [op.operands[0]], dtype="int32").results[0]
+        rows = made("sum", [wide_data], axis=[-1], keepdims=True).results[0]
         term = made("multiply", [rows, made_constant(moved, i32).result]).results[0]
         total = made("subtract", [total, term]).results[0]
     _replace(op, inserted(total, op))
@@ -667,15 +666,20 @@ def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> No
         _replace(owner, inserted(_centred(data, -least), owner))
 
 
+def _byte_weights(op: Operator, weight: Array) -> SSAValue:
+    """A constant of signed bytes, named as the weights of `op`."""
+    found = made_constant(weight, i8).result
+    found.name_hint = op.operands[1].name_hint
+    return found
+
+
 def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -> SSAValue:
     """The sums of an operator on bytes. Borders are of zero points, and channels are added, of weights that are 0, up
     to whole groups; both are a border of the data."""
     import numpy as np
 
     if weight.ndim == 2:
-        narrow = made_constant(weight, i8).result
-        narrow.name_hint = op.operands[1].name_hint
-        return made("matmul", [data, narrow], out_dtype="int32").results[0]
+        return made("matmul", [data, _byte_weights(op, weight)], out_dtype="int32").results[0]
     given = properties_of(op, "out_dtype")
     missing = _missing(weight.shape[1])
     border = [(window.before, window.after) for window in windows_of(op)] if least else []
@@ -685,9 +689,7 @@ def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -
         widths = [(0, 0), (0, missing), *(border or [(0, 0), (0, 0)])]
         data = made("pad", [data], pad_width=[list(pair) for pair in widths], constant_values=-least).results[0]
         weight = np.pad(weight, [(0, 0), (0, missing), (0, 0), (0, 0)])
-    narrow = made_constant(weight, i8).result
-    narrow.name_hint = op.operands[1].name_hint
-    return made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
+    return made("conv2d", [data, _byte_weights(op, weight)], **given, out_dtype="int32").results[0]
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
