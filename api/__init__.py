@@ -18,9 +18,9 @@ from weft.support.tracebacks import filter_tracebacks
 
 filter_tracebacks()
 if "IPython" in sys.modules:
-    from weft.driver.notebooks import register_if_interactive  # start-up: 5 ms
+    from weft.driver.notebooks import adapt_shell  # start-up: 5 ms
 
-    register_if_interactive()
+    adapt_shell()
 
 with open(f"{__path__[0]}/__init__.pyi", encoding="utf-8") as _stub:
     _PLACES: dict[str, str] = {

@@ -278,7 +278,7 @@ def _streams(panel_bytes: int | None, target: Target) -> bool:
 
 
 def _fuses(target: Target) -> bool:
-    """Whether products need no registers of their own. A target of 16 vectors of 16 bytes is SSE, whose instructions
+    """Whether products need no extra registers. A target of 16 vectors of 16 bytes is SSE, whose instructions
     also overwrite an operand."""
     return target.vector_bytes > 16 or target.vector_registers > 16
 

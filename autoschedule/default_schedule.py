@@ -81,7 +81,7 @@ RULES: Final[tuple[Rule, ...]] = (
     pooling,
     # Before single nests, which would make them no longer plain.
     nests_over_shared_rows,
-    # Before single nests: each part is then a nest of its own.
+    # Before single nests: each part is then a separate nest.
     reduction_in_parts,
     # Before single nests, which leave selections in scalar code.
     argmax_in_lanes,

@@ -367,7 +367,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
     """Prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
 
     Hardware prefetching stops at page boundaries. Elementwise nests prefetch each stream, including written ones, whose
-    lines are read before they are overwritten. Reductions prefetch rows that come from beyond L2.
+    lines are read before they are overwritten. Reductions prefetch rows that L2 does not hold.
 
     A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch writes if all
     arrays fit in L3, and reductions prefetch far ahead only data from beyond the last-level cache.

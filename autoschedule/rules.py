@@ -200,7 +200,7 @@ def second_caches(target: Target) -> int:
 
 
 def largest_caches(target: Target) -> int:
-    """Bytes beyond which arrays come from memory: the size of L3, or of all L2 caches if that is larger."""
+    """Bytes beyond which arrays are read from memory: the size of L3, or of all L2 caches if that is larger."""
     return max(second_caches(target), target.l3_bytes)
 
 

@@ -1,19 +1,19 @@
-"""IR in notebooks: modules and operations of xDSL as coloured text, when weft is imported in IPython."""
+"""What IPython shows of weft, when weft is imported there: operations as coloured text, short tracebacks."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from weft.support.errors import WeftError
-from weft.support.shown import ir_html
+from weft.support.shown import ir_html, running_shell
+from weft.support.tracebacks import show_in_cell
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
 
 def register_formatters(shell: Any) -> None:
-    """Register HTML and plain text of operations with an IPython shell. Classes with a form of their own keep it."""
+    """Register HTML and plain text of operations with an IPython shell. Classes that define a form keep it."""
     formatters = shell.display_formatter.formatters
     formatters["text/html"].for_type_by_name("xdsl.ir.core", "Operation", operation_html)
     formatters["text/plain"].for_type_by_name("xdsl.ir.core", "Operation", _print_plain)
@@ -41,9 +41,11 @@ def _print_plain(operation: Operation, printer: Any, cycle: bool) -> None:
     printer.text(str(operation))
 
 
-def register_if_interactive() -> None:
-    """Register with the IPython shell that runs, if one does."""
-    ipython: Any = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is not None:
-        register_formatters(shell)
+def adapt_shell() -> None:
+    """Register the formatters with the running shell, and shorten its tracebacks unless it has another handler."""
+    shell = running_shell()
+    if shell is None:
+        return
+    register_formatters(shell)
+    if not shell.custom_exceptions:
+        shell.set_custom_exc((Exception,), show_in_cell)

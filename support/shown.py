@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import html
 import re
 from typing import Any, Final
@@ -30,6 +31,12 @@ _COLORS: Final = {
     "number": "#b35900",
 }
 """Colours that are readable on white and on black, as those of scripts."""
+
+
+def running_shell() -> Any:
+    """The IPython shell that runs this code, which defines `get_ipython`; None elsewhere."""
+    get_ipython: object = getattr(builtins, "get_ipython", None)
+    return get_ipython() if callable(get_ipython) else None
 
 
 def text_html(text: str) -> str:

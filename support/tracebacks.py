@@ -1,22 +1,18 @@
 """Tracebacks of errors about what a user gave: they end at the user's line, without the frames of weft and xDSL.
 
 `WEFT_FULL_TRACEBACK=1` in the environment shows all frames. `filter_tracebacks` is called when weft is imported: it
-replaces Python's own `sys.excepthook`, and handles exceptions of IPython's cells. A hook that is already
-installed stays. Internal errors of weft keep their frames.
+replaces Python's own `sys.excepthook`; `driver/notebooks.py` handles exceptions of IPython's cells. A hook that is
+already installed stays. Internal errors of weft keep their frames.
 """
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
-import sysconfig
 from types import TracebackType
 from typing import Any, Final
 
 _FULL: Final = "WEFT_FULL_TRACEBACK"
-_STDLIB: Final = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED: Final = sysconfig.get_path("purelib") + os.sep
 _HINT: Final = f"(the frames inside weft are not shown: {_FULL}=1 shows them)"
 
 
@@ -24,9 +20,6 @@ def filter_tracebacks() -> None:
     """Shorten the tracebacks that this process prints from now on."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _print_shortened
-    shell = _shell()
-    if shell is not None and not shell.custom_exceptions:
-        shell.set_custom_exc((Exception,), _show_in_cell)
 
 
 def shortened(error: BaseException, traceback: TracebackType | None) -> TracebackType | None:
@@ -39,7 +32,10 @@ def shortened(error: BaseException, traceback: TracebackType | None) -> Tracebac
     whole = entries[0] if entries else None
     if not entries or os.environ.get(_FULL, "0") not in ("", "0") or not _is_users(error, entries[-1]):
         return whole
-    users = [at for at, entry in enumerate(entries) if _is_user_code(entry)]
+    import sysconfig  # start-up: 1 ms
+
+    standard, installed = (sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib"))
+    users = [at for at, entry in enumerate(entries) if _is_user_code(entry, standard, installed)]
     if not users:
         return whole
     kept: TracebackType | None = None
@@ -55,6 +51,8 @@ def _is_users(error: BaseException, last: TracebackType) -> bool:
     errors = sys.modules.get("weft.support.errors")
     if errors is not None and isinstance(error, errors.WeftError):
         return not isinstance(error, errors.InternalError)
+    import linecache  # start-up: 1 ms
+
     line = linecache.getline(last.tb_frame.f_code.co_filename, last.tb_lineno).strip()
     return isinstance(error, (TypeError, ValueError, AttributeError)) and line.startswith("raise ")
 
@@ -67,10 +65,11 @@ def _is_weft(entry: TracebackType) -> bool:
     return _module(entry).partition(".")[0] in ("weft", "xdsl")
 
 
-def _is_user_code(entry: TracebackType) -> bool:
+def _is_user_code(entry: TracebackType, standard: str, installed: str) -> bool:
+    """True unless a frame is of weft, xDSL, or Python's standard library, below which packages are `installed`."""
     file = entry.tb_frame.f_code.co_filename
-    of_python = file.startswith("<frozen") or (file.startswith(_STDLIB) and not file.startswith(_INSTALLED))
-    return not _is_weft(entry) and not of_python
+    is_standard = file.startswith("<frozen") or (file.startswith(standard) and not file.startswith(installed))
+    return not _is_weft(entry) and not is_standard
 
 
 def _print_shortened(kind: type[BaseException], error: BaseException, traceback: TracebackType | None, /) -> None:
@@ -87,15 +86,10 @@ def _length(traceback: TracebackType | None) -> int:
     return count
 
 
-def _shell() -> Any:
-    """The running shell of IPython, or None."""
-    ipython = sys.modules.get("IPython")
-    return None if ipython is None else ipython.get_ipython()
-
-
-def _show_in_cell(
+def show_in_cell(
     shell: Any, kind: type[BaseException], error: BaseException, traceback: TracebackType, tb_offset: int | None = None
 ) -> None:
+    """Handle an exception of a cell, as IPython's `set_custom_exc` calls it."""
     short = shortened(error, traceback)
     shell.showtraceback((kind, error.with_traceback(short), short), tb_offset=tb_offset)
     if _length(short) < _length(traceback):

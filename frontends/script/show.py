@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import html
 import io
 import keyword
@@ -16,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from weft.frontends.script.printer import print_script
-from weft.support.shown import MONOSPACED
+from weft.support.shown import MONOSPACED, running_shell
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -145,8 +144,7 @@ def show_text(text: str, *, color: bool | None = None, file: TextIO | None = Non
 
 def _notebook_display() -> Callable[[object], object] | None:
     """The display function of a notebook, whose kernel defines `get_ipython`; None elsewhere."""
-    get_ipython: object = getattr(builtins, "get_ipython", None)
-    if not callable(get_ipython) or not hasattr(get_ipython(), "kernel"):
+    if not hasattr(running_shell(), "kernel"):
         return None
     from importlib import import_module
 
