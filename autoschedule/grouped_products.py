@@ -82,13 +82,15 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         sch.compute_at(found.bytes, step, preserve_unit_loops=True)
     first_sum = sch.decompose_reduction(found.parts, step)
     first_total = sch.decompose_reduction(block, group)
-    own = len(rows) + 2
+    own, own_sums = len(spatial) + 1, len(rows) + 2
     sch.split(sch.get_loops(total)[-1], [None, lanes])
     if dots:
         for loop in (unrolled, *rows, vectors):
             sch.unroll(loop)
         sch.tensorize(lane, dot_name(lanes, 8, True, False))
-    for part in (first_sum, *(() if dots else (found.parts,)), first_total, block, total):
+    for part in (first_sum, *(() if dots else (found.parts,))):
+        keep_in_registers(sch, sch.get_loops(part)[-own_sums:], lanes)
+    for part in (first_total, block, total):
         keep_in_registers(sch, sch.get_loops(part)[-own:], lanes)
     if not dots:
         sch.unroll(unrolled)
@@ -114,7 +116,8 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
         if inner.kind not in _SUMS or len(inner.reduced) != 1 or len(inner.writes) != 1:
             continue
         reads = [read for read in pattern.reads if read.buffer is inner.writes[0].buffer]
-        is_ours = len(reads) == 1 and _is_in_order(reads[0], order) and len(sch.get_consumers(producer)) == 1
+        is_ours = bool(reads) and all(_is_in_order(read, order) for read in reads)
+        is_ours = is_ours and len(sch.get_consumers(producer)) == 1
         is_whole = tuple(inner.block.iter_vars) == (*inner.spatial, *inner.reduced)
         if not is_ours or not is_whole or not _is_in_order(inner.writes[0], inner.spatial):
             continue
@@ -124,7 +127,7 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
         if len(known) == len(extents) and width is not None:
             is_integer = inner.writes[0].element_type == i32
             unrolled = gcd(known[-1], _STEPS * (_DOT if is_integer else 1))
-            rows = prod(known[: len(pattern.spatial) - 1])
+            rows = prod(known[: len(inner.spatial) - 2])
             unpacked = _bytes(sch, producer, inner) if is_integer else None
             return _Groups(producer, rows, width, unrolled, inner, is_integer, unpacked)
     return None
@@ -138,7 +141,8 @@ def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHan
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
-    return [*operand.indices] == [Index({v: 1}) for v in iterators]
+    """Whether the indices are the iterators in this order, and constants."""
+    return [index for index in operand.indices if index.terms] == [Index({v: 1}) for v in iterators]
 
 
 def _width(pattern: BlockPattern, column: SSAValue) -> int | None:

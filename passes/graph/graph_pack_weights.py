@@ -16,6 +16,7 @@ from weft.dialects.graph import ConstantOp
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operators import made, made_constant, properties_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule, rewrite
+from weft.support.cpu_instructions import has_dot_product
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
@@ -78,10 +79,12 @@ def _packed(op: Operation, target: Target) -> Replacement:
         return None
     _check(op, weight, scale, cast("SSAValue | None", zero_point))
     columns, size = type_of(weight).get_shape()
-    is_integer = "compute_dtype" in op.properties
-    if size % _WORD or not columns or (is_integer and columns % max(target.vector_bytes // 4, 1)):
+    is_whole = columns % max(target.vector_bytes // 4, 1) == 0
+    is_rounded = "compute_dtype" in op.properties
+    if size % _WORD or not columns or (is_rounded and not is_whole):
         return None
-    width = panel_width(columns, target)
+    has_bytes = is_rounded or (is_whole and has_dot_product(target, 4, left_signed=False, right_signed=True))
+    width, bits = panel_width(columns, target), arguments_of(op)["bits"]
 
     def packed(value: SSAValue | None) -> SSAValue | None:
         if value is None:
@@ -89,8 +92,11 @@ def _packed(op: Operation, target: Target) -> Replacement:
         array, element = array_of_constant(cast("ConstantOp", value.owner)), type_of(value).element_type
         if value is weight:
             array = in_panels(array.view("<u4"), width)
-            if is_integer:
+            if has_bytes:
                 array = array.view(np.uint8).reshape(*array.shape, _WORD)
+                if bits == 4:  # rows 0 to 3 of a word in the low halves of its bytes, the others in the high halves
+                    rows = np.stack([array & 15, array >> 4], -1).reshape(*array.shape[:-1], 2 * _WORD)
+                    array = rows[..., :_WORD] | rows[..., _WORD:] << 4
             else:
                 element = cast("Attribute", TYPES["uint32"])
         else:
@@ -108,7 +114,8 @@ class GraphPackWeightsPass(ModulePass):
     """Pack constant weights of `graph.dequantized_matmul` in panels of columns, several vectors of `target` wide.
 
     A vector of a panel contains 32 bits of weights of each of its columns, and is loaded at once. Kernels for any
-    number of rows read the same panels, without copies in other layouts.
+    number of rows read the same panels, without copies in other layouts. For targets with dot products of bytes, these
+    32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: the same functions; weights that are not constant, or whose columns are not whole 32-bit words, are

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from functools import partial
+from math import nan, prod
 from typing import Final
 
 from weft.support.argument_types import shown
@@ -25,6 +26,10 @@ _WORD: Final = 32
 """The number of bits of an element of packed weights."""
 _FEW_ROWS: Final = 4
 """The maximum number of rows for which sums of groups are scaled, instead of the weights."""
+_LEAST_STEP: Final = 2.0**-126
+"""The least normal float32, which replaces smaller steps: quotients by denormal numbers could be too large."""
+_FLOAT_BYTES: Final = 3
+"""Bytes of the integers that represent floats: 24 bits for the largest of a group, as many as a float32 has."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,15 @@ class _Weights:
 
     def element(self, column: Expr, row: Expr) -> Expr:
         """The element of the weight tensor that contains a weight."""
-        place = self._place(column, row // self.per_element if self.weight.ndim < 4 else row // (_WORD // self.bits))
-        return self.weight(*place) if self.weight.ndim < 4 else self.weight(*place, row // self.per_element % 4)
+        if self.weight.ndim < 4:
+            return self.weight(*self._place(column, row // self.per_element))
+        return self.weight(*self._place(column, row // (_WORD // self.bits)), row % 4)
 
     def integer(self, column: Expr, row: Expr) -> Expr:
         """A quantized weight, as int32."""
         element = self.element(column, row)
-        shift = (row % self.per_element * self.bits).astype(element.dtype)
+        at = row % self.per_element if self.weight.ndim < 4 else row // 4 % self.per_element
+        shift = (at * self.bits).astype(element.dtype)
         return ((element >> shift) & self.mask).astype("int32")
 
     def scale_of(self, column: Expr, group: Expr) -> Expr:
@@ -153,8 +160,11 @@ def dequantized_matmul(
 
     Sums are formed in float32, in any order. For few rows the sums of a group are scaled, for more rows the weights
     are. With `compute_dtype` "int8", the data of each row and group are rounded to `round(x / step) * step`, where
-    `step` is the maximum magnitude divided by 127; for few rows the sums are then integer sums. The packed layout for
-    this is the bytes of the words, (n / w, words, w, 4) of uint8.
+    `step` is the maximum magnitude divided by 127.
+
+    A second packed layout, (n / w, words, w, 4) of uint8, is for dot products of bytes: byte b of a word contains the
+    rows b and, for 4 bits, b + 4 of its rows, the latter in its high bits. For few rows the sums of a group are then
+    integer sums, of data that are rounded to integers of 24 bits, or to int8. Infinite data make a result NaN then.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -169,9 +179,12 @@ def dequantized_matmul(
     if compute_dtype is not None and checked_dtype(compute_dtype) != "int8":
         raise error(f"{what}: compute_dtype must be int8 or None, got {shown(compute_dtype)}")
     is_few = all(isinstance(n, int) for n in rows) and prod(n for n in rows if isinstance(n, int)) <= _FEW_ROWS
+    has_bytes = weights.weight.ndim == 4 and weights.group * weights.mask << 7 < 1 << 31
     product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
     if compute_dtype is not None:
-        product = _integer_sums if is_few and weights.weight.ndim == 4 else _rounded_product
+        product = _integer_sums if is_few and has_bytes else _rounded_product
+    elif is_few and has_bytes:
+        product = partial(_integer_sums, count=_FLOAT_BYTES)
     result = source.dtype
     wide = result == sum_dtype(result) and added is None
     total = product(source, weights, name if wide else f"{name}_product")
@@ -277,79 +290,85 @@ def _filled(data: Tensor, depth: int, size: int, i: tuple[Expr, ...]) -> Expr:
     return value if size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
 
 
-def _rounded(data: Tensor, weights: _Weights, name: str) -> tuple[Tensor, Tensor]:
-    """The data in whole groups as int8, and the step of each group."""
-    size, groups, rows = weights.group, weights.groups, data.shape[:-1]
+def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tuple[Tensor, Tensor]:
+    """The data as integers (..., groups, group size) of `count` bytes, as int32, and the step of each group.
+
+    The largest magnitude of a group is 127 * 256 ** (count - 1).
+    """
+    size, depth = weights.group, weights.depth
+    shape = (*data.shape[:-1], weights.groups, size)
     m = reduce_axis((0, size), "m")
 
     def read(*i: Expr) -> Expr:
-        return _filled(data, weights.depth, groups * size, i)
+        return _filled(data, depth, weights.groups * size, (*i[:-2], i[-2] * size + i[-1]))
 
-    def magnitude(*i: Expr) -> Expr:
-        return greater_of(math.abs(read(*i[:-1], i[-1] * size + m)), axis=m)
+    largest = compute(shape[:-1], lambda *i: greater_of(math.abs(read(*i, m)), axis=m), f"{name}_largest")
 
-    largest = compute((*rows, groups), magnitude, f"{name}_largest")
-    step = compute((*rows, groups), lambda *i: largest(*i) / 127.0, f"{name}_step")
+    def step_of(*i: Expr) -> Expr:
+        by = largest(*i) / (127.0 * 256.0 ** (count - 1))
+        found = select(by < _LEAST_STEP, const(_LEAST_STEP, "float32"), by)
+        return select(math.isinf(by), const(nan, "float32"), found)
 
-    def integer_of(*i: Expr) -> Expr:
-        by = step(*i[:-1], i[-1] // size)
-        steps = math.round(read(*i) / select(by > 0.0, by, const(1.0, "float32")))
-        return steps.astype("int8")
-
-    return compute((*rows, groups * size), integer_of, f"{name}_integers"), step
+    step = compute(shape[:-1], step_of, f"{name}_step")
+    integers = compute(shape, lambda *i: math.round(read(*i) / step(*i[:-1])).astype("int32"), f"{name}_integers")
+    return integers, step
 
 
 def _rounded_product(data: Tensor, weights: _Weights, name: str) -> Tensor:
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:
-        return integers(*i).astype("float32") * step(*i[:-1], i[-1] // weights.group)
+        group, at = i[-1] // weights.group, i[-1] % weights.group
+        return integers(*i[:-1], group, at).astype("float32") * step(*i[:-1], group)
 
     return _scaled_weights(compute(data.shape, element, f"{name}_rounded"), weights, name)
 
 
-def _integer_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
+def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) -> Tensor:
     """Sums of integers over each group, scaled: `scale * step * (sum(x * q) - zero_point * sum(x))`.
 
-    Weights of 4 bits are unpacked from a word in two groups of four bytes, the low halves of its bytes first; data are
-    in that order.
+    `count` is the number of bytes of x. Dot products of bytes form a sum for each byte, and the sum of x * q is that of
+    these sums times 256 ** byte. Weights of 4 bits are unpacked from a word in two groups of four bytes.
     """
     size, groups, rows = weights.group, weights.groups, data.shape[:-1]
-    integers, step = _rounded(data, weights, name)
+    integers, step = _rounded(data, weights, name, count)
     per_word, halves = _WORD // weights.bits, 8 // weights.bits
+    lowest = sum(128 << 8 * at for at in range(count - 1))
 
-    def ordered(*i: Expr) -> Expr:
-        at = i[-1] % per_word
-        return integers(*i[:-1], i[-1] // per_word * per_word + at % 4 * halves + at // 4)
+    def byte_of(*i: Expr) -> Expr:
+        value = integers(*i[:-3], i[-2], i[-1])
+        if count == 1:
+            return value.astype("int8")
+        # `lowest` makes all bytes but the last unsigned, with 128 added
+        byte = (value + lowest) >> (i[-3] * 8).astype("int32")
+        return select(i[-3] < count - 1, (byte & 255) - 128, byte).astype("int8")
 
-    x = integers if halves == 1 else compute(integers.shape, ordered, f"{name}_data")
+    x = compute((*rows, count, groups, size), byte_of, f"{name}_data")
     s, t = reduce_axis((0, size), "s"), reduce_axis((0, size), "t")
-    sums = compute(
-        (*rows, groups),
-        lambda *i: sum_over(integers(*i[:-1], i[-1] * size + s).astype("int32"), axis=s),
-        f"{name}_data_sums",
-    )
+    sums = compute((*rows, groups), lambda *i: sum_over(integers(*i, s).astype("float32"), axis=s), f"{name}_data_sums")
     stored = weights.weight
 
     def unpacked(p: Expr, word: Expr, half: Expr, c: Expr, byte: Expr) -> Expr:
         return (stored(p, word, c, byte) >> (half * weights.bits).astype("uint8")) & weights.mask
 
     shape = (*stored.shape[:2], halves, *stored.shape[2:])
-    unpack = None if halves == 1 else compute(shape, unpacked, f"{name}_bytes")
+    unpack = None if halves == 1 else compute(shape, unpacked, f"{name}_weights")
 
     def product(*i: Expr) -> Expr:
         row, column = i[-2] * size + t, i[-1]
         place = (column // weights.width, row // per_word, row // 4 % 2, column % weights.width, row % 4)
         weight = stored(*place[:2], *place[3:]) if unpack is None else unpack(*place)
-        return sum_over(x(*i[:-2], row).astype("int32") * weight.astype("int32"), axis=t)
+        return sum_over(x(*i[:-1], t).astype("int32") * weight.astype("int32"), axis=t)
 
-    parts = compute((*rows, groups, weights.columns), product, f"{name}_groups")
+    parts = compute((*rows, count, groups, weights.columns), product, f"{name}_groups")
     g = reduce_axis((0, groups), "g")
 
     def element(*i: Expr) -> Expr:
         outer = i[:-1]
-        total = parts(*outer, g, i[-1]).astype("float32")
-        shifted = total - weights.zero_of(i[-1], g) * sums(*outer, g).astype("float32")
+        total = parts(*outer, count - 1, g, i[-1]).astype("float32") * 256.0 ** (count - 1)
+        for at in reversed(range(count - 1)):
+            total += parts(*outer, at, g, i[-1]).astype("float32") * 256.0**at
+        shifted = total - weights.zero_of(i[-1], g) * sums(*outer, g)
         return sum_over(weights.scale_of(i[-1], g) * step(*outer, g) * shifted, axis=g)
 
     return compute((*rows, weights.columns), element, name)

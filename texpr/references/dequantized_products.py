@@ -18,9 +18,17 @@ def _rounded(data: Array, group: int) -> Array:
     filled = np.zeros((*data.shape[:-1], -(-depth // group) * group), np.float32)
     filled[..., :depth] = data
     groups = filled.reshape(*data.shape[:-1], -1, group)
-    step = np.abs(groups).max(axis=-1, keepdims=True) / np.float32(127)
-    integers = np.rint(groups / np.where(step > 0, step, np.float32(1)))
+    step = np.maximum(np.abs(groups).max(axis=-1, keepdims=True) / np.float32(127), np.float32(2.0**-126))
+    integers = np.rint(groups / step)
     return (integers.astype(np.float64) * step).reshape(filled.shape)[..., :depth]
+
+
+def _words(weight: Array, bits: int) -> Array:
+    """Weights packed for dot products of bytes, (n / w, words, w, 4), as words."""
+    if bits == 4:  # the rows 0 to 3 of a word are in the low halves of its bytes
+        rows = np.concatenate([weight & 15, weight >> 4], -1)
+        weight = rows[..., 0::2] | rows[..., 1::2] << 4
+    return np.ascontiguousarray(weight).view("<u4")[..., 0]
 
 
 def dequantized_matmul(
@@ -36,7 +44,7 @@ def dequantized_matmul(
 ) -> Array:
     stored, factor, shift = weight, scale, zero_point
     if weight.ndim > 2:
-        words = weight if weight.ndim == 3 else np.ascontiguousarray(weight).view("<u4")[..., 0]
+        words = weight if weight.ndim == 3 else _words(weight, bits)
         count = words.shape[0] * words.shape[2] if columns is None else columns
         stored, factor = _unpacked(words, count).astype("<u4"), _unpacked(scale, count)
         stored = np.ascontiguousarray(stored).view(np.uint8)

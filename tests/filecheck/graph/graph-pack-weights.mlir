@@ -1,5 +1,6 @@
 // RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=haswell"}' --split-input-file --validate | filecheck %s
 // RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=skylake-avx512"}' --split-input-file | filecheck %s --check-prefix=WIDE
+// RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=znver4"}' --split-input-file --validate | filecheck %s --check-prefix=DOT
 
 // 24 columns are three vectors of 8: a panel is one. Bytes of a column become words, the first byte in the low bits.
 // CHECK-LABEL: func.func @columns
@@ -9,6 +10,8 @@
 // WIDE-LABEL:  func.func @columns
 // WIDE:          graph.constant dense<{{.*}}> : tensor<1x1x32xui32>
 // WIDE:          {group_size = 8 : i64, columns = 24 : i64}
+// DOT-LABEL:   func.func @columns
+// DOT:           graph.constant dense<{{.*}}> : tensor<1x1x32xui32>
 func.func @columns(%x: tensor<?x8xf32, #graph.dims<n>>) -> tensor<?x24xf32, #graph.dims<n>> {
   %w = graph.constant dense<[[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]]> : tensor<24x4xui8>
   %s = graph.constant dense<0.5> : tensor<24x1xf32>
@@ -44,4 +47,20 @@ func.func @left(%x: tensor<1x8xf32>, %w: tensor<8x4xui8>, %t: tensor<1x4xf32>) -
   %y = graph.dequantized_matmul %x, %w, %s {group_size = 8} : tensor<1x8xf32>, tensor<8x4xui8>, tensor<8x1xf32>
   %z = graph.dequantized_matmul %t, %v, %s {group_size = 4} : tensor<1x4xf32>, tensor<8x2xui8>, tensor<8x1xf32>
   func.return %y, %z : tensor<1x8xf32>, tensor<1x8xf32>
+}
+
+// -----
+
+// For dot products of bytes, the low halves of the bytes of a word contain its rows 0 to 3: 1, 2, 3, 4.
+// CHECK-LABEL: func.func @bytes
+// CHECK-NEXT:    %w = graph.constant dense<2271560481> : tensor<1x1x16xui32>
+// DOT-LABEL:   func.func @bytes
+// DOT-NEXT:      %w = graph.constant dense<{{\[\[\[\[}}81, 98, 115, 132], [81, 98, 115, 132], {{.*}}> : tensor<1x1x16x4xui8>
+// DOT-NEXT:      %s = graph.constant dense<5.{{0*}}e-01> : tensor<1x1x16xf32>
+// DOT-NEXT:      graph.dequantized_matmul %x, %w, %s {group_size = 8 : i64, columns = 16 : i64}
+func.func @bytes(%x: tensor<2x8xf32>) -> tensor<2x16xf32> {
+  %w = graph.constant dense<[[33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135], [33, 67, 101, 135]]> : tensor<16x4xui8>
+  %s = graph.constant dense<0.5> : tensor<16x1xf32>
+  %y = graph.dequantized_matmul %x, %w, %s {group_size = 8} : tensor<2x8xf32>, tensor<16x4xui8>, tensor<16x1xf32>
+  func.return %y : tensor<2x16xf32>
 }

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import weft
+from tests.helpers.machines import runnable
 from weft import graph as G
 from weft import te
+from weft.support.cpu_instructions import has_dot_product
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,26 @@ def test_rounded_data(case: Case) -> None:
     found, expected = library["main"](case.data()), case.expected(rounded)
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
     assert np.abs(expected - case.expected()).max() > 1e-4 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("cpu", ("znver4", "haswell"))
+@pytest.mark.parametrize("bits", (4, 8))
+def test_magnitudes(bits: int, cpu: str) -> None:
+    """Few rows of float data are sums of bytes where the CPU has dot products of bytes. Each group is as accurate as
+    float32, whatever the magnitude of other groups; NaN and infinity remain in their row."""
+    case = Case(4, 128, 32, bits=bits)
+    target = runnable(f"llvm -mcpu={cpu} -num-threads=1")
+    library = weft.build(case.module(constant=True), target=target)
+    has_dots = has_dot_product(target, 4, left_signed=False, right_signed=True)
+    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_dots
+    data = case.data() * np.float32(10.0) ** np.repeat([-30, 0, 4, 30], 32).astype("float32")
+    data[1, :32], data[2, 40:] = 0.0, 0.0
+    weights = case.expected(np.eye(128))
+    found, limit = library["main"](data), np.abs(data).astype(float) @ np.abs(weights)
+    assert (np.abs(found - data.astype(float) @ weights) <= 1e-6 * limit).all()
+    data[0, 3], data[2, 70] = np.nan, -np.inf
+    found = library["main"](data)
+    assert np.isnan(found[0]).all() and not np.isfinite(found[2]).any() and np.isfinite(found[[1, 3]]).all()
 
 
 @pytest.mark.parametrize("case", (Case(5, 37, 21, group=40, zero="uint8"), Case(2, 40, 9, bits=8, group=8)), ids=str)
