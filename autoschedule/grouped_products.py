@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd, prod
+from math import gcd
 from typing import Final
 
 from xdsl.dialects.builtin import i32
@@ -13,15 +13,21 @@ from xdsl.ir import SSAValue
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.index import Index, Quotient
 from weft.autoschedule.inlining import fuse_consumers, producer_of
-from weft.autoschedule.rules import keep_in_registers, op_of, pays_threads, share_among_threads
+from weft.autoschedule.rules import keep_in_registers, op_of, pays_threads, product, share_among_threads
 from weft.passes.schedule.dot_intrinsics import dot_name
-from weft.schedule.recording import BlockHandle
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
 _DOT: Final = 4
 """Products of bytes that a dot product adds to each sum."""
+_ROWS: Final = 4
+"""Rows that share unpacked weights, if there are many."""
+_ALL_ROWS: Final = 12
+"""The maximum number of rows, times the bytes of their data, that share unpacked weights."""
+_DOTS: Final = 48
+"""Limit of the dot products of an iteration, beyond two steps."""
 _STEPS: Final = 8
 """Limit of the unrolled reduction steps of a group: the number of 4-bit weights in an element of 32 bits."""
 
@@ -31,6 +37,9 @@ class _Groups:
     parts: BlockHandle
     """Forms the sum of each group."""
     rows: int
+    """Sums of each column in registers: the rows of a tile, times the bytes of their data."""
+    has_all_rows: bool
+    """Whether a tile contains all rows; otherwise `_ROWS` of the last axis of rows."""
     width: int
     """Columns of a panel, which are consecutive in memory."""
     unrolled: int
@@ -66,37 +75,45 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         width //= 2
     total = sch.cache_write(block, 0, "local")
     fuse_consumers(sch, total)
-    *spatial, group = sch.get_loops(block)
-    panel, columns = sch.split(spatial[-1], [None, width])
-    vectors, lane = sch.split(columns, [None, lanes])
-    sch.reorder(panel, group, *spatial[:-1], vectors, lane)
-    sch.reverse_compute_at(total, panel, preserve_unit_loops=True)
+    *tile, column, group = sch.get_loops(block)
+    outer: list[LoopHandle] = []
+    if not found.has_all_rows:
+        *outer, last = tile
+        outermost, last = sch.split(last, [None, _ROWS])
+        outer, tile = [*outer, outermost], [last]
+    panel, columns = sch.split(column, [None, width])
+    lane = [columns] if width == lanes else sch.split(columns, [None, lanes])
+    sch.reorder(panel, *outer, group, *tile, *lane)
+    sch.reverse_compute_at(total, outer[-1] if outer else panel, preserve_unit_loops=True)
     sch.compute_at(found.parts, group, preserve_unit_loops=True)
     sch.set_scope(found.parts, 0, "local")
-    *rows, one, column, steps = sch.get_loops(found.parts)[2:]
+    *rows, one, column, steps = sch.get_loops(found.parts)[2 + len(outer) :]
     dots = [_DOT] if found.is_integer else []
-    step, unrolled, *dot = sch.split(steps, [None, found.unrolled // (_DOT if dots else 1), *dots])
-    vectors, lane = sch.split(column, [None, lanes])
-    sch.reorder(one, step, unrolled, *rows, vectors, lane, *dot)
+    count = found.unrolled // (_DOT if dots else 1)
+    while dots and count % 2 == 0 and count > 2 and count * found.rows * width > _DOTS * lanes:
+        count //= 2
+    step, unrolled, *dot = sch.split(steps, [None, count, *dots])
+    lane = [column] if width == lanes else sch.split(column, [None, lanes])
+    sch.reorder(one, step, unrolled, *rows, *lane, *dot)
     if found.bytes is not None:
         sch.compute_at(found.bytes, step, preserve_unit_loops=True)
     first_sum = sch.decompose_reduction(found.parts, step)
     first_total = sch.decompose_reduction(block, group)
-    own, own_sums = len(spatial) + 1, len(rows) + 2
-    sch.split(sch.get_loops(total)[-1], [None, lanes])
+    if width > lanes:
+        sch.split(sch.get_loops(total)[-1], [None, lanes])
     if dots:
-        for loop in (unrolled, *rows, vectors):
+        for loop in (unrolled, *rows, *lane[:-1]):
             sch.unroll(loop)
-        sch.tensorize(lane, dot_name(lanes, 8, True, False))
+        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False))
     for part in (first_sum, *(() if dots else (found.parts,))):
-        keep_in_registers(sch, sch.get_loops(part)[-own_sums:], lanes)
+        keep_in_registers(sch, sch.get_loops(part)[-len(rows) - len(lane) :], lanes)
     for part in (first_total, block, total):
-        keep_in_registers(sch, sch.get_loops(part)[-own:], lanes)
+        keep_in_registers(sch, sch.get_loops(part)[-len(tile) - len(lane) :], lanes)
     if not dots:
         sch.unroll(unrolled)
     if found.bytes is not None:
-        *outer, columns, byte = sch.get_loops(found.bytes)[-4:]
-        keep_in_registers(sch, [*outer, sch.fuse(columns, byte)], target.vector_bytes)
+        *within, columns, byte = sch.get_loops(found.bytes)[-4:]
+        keep_in_registers(sch, [*within, sch.fuse(columns, byte)], target.vector_bytes)
     share_among_threads(sch, block, pays_threads([found.pattern], target), target, 1)
     return True
 
@@ -122,14 +139,19 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
         if not is_ours or not is_whole or not _is_in_order(inner.writes[0], inner.spatial):
             continue
         extents = [inner.extent_of(v) for v in inner.block.iter_vars]
-        known = [extent for extent in extents if extent is not None]
+        *rows, _, columns, size = extents
         width = _width(inner, inner.spatial[-1])
-        if len(known) == len(extents) and width is not None:
-            is_integer = inner.writes[0].element_type == i32
-            unrolled = gcd(known[-1], _STEPS * (_DOT if is_integer else 1))
-            rows = prod(known[: len(inner.spatial) - 2])
-            unpacked = _bytes(sch, producer, inner) if is_integer else None
-            return _Groups(producer, rows, width, unrolled, inner, is_integer, unpacked)
+        if size is None or columns is None or width is None:
+            continue
+        is_integer = inner.writes[0].element_type == i32
+        unrolled = gcd(size, _STEPS * (_DOT if is_integer else 1))
+        unpacked = _bytes(sch, producer, inner) if is_integer else None
+        count = product(rows)
+        has_all_rows = count is not None and count <= _ALL_ROWS
+        if not has_all_rows and (not is_integer or not rows):
+            continue
+        in_tile = count if has_all_rows else _ROWS * (rows[-1] or 1)
+        return _Groups(producer, in_tile, has_all_rows, width, unrolled, inner, is_integer, unpacked)
     return None
 
 

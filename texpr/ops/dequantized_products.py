@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import nan, prod
 from typing import Final
@@ -26,10 +26,14 @@ _WORD: Final = 32
 """The number of bits of an element of packed weights."""
 _FEW_ROWS: Final = 4
 """The maximum number of rows for which sums of groups are scaled, instead of the weights."""
+_LONGEST_GROUP: Final = 128
+"""Limit of the data that are rounded to multiples of one step instead of floats. Large data make the others of their
+group less exact."""
 _LEAST_STEP: Final = 2.0**-126
 """The least normal float32, which replaces smaller steps: quotients by denormal numbers could be too large."""
-_FLOAT_BYTES: Final = 3
-"""Bytes of the integers that represent floats: 24 bits for the largest of a group, as many as a float32 has."""
+_BYTES_OF: Final = {"float32": 3, "float16": 2, "bfloat16": 2}
+"""Bytes of the integers that represent the data of a group, so that the largest has as many bits as its type or more.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class _Weights:
     """The number of consecutive rows that share a scale."""
     width: int
     """The number of columns of a panel of packed weights; 0 if not packed."""
+    sharing: int = 1
+    """The number of groups that share a scale."""
 
     @property
     def is_packed(self) -> bool:
@@ -54,6 +60,14 @@ class _Weights:
     @property
     def groups(self) -> int:
         return -(-self.depth // self.group)
+
+    @property
+    def in_short_groups(self) -> _Weights:
+        """The weights in groups of at most `_LONGEST_GROUP`, if they can be cut into such groups of 32 or more."""
+        sizes = [n for n in range(_WORD, _LONGEST_GROUP + 1, _WORD // self.bits) if self.group % n == 0]
+        if self.group <= _LONGEST_GROUP or not sizes:
+            return self
+        return replace(self, group=sizes[-1], sharing=self.group // sizes[-1])
 
     @property
     def per_element(self) -> int:
@@ -83,13 +97,13 @@ class _Weights:
         return ((element >> shift) & self.mask).astype("int32")
 
     def scale_of(self, column: Expr, group: Expr) -> Expr:
-        return self.scale(*self._place(column, group)).astype("float32")
+        return self.scale(*self._place(column, group // self.sharing)).astype("float32")
 
     def zero_of(self, column: Expr, group: Expr) -> Expr:
         """The zero point of a group, as float32."""
         if self.zero_point is None:
             return const(float(1 << (self.bits - 1)), "float32")
-        return self.zero_point(*self._place(column, group)).astype("float32")
+        return self.zero_point(*self._place(column, group // self.sharing)).astype("float32")
 
 
 def _weights(
@@ -181,10 +195,12 @@ def dequantized_matmul(
     is_few = all(isinstance(n, int) for n in rows) and prod(n for n in rows if isinstance(n, int)) <= _FEW_ROWS
     has_bytes = weights.weight.ndim == 4 and weights.group * weights.mask << 7 < 1 << 31
     product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
-    if compute_dtype is not None:
-        product = _integer_sums if is_few and has_bytes else _rounded_product
-    elif is_few and has_bytes:
-        product = partial(_integer_sums, count=_FLOAT_BYTES)
+    if has_bytes:
+        data_bytes = 1 if compute_dtype is not None else _BYTES_OF[source.dtype]
+        weights = weights if data_bytes == 1 else weights.in_short_groups
+        product = partial(_integer_sums, count=data_bytes)
+    elif compute_dtype is not None:
+        product = _rounded_product
     result = source.dtype
     wide = result == sum_dtype(result) and added is None
     total = product(source, weights, name if wide else f"{name}_product")

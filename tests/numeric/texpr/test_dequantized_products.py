@@ -94,10 +94,10 @@ ROUNDED = (Case(1, 80, 64, zero="uint8"), Case(3, 64, 48, bits=8), Case(2, 96, 1
 
 @pytest.mark.parametrize("case", ROUNDED, ids=str)
 def test_rounded_data(case: Case) -> None:
-    """Data rounded to 8 bits in the groups of the weights: dot products of bytes, for few rows."""
+    """Data rounded to 8 bits in the groups of the weights: dot products of bytes."""
     target = "llvm -num-threads=1"
     library = weft.build(case.module(constant=True, compute_dtype="int8"), target=target)
-    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is (case.rows <= 4)
+    assert '"dot_' in "".join(map(weft.trace_as_python, library.traces))
     groups = -(-case.depth // case.group)
     data = np.pad(case.data(), ((0, 0), (0, groups * case.group - case.depth))).reshape(case.rows, groups, -1)
     step = np.abs(data).max(axis=-1, keepdims=True) / np.float32(127)
@@ -107,19 +107,53 @@ def test_rounded_data(case: Case) -> None:
     assert np.abs(expected - case.expected()).max() > 1e-4 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("cpu", ("znver4", "haswell"))
+@pytest.mark.parametrize(
+    ("shape", "rounded"),
+    (
+        (("m", 72), False),
+        (("b", "m", 72), True),
+        pytest.param((2, "m", 72), False, marks=pytest.mark.slow),
+        pytest.param(("b", "m", 72), False, marks=pytest.mark.slow),
+        pytest.param(("m", 72), True, marks=pytest.mark.slow),
+    ),
+    ids=str,
+)
+def test_any_number_of_rows(shape: Any, rounded: bool) -> None:
+    """One kernel for any number of rows: tiles of rows share unpacked weights, the last one has fewer rows."""
+    case = Case(1, 72, 48, zero="uint8", scales="float16", bias=True)
+    given, bb = case.arrays(), G.BlockBuilder()
+    x, options = G.var("x", shape), {"compute_dtype": "int8"} if rounded else {}
+    with bb.function("main", [x]):
+        y = bb.emit(G.operator("dequantized_matmul")(x, *map(G.const, given.values()), **options))
+        bb.emit_func_output(G.relu(y))
+    target = runnable("llvm -mcpu=znver4 -num-threads=2")
+    library = weft.build(bb.get(), target=target)
+    if rounded or has_dot_product(target, 4, left_signed=False, right_signed=True):
+        assert "tensorize" in "".join(map(weft.trace_as_python, library.traces))
+    for rows in (1, 2, 3, 4, 5, 13, 0):
+        sizes = {"m": rows, "b": 3}
+        data = np.random.default_rng(rows).standard_normal([sizes.get(n, n) for n in shape]).astype("float32")
+        expected = np.maximum(case.expected(data), 0.0)
+        found, limit = library["main"](data), 2e-2 if rounded else 1e-5
+        assert found.shape == expected.shape
+        assert (np.abs(found - expected) <= limit * np.abs(expected).max(initial=0.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "group"), (("znver4", 32), ("znver4", 640), pytest.param("haswell", 32, marks=pytest.mark.slow))
+)
 @pytest.mark.parametrize("bits", (4, 8))
-def test_magnitudes(bits: int, cpu: str) -> None:
-    """Few rows of float data are sums of bytes where the CPU has dot products of bytes. Each group is as accurate as
+def test_magnitudes(bits: int, cpu: str, group: int) -> None:
+    """Float data become integers if the CPU has dot products of bytes. Each group of up to 128 data is as accurate as
     float32, whatever the magnitude of other groups; NaN and infinity remain in their row."""
-    case = Case(4, 128, 32, bits=bits)
+    case = Case(4, 640, 32, bits=bits, group=group)
     target = runnable(f"llvm -mcpu={cpu} -num-threads=1")
     library = weft.build(case.module(constant=True), target=target)
     has_dots = has_dot_product(target, 4, left_signed=False, right_signed=True)
     assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_dots
-    data = case.data() * np.float32(10.0) ** np.repeat([-30, 0, 4, 30], 32).astype("float32")
+    data = case.data() * np.float32(10.0) ** np.repeat([-30, 0, 4, 9, 30], 128).astype("float32")
     data[1, :32], data[2, 40:] = 0.0, 0.0
-    weights = case.expected(np.eye(128))
+    weights = case.expected(np.eye(640))
     found, limit = library["main"](data), np.abs(data).astype(float) @ np.abs(weights)
     assert (np.abs(found - data.astype(float) @ weights) <= 1e-6 * limit).all()
     data[0, 3], data[2, 70] = np.nan, -np.inf
