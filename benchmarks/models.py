@@ -1,8 +1,9 @@
 """The models of benchmarks/results/*-models.md: seeded random weights, batch 1, float32.
 
-    python benchmarks/models.py FOLDER [NAME...]                        # as ONNX files python benchmarks/models.py
-    FOLDER mobilenet_v2 --int8              # also quantised by onnxruntime weft bench FOLDER/resnet50.onnx --against
-    onnxruntime,openvino weft bench benchmarks/models.py:resnet50 --against torch,torch.compile
+    python benchmarks/models.py FOLDER [NAME...]                        # as ONNX files
+    python benchmarks/models.py FOLDER mobilenet_v2 --int8              # also quantised by onnxruntime
+    weft bench FOLDER/resnet50.onnx --against onnxruntime,openvino
+    weft bench benchmarks/models.py:resnet50 --against torch,torch.compile
 
 Requires torch, torchvision, transformers and onnx, in a separate environment.
 """

@@ -1,8 +1,8 @@
 """Models processed by onnxruntime's tools: nine small models with seeded random weights in 27 variants.
 
     python benchmarks/onnx_variants.py write FOLDER [NAME...]     # the files; a name is that of a model or variant
-    python benchmarks/onnx_variants.py check FOLDER [NAME...]     # weft against onnxruntime, at two sizes python
-    benchmarks/onnx_variants.py table FOLDER RESULT.md     # the same, timed in turns with one thread
+    python benchmarks/onnx_variants.py check FOLDER [NAME...]     # weft against onnxruntime, at two sizes
+    python benchmarks/onnx_variants.py table FOLDER RESULT.md     # the same, timed in turns with one thread
 
 Tools: levels of the graph optimizer (`InferenceSession` with `optimized_model_filepath`), the optimizer of transformers
 (`onnxruntime.transformers.optimizer`), quantisation of weights (dynamic, 4 bits) and of weights and activations

@@ -1,8 +1,8 @@
 """Weights of 4 and 8 bits: the perplexity of a small language model, and the speed of products.
 
-    python benchmarks/quantized_weights.py accuracy           # trains for a minute or two python
-    benchmarks/quantized_weights.py speed --threads 1  # with onnxruntime if it is installed python
-    benchmarks/quantized_weights.py memory --products 30
+    python benchmarks/quantized_weights.py accuracy           # trains for a minute or two
+    python benchmarks/quantized_weights.py speed --threads 1  # with onnxruntime if it is installed
+    python benchmarks/quantized_weights.py memory --products 30
 
 The model, a net of three layers trained in NumPy, predicts the next character of Python's own docstrings from the
 preceding 16. Products are measured with weights beyond the caches: each call uses other weights, and the fastest call

@@ -1,10 +1,11 @@
 """Results of tuning, against default schedules, TVM and a hand-written space: tables of docs/tuning.md.
 
-    python benchmarks/tuning_results.py ops FOLDER [--trials 64] [--seconds 60] [--only WORD] python
-    benchmarks/tuning_results.py model FOLDER MODEL.onnx [--trials 512] [--seconds 60] python
-    benchmarks/tuning_results.py book FOLDER [--trials 64] [--seconds 60] python benchmarks/tuning_results.py against
-    FOLDER TVM.json [--only WORD] python benchmarks/tuning_results.py time FOLDER python benchmarks/tuning_results.py
-    table FOLDER
+    python benchmarks/tuning_results.py ops FOLDER [--trials 64] [--seconds 60] [--only WORD]
+    python benchmarks/tuning_results.py model FOLDER MODEL.onnx [--trials 512] [--seconds 60]
+    python benchmarks/tuning_results.py book FOLDER [--trials 64] [--seconds 60]
+    python benchmarks/tuning_results.py against FOLDER TVM.json [--only WORD]
+    python benchmarks/tuning_results.py time FOLDER
+    python benchmarks/tuning_results.py table FOLDER
 
 All on one thread. FOLDER contains the database and a line of JSON per completed row; searches resume, so that long ones
 can run in slices while the machine is quiet. Final times are those of the default and the best schedule in turn

@@ -1,8 +1,9 @@
 """Scalability of a search's coordinator: trials per second with builders and runners that take no time, simulated
 fleets of workers with stragglers and failures, and the rate of proposals.
 
-    python benchmarks/tuning_scale.py coordinator [--trials 2000] python benchmarks/tuning_scale.py fleets [--workers 10
-    100 1000] [--seconds 60] python benchmarks/tuning_scale.py proposals [--seconds 10]
+    python benchmarks/tuning_scale.py coordinator [--trials 2000]
+    python benchmarks/tuning_scale.py fleets [--workers 10 100 1000] [--seconds 60]
+    python benchmarks/tuning_scale.py proposals [--seconds 10]
 
 The coordinator is `weft.tune` itself, with its database on disk. Workers are simulated by timers: no candidate is built
 or run. `cpu` is the time of the search's thread, which is least sensitive to other load.

@@ -1,7 +1,7 @@
 """Results of TVM's MetaSchedule for four programs, for `tuning_results.py against`. Requires apache-tvm and xgboost.
 
-    python benchmarks/tuning_tvm.py search TVM.json FOLDER --cpu znver4 [--seconds 150] [--only WORD] python
-    benchmarks/tuning_tvm.py time TVM.json FOLDER --cpu znver4
+    python benchmarks/tuning_tvm.py search TVM.json FOLDER --cpu znver4 [--seconds 150] [--only WORD]
+    python benchmarks/tuning_tvm.py time TVM.json FOLDER --cpu znver4
 
 Runs in a separate environment, outside of the checkout's folder (whose `tvm` is weft's). Each search ends with the
 batch in which its time is over. `time` measures the best schedule of each again. TVM.json has the best time, the number

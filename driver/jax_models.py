@@ -39,7 +39,9 @@ def jax_jit(
 ) -> JaxFunction[P, R]:
     """Compile a JAX function: `weft.jax_jit(f)` for `jax.jit(f)`.
 
-        fast = weft.jax_jit(model.apply) y = fast(params, x) gradient = weft.jax_jit(jax.grad(loss))
+        fast = weft.jax_jit(model.apply)
+        y = fast(params, x)
+        gradient = weft.jax_jit(jax.grad(loss))
 
     The result accepts and returns pytrees of arrays on the CPU, without copies. A program is compiled on the first call
     with each structure, shape and element type of the arguments. `shapes` names symbolic dimensions, whose sizes share

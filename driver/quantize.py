@@ -78,8 +78,9 @@ def quantize(
 ) -> Quantized:
     """A copy of a module of graph functions with weights, and optionally activations, rounded to integers.
 
-        quantized = weft.quantize(mod, weights="int4", group=32, symmetric=True) print(quantized)  # the rounding errors
-        of each layer lib = weft.build(quantized.mod)
+        quantized = weft.quantize(mod, weights="int4", group=32, symmetric=True)
+        print(quantized)  # the rounding errors of each layer
+        lib = weft.build(quantized.mod)
 
     `group` consecutive weights of a column, 16 to 256 (32 by default), share a scale of type `scales`, and a zero point
     unless the rounding is `symmetric`; `group=0` groups whole columns. Weights named in `skip` stay floats. Data stay

@@ -86,8 +86,9 @@ def run_trace(
 ) -> None:
     """Run a trace on a schedule: the trace of another one, or text in either form.
 
-        weft.run_trace(sch, other.trace) weft.run_trace(sch, str(other.trace)) weft.run_trace(sch,
-        weft.trace_as_python(other.trace))
+        weft.run_trace(sch, other.trace)
+        weft.run_trace(sch, str(other.trace))
+        weft.run_trace(sch, weft.trace_as_python(other.trace))
 
     Sampling steps repeat their decisions, or use `decisions`, one for each step (`weft.decisions_of`), None to sample
     anew. Raises `CompileError` for invalid text, and the errors of the steps.

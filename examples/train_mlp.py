@@ -1,7 +1,7 @@
 """Makes `mlp.mlir`: trains a two-layer perceptron on drawn digits and writes it as a graph function over constants.
 
-    python examples/train_mlp.py                # writes examples/mlp.mlir, in a few seconds, from fixed seeds python
-    examples/train_mlp.py --accuracy     # accuracy of NumPy on digits that were not in the training data
+    python examples/train_mlp.py                # writes examples/mlp.mlir, in a few seconds, from fixed seeds
+    python examples/train_mlp.py --accuracy     # the accuracy of NumPy on digits that were not trained on
 
 The digits are 5x7 bitmaps, rotated, sheared, scaled, shifted and noised on 28x28 pixels, generated without downloads.
 """

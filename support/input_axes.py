@@ -1,8 +1,9 @@
 """The axes of inputs as text: numbers, names or inclusive ranges, separated by `x`.
 
-    1x128                    numbers b x s, bxs               names, or expressions over them: `b x 2 * s` b:1..8 x
-    s:1..512        names with a stated range 1..8 x 1..512            ranges of extents that keep the names that the
-    program has for them
+    1x128                    numbers
+    b x s, bxs               names, or expressions over them: `b x 2 * s`
+    b:1..8 x s:1..512        names with a stated range
+    1..8 x 1..512            ranges of extents that keep the names that the program has for them
 
 If any `x` is between spaces, only such an `x` separates, so that names may contain one: `max x 3`.
 """

@@ -1,6 +1,7 @@
 """Statistics of passes, like LLVM's: declared next to the pass, incremented where they count.
 
-    HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop") ...
+    HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop")
+    ...
     HOISTED.add()
 
 `weft-opt --pass-statistics` prints those of the passes that ran. A statistic is global to the process: `Counts` returns

@@ -2,10 +2,11 @@
 
 The processor has three private memories and instructions on tiles of 16 x 16 floats:
 
-    fill  accumulator[0]              every element of a tile becomes zero load  a[0], A[%3], 256            a tile of
-    device memory, with a row stride of 256, into a private memory tmm   accumulator[0], a[0], b[0]  accumulator += a @
-    b.T store C[%5], 256, accumulator[0]  a tile back to device memory loop  %i, 0, 16, 1 ... end        and arithmetic
-    on counters: add, sub, mul, div, rem
+    fill  accumulator[0]              every element of a tile becomes zero
+    load  a[0], A[%3], 256            a tile of device memory, with a row stride of 256, into a private memory
+    tmm   accumulator[0], a[0], b[0]  accumulator += a @ b.T
+    store C[%5], 256, accumulator[0]  a tile back to device memory
+    loop  %i, 0, 16, 1 ... end        and arithmetic on counters: add, sub, mul, div, rem
 
 Tiles in private memories are dense; `a[256]` is the second one. `Machine.run` interprets the text.
 """

@@ -1,7 +1,8 @@
 """A small language model: trained by PyTorch, quantised, and run by weft with key and value caches.
 
-    pip install 'weft[torch]' python examples/language_model/language_model.py                # trains for about a
-    minute python examples/language_model/language_model.py --steps 2000   # a better model
+    pip install 'weft[torch]'
+    python examples/language_model/language_model.py                # trains for about a minute
+    python examples/language_model/language_model.py --steps 2000   # a better model
 
 The text consists of the docstrings of Python's standard library; a tenth is held out. Prints the perplexity per letter
 of this part in several precisions, the text generated from a prompt, and the letters per second of weft, and of
