@@ -1,9 +1,9 @@
 """The models of benchmarks/results/*-precision.md: seeded random weights, batch 1. Requires torch and onnx.
 
-    python benchmarks/precision_models.py FOLDER [NAME...]                     # as ONNX files
-    python benchmarks/precision_models.py FOLDER encoder --dtype float16       # with float16 tensors
-    weft bench FOLDER/encoder.onnx --precision bf16,f32 --against onnxruntime,openvino
-    weft bench benchmarks/precision_models.py:resnet50 --precision bf16,f32 --against openvino
+python benchmarks/precision_models.py FOLDER [NAME...]                     # as ONNX files
+python benchmarks/precision_models.py FOLDER encoder --dtype float16       # with float16 tensors
+weft bench FOLDER/encoder.onnx --precision bf16,f32 --against onnxruntime,openvino
+weft bench benchmarks/precision_models.py:resnet50 --precision bf16,f32 --against openvino
 """
 
 from __future__ import annotations
