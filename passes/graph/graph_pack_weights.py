@@ -80,10 +80,9 @@ def _packed(op: Operation, target: Target) -> Replacement:
     _check(op, weight, scale, cast("SSAValue | None", zero_point))
     columns, size = type_of(weight).get_shape()
     is_whole = columns % max(target.vector_bytes // 4, 1) == 0
-    is_rounded = "compute_dtype" in op.properties
-    if size % _WORD or not columns or (is_rounded and not is_whole):
+    if size % _WORD or not columns:
         return None
-    has_bytes = is_rounded or (is_whole and has_dot_product(target, 4, left_signed=False, right_signed=True))
+    has_bytes = is_whole and has_dot_product(target, 4, left_signed=False, right_signed=True)
     width, bits = panel_width(columns, target), arguments_of(op)["bits"]
 
     def packed(value: SSAValue | None) -> SSAValue | None:

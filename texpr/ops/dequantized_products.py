@@ -177,8 +177,9 @@ def dequantized_matmul(
     `step` is the maximum magnitude divided by 127.
 
     A second packed layout, (n / w, words, w, 4) of uint8, is for dot products of bytes: byte b of a word contains the
-    rows b and, for 4 bits, b + 4 of its rows, the latter in its high bits. For few rows the sums of a group are then
-    integer sums, of data that are rounded to integers of 24 bits, or to int8. Infinite data make a result NaN then.
+    rows b and, for 4 bits, b + 4 of its rows, the latter in its high bits. The sums of a group are then integer sums,
+    of data that are rounded to integers of 24 bits (16 for types of 16 bits), or to int8. Infinite data make the
+    results of their row NaN.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -199,11 +200,12 @@ def dequantized_matmul(
         data_bytes = 1 if compute_dtype is not None else _BYTES_OF[source.dtype]
         weights = weights if data_bytes == 1 else weights.in_short_groups
         product = partial(_integer_sums, count=data_bytes)
-    elif compute_dtype is not None:
-        product = _rounded_product
     result = source.dtype
     wide = result == sum_dtype(result) and added is None
-    total = product(source, weights, name if wide else f"{name}_product")
+    label = name if wide else f"{name}_product"
+    if compute_dtype is not None and not has_bytes:
+        source = _rounded_floats(source, weights, label)
+    total = product(source, weights, label)
     if wide:
         return total
 
@@ -330,14 +332,15 @@ def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tupl
     return integers, step
 
 
-def _rounded_product(data: Tensor, weights: _Weights, name: str) -> Tensor:
+def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
+    """The data rounded to multiples of the steps of their groups."""
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:
         group, at = i[-1] // weights.group, i[-1] % weights.group
         return integers(*i[:-1], group, at).astype("float32") * step(*i[:-1], group)
 
-    return _scaled_weights(compute(data.shape, element, f"{name}_rounded"), weights, name)
+    return compute(data.shape, element, f"{name}_rounded")
 
 
 def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) -> Tensor:
