@@ -57,7 +57,7 @@ class Sampled(Decisions):
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
     loop = sch.get(handle)
     if not isinstance(loop, ForOp):
-        raise InternalError(f"a loop handle stands for {loop.name}")
+        raise InternalError(f"a loop handle refers to {loop.name}")
     return loop
 
 
@@ -70,7 +70,7 @@ def extent_of(sch: Schedule, handle: LoopHandle) -> int | None:
 def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:
     block = sch.get(handle)
     if not isinstance(block, BlockOp):
-        raise InternalError(f"a block handle stands for {block.name}")
+        raise InternalError(f"a block handle refers to {block.name}")
     return block
 
 

@@ -46,7 +46,7 @@ def why_misplaced(op: Operation) -> str | None:
     if op.name not in ("func.func", "sched.func", "builtin.module"):
         return None
     around = next((parent for parent in ancestors(op) if parent.name in ("func.func", "sched.func")), None)
-    return None if around is None else f"'{op.name}' may not stand in '{around.name}'"
+    return None if around is None else f"'{op.name}' must not be in '{around.name}'"
 
 
 def is_weft(op: Operation) -> bool:

@@ -310,7 +310,7 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     checked_argument("schedule_of", "function", FuncOp, function)
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
-        raise CompileError.at(function, f"schedule_of: function @{function.sym_name.data} stands in no module")
+        raise CompileError.at(function, f"schedule_of: function @{function.sym_name.data} is not in a module")
     copy = copy_of(module)
     convert_from_upstream(Context(), copy, tuple(promises), strict=True)
     lower_to_tir(copy)

@@ -92,7 +92,7 @@ def _verify_affine(operation: Operation) -> None:
 def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
     number, type_ = constant_integer(dim.index), dim.source.type
     if number is not None and isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
-        raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
+        raise VerifyException(f"'{dim.name}' reads dimension {number} of {type_}")
 
 
 def _verify_global(constant: GlobalOp) -> None:

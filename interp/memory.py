@@ -173,7 +173,7 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
     if not index.isdigit():
         raise CompileError.at(op, f"the interpreter needs a constant dimension for '{op.name}'")
     if int(index) >= len(extents):
-        raise CompileError.at(op, f"'{op.name}' asks for dimension {index} of {op.source.type}")
+        raise CompileError.at(op, f"'{op.name}' reads dimension {index} of {op.source.type}")
     extent = extents[int(index)]
     emitter.bind(op.result, str(extent), (extent, extent) if isinstance(extent, int) else (0, None))
 

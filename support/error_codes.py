@@ -175,7 +175,7 @@ CLASSES: Final = (
     ErrorClass(
         "schedule.expired-handle",
         r"expired handle ",
-        "A handle stands for a loop or block that an earlier step consumed, as `split` consumes its loop.",
+        "A handle refers to a loop or block that an earlier step consumed, as `split` consumes its loop.",
         "Use the handles that the step returned, or get them again with `get_loops` or `get_block`.",
         "s = weft.Schedule(weft.parse('''func.func @f(%A: memref<8xf32>) {\n  tir.for %i in 8 {\n    tir.block "
         '"B" iters(%v: spatial<8>) = [%i] {\n'

@@ -209,7 +209,7 @@ class Fleet(Executor):
                     self._start(call)
                 elif monotonic() - answered > self._patience:
                     reason = f"{self._connection.name} has not answered for {self._patience:g} s"
-                    self._end(call, CompileError(f"{reason}: the same command goes on where this search ended"))
+                    self._end(call, CompileError(f"{reason}: the same command continues where this search ended"))
 
 
 class _Dask:

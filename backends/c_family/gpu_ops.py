@@ -42,7 +42,7 @@ def emit_thread_id(emitter: FunctionEmitter, op: low_kernel.ThreadIdOp) -> None:
     emitter.ranges[result] = IndexRange(0, (limits["xyz".index(axis[-1])] if extent is None else extent) - 1)
     spelled = emitter.language.axes.get(axis)
     if spelled is None:
-        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: it stands in kernels")
+        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name} outside of kernels")
     name = emitter.names.fresh(result.name_hint or f"{axis[0]}{axis[-1]}")
     emitter.line(f"const {emitter.language.types['idx32']} {name} = {spelled};")
     emitter.values[result] = CExpr(name, "idx32")
@@ -50,7 +50,7 @@ def emit_thread_id(emitter: FunctionEmitter, op: low_kernel.ThreadIdOp) -> None:
 
 def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
     if not emitter.language.barrier:
-        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: it stands in kernels")
+        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name} outside of kernels")
     emitter.line(f"{emitter.language.barrier};")
 
 
@@ -74,7 +74,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
             if not isinstance(op.parent_op(), FuncOp):
                 raise CompileError.at(
                     op,
-                    f"{op.name} stands in a loop or condition: {language.name} exchanges values through shared memory",
+                    f"{op.name} is in a loop or condition: {language.name} exchanges values through shared memory",
                 )
             first = _exchange(emitter, op, element)
         text = f"{helper}({first}, {value.text}, {offset.text}, {op.lanes})"

@@ -200,7 +200,7 @@ def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 def _check_heap(emitter: FunctionEmitter, op: Operation) -> None:
     if emitter.language.kind != "c":
-        raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
+        raise CompileError.at(op, f"{op.name} is in @{emitter.name}, and {emitter.language.name} has no heap")
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:

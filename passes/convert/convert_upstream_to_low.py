@@ -240,7 +240,7 @@ class _Candidates:
         if not known and (takes_buffers or not allowed_at("low", name)):
             return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
         if in_kernel and type(op) in (memref.AllocOp, memref.DeallocOp, scf.ParallelOp, CallOp):
-            return f"{name} stands in a kernel"
+            return f"{name} is in a kernel"
         for value in values_of(op):
             if (problem := _problem_of_value(value, op)) is not None:
                 return problem

@@ -44,7 +44,7 @@ def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operatio
             if threads_of(op, module) is None:
                 return op, "its blocks have no constant number of threads (known_block_size)"
         elif not isinstance(op, GlobalOp):
-            return op, f"{op.name} stands in a gpu.module"
+            return op, f"{op.name} is in a gpu.module"
     return None
 
 

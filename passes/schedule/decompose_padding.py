@@ -255,7 +255,7 @@ class DecomposePadding(Primitive):
         store = single_store(self, 3, block)
         for op in block.body.block.ops:
             if op is not store and not isinstance(op, scf.IfOp | AccessRegionOp) and not only_computes(op):
-                self.refuse(3, f"{op_name(op)} stands in it", op)
+                self.refuse(3, f"it contains {op_name(op)}", op)
         choice = store.value.owner
         if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
             self.refuse(3, "what it stores is no choice between two values", store)

@@ -420,7 +420,7 @@ class PadEinsum(MovingPrimitive):
         self.require(2, why_not_divisible(block))
         for op in block.body.walk():
             if not is_pure(op) and not isinstance(op, memref.LoadOp | memref.StoreOp | InitOp | AccessRegionOp):
-                self.refuse(2, f"{op_name(op)} stands in it", op)
+                self.refuse(2, f"it contains {op_name(op)}", op)
             if isinstance(op, _NOT_TOTAL) and not _has_safe_divisor(op):
                 self.refuse(2, f"{op_name(op)} is not defined for all operands", op)
 

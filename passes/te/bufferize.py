@@ -107,7 +107,7 @@ class Bufferization:
         """Make the elements of `tensor` a global of the module; equal constants of the function share it."""
         module, type_ = self.function.parent_op(), buffer_type(tensor.type)
         if not isinstance(module, ModuleOp):
-            raise InternalError(f"@{self.function.sym_name.data} has constants, and stands in no module")
+            raise InternalError(f"@{self.function.sym_name.data} has constants, and is not in a module")
         if not self._symbols:
             self._symbols.update(named_ops(module))
         name = self._globals.get(elements)

@@ -195,7 +195,7 @@ class _Inserter:
 
 def _refuse(divergent: Operation, conflict: Conflict | NotProved) -> NoReturn:
     why = conflict.describe() if isinstance(conflict, Conflict) else str(conflict)
-    raise CompileError.at(divergent, f"a barrier would have to stand {_where(divergent)}: {why}, by different threads")
+    raise CompileError.at(divergent, f"a barrier would be needed {_where(divergent)}: {why}, by different threads")
 
 
 def _where(divergent: Operation) -> str:

@@ -186,7 +186,7 @@ def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
         why = "there is no such block"
         if other is not None:
             why = f"it has {len(block.iter_vars)} iterators, that one {len(other.iter_vars)}"
-        raise CompileError.at(block, f'block "{block.label}" asks for what "{name}" accesses: {why}')
+        raise CompileError.at(block, f'block "{block.label}" needs the accesses of "{name}": {why}')
     return other
 
 

@@ -44,8 +44,8 @@ func.func @deep() attributes {low.kernel = #low.kernel<[1, 1, 128], source = "bi
 
 // -----
 
-// CHECK: error: memref.alloc stands in @heap, and CUDA C++ has no heap
-// CL: error: memref.alloc stands in @heap, and OpenCL C has no heap
+// CHECK: error: memref.alloc is in @heap, and CUDA C++ has no heap
+// CL: error: memref.alloc is in @heap, and OpenCL C has no heap
 func.func @heap() attributes {low.kernel = #low.kernel<[32, 1, 1], source = "x">} {
   %S = memref.alloc() : memref<16xf32>
   memref.dealloc %S : memref<16xf32>
@@ -72,7 +72,7 @@ func.func @bytes(%A: memref<4xi8>, %v: i8) attributes {low.kernel = #low.kernel<
 
 // -----
 
-// CL: error: low.shuffle stands in a loop or condition: OpenCL C exchanges values through shared memory
+// CL: error: low.shuffle is in a loop or condition: OpenCL C exchanges values through shared memory
 func.func @divergent(%A: memref<32xf32>, %b: i1) attributes {low.kernel = #low.kernel<[32, 1, 1], source = "x">} {
   %c1 = arith.constant 1 : index
   scf.if %b {

@@ -37,7 +37,7 @@ func.func @condition(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threa
 
 // -----
 
-// CHECK: error: a barrier would have to stand in a loop whose extent differs between the threads of a block
+// CHECK: error: a barrier would be needed in a loop whose extent differs between the threads of a block
 func.func @extent(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threads_in_step} {
   tir.for %b in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
     tir.for %t in 8 thread_binding<"threadIdx.x"> {
@@ -56,7 +56,7 @@ func.func @extent(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threads_
 
 // -----
 
-// CHECK: error: a barrier would have to stand in a vectorized loop
+// CHECK: error: a barrier would be needed in a vectorized loop
 func.func @lanes(%A: memref<8x4xf32>, %B: memref<8x4xf32>) attributes {tir.threads_in_step} {
   tir.for %b in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
     tir.for %t in 8 thread_binding<"threadIdx.x"> {

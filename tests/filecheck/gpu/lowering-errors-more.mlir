@@ -88,7 +88,7 @@ func.func @no_init(%A: memref<4x32xf32>, %B: memref<4xf32>) {
 
 // -----
 
-// CHECK: error: a barrier would have to stand in a vectorized loop: iteration ({{.*}}) writes S[{{.*}}]; iteration ({{.*}}) reads S[{{.*}}], by different threads
+// CHECK: error: a barrier would be needed in a vectorized loop: iteration ({{.*}}) writes S[{{.*}}]; iteration ({{.*}}) reads S[{{.*}}], by different threads
 func.func @lanes(%B: memref<32xf32>) {
   %one = arith.constant 1.0 : f32
   %S = memref.alloc() : memref<32xf32, "shared">

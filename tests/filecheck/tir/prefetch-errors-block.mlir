@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s -p tir-lower-blocks 2>&1 | filecheck %s
 
-// CHECK: {{.*}}prefetch-errors-block.mlir:[[# @LINE + 3]]:5: error: block "C" asks for what "D" accesses: there is no such block
+// CHECK: {{.*}}prefetch-errors-block.mlir:[[# @LINE + 3]]:5: error: block "C" needs the accesses of "D": there is no such block
 func.func @block(%A: memref<4xf32>, %C: memref<4xf32>) {
   tir.for %i in 4 {
     tir.block "C" iters(%vi: spatial<4>) = [%i] attributes {prefetch = [["write", 0, [1], "D"]]} {

@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s -p tir-lower-blocks 2>&1 | filecheck %s
 
-// CHECK: {{.*}}prefetch-errors-iterators.mlir:[[# @LINE + 3]]:5: error: block "T" asks for what "C" accesses: it has 1 iterators, that one 2
+// CHECK: {{.*}}prefetch-errors-iterators.mlir:[[# @LINE + 3]]:5: error: block "T" needs the accesses of "C": it has 1 iterators, that one 2
 func.func @iterators(%A: memref<4xf32>, %T: memref<4xf32>, %C: memref<4x4xf32>) {
   tir.for %i in 4 {
     tir.block "T" iters(%vi: spatial<4>) = [%i] attributes {prefetch = [["write", 0, [1], "C"]]} {

@@ -3,7 +3,7 @@
 
 func.func @dimension(%A: memref<?xf32>) {
   %c5 = arith.constant 5 : index
-  // expected-error@+1 {{'memref.dim' asks for dimension 5 of memref<?xf32>}}
+  // expected-error@+1 {{'memref.dim' reads dimension 5 of memref<?xf32>}}
   %n = memref.dim %A, %c5 : memref<?xf32>
   tir.for %i in %n { }
   func.return
@@ -83,7 +83,7 @@ func.func @list(%A: memref<4xf32>) attributes {low.params = [1]} {
 // -----
 
 func.func @thread(%A: memref<4xf32>) attributes {low.kernel = #low.kernel<[4, 1, 1], source = "thread">} {
-  // expected-error@+1 {{low.thread_id has no form in C: it stands in kernels}}
+  // expected-error@+1 {{low.thread_id has no form in C outside of kernels}}
   %t = low.thread_id "threadIdx.x" extent 4 : index
   %a = memref.load %A[%t] : memref<4xf32>
   memref.store %a, %A[%t] : memref<4xf32>

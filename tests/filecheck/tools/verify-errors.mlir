@@ -111,7 +111,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%x: f32) {
-  tir.for %i in 4 { // expected-error@+1 {{'func.func' may not stand in 'func.func'}}
+  tir.for %i in 4 { // expected-error@+1 {{'func.func' must not be in 'func.func'}}
     func.func @g(%A: memref<4xf32>) {
       func.return
     }

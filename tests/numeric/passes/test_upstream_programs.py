@@ -98,7 +98,7 @@ def test_schedules_need_the_promises_that_steps_rely_on() -> None:
 def test_what_cannot_be_scheduled_is_named() -> None:
     with pytest.raises(CompileError, match="unknown promise 'noalas', did you mean 'noalias'"):
         weft.schedule_of(function_of(weft.parse(TENSORS)), promises=["noalas"])
-    with pytest.raises(CompileError, match="function @f stands in no module"):
+    with pytest.raises(CompileError, match="function @f is not in a module"):
         weft.schedule_of(FuncOp("f", ([], [])))
     text = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
     assert weft.build(text)["f"](np.ones(4, np.float32)).sum() == 4

@@ -91,7 +91,7 @@ def test_a_connection_that_does_not_come_back_ends_calls() -> None:
     fleet = Fleet(engine, patience=0.1)
     engine.number = 0
     lost = fleet.submit(divmod, 7, 2)
-    with pytest.raises(CompileError, match=r"engine:1 has not answered for 0\.1 s: the same command goes on where"):
+    with pytest.raises(CompileError, match=r"engine:1 has not answered for 0\.1 s: the same command continues where"):
         lost.result(30)
     with pytest.raises(CompileError, match=r"no worker of engine:1 answered in 0\.1 s|has not answered for 0\.1 s"):
         fleet.first_worker()
