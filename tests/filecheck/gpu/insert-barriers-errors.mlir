@@ -15,7 +15,7 @@ func.func @same(%A: memref<8xf32>) attributes {tir.threads_in_step} {
 
 // -----
 
-// CHECK: error: a barrier would have to stand under a condition that differs between the threads of a block
+// CHECK: error: a barrier would be needed under a condition that differs between the threads of a block
 // CHECK-SAME: by different threads
 func.func @condition(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threads_in_step} {
   %c4 = arith.constant 4 : index
