@@ -15,6 +15,7 @@ from xdsl.utils.target import Target
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.driver.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
 from weft.passes.schedule.primitive import PRIMITIVES
+from weft.passes.schedule.primitive_passes import PrimitivePass
 
 ROOT = Path(__file__).parents[3]
 CARRY_NO_DIALECT = {
@@ -37,6 +38,8 @@ def test_passes_load_under_their_name(name: str) -> None:
     kind = load(PASSES[name])
     assert issubclass(kind, ModulePass)
     assert kind.name == name
+    if not issubclass(kind, PrimitivePass):
+        assert kind.__module__.rpartition(".")[2] == name.replace("-", "_"), "the file of a pass is named as the pass"
 
 
 @pytest.mark.parametrize("name", TARGETS)
