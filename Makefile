@@ -87,6 +87,7 @@ generated: setup
 	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
 	$(BIN)/python docs/generators/error_docs.py > docs/errors.md
 	$(BIN)/python docs/generators/contrib_docs.py > docs/onnx-contrib.md
+	$(BIN)/python docs/generators/file_docs.py > docs/files.md
 	$(BIN)/python docs/generators/gpu_docs.py --write
 	$(BIN)/python docs/generators/textmate_grammar.py > editors/vscode/syntaxes/mlir.tmLanguage.json
 	$(BIN)/python docs/generators/schedule_methods.py > schedule/schedule.py.new && mv schedule/schedule.py.new schedule/schedule.py
