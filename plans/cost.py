@@ -48,9 +48,9 @@ class Cost:
     """
 
     cycles: float = 0.0
-    second_cache_bytes: float = 0.0
+    bytes_beyond_l1: float = 0.0
     """Bytes from beyond L1."""
-    third_cache_bytes: float = 0.0
+    bytes_beyond_l2: float = 0.0
     """Bytes from beyond L2."""
     memory_bytes: float = 0.0
     """Bytes from beyond L3, or L2 if that is larger."""

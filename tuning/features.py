@@ -62,7 +62,7 @@ class Counts(Cost):
     """Including one per lane for lanes that are not consecutive."""
     vector_stores: float = 0.0
     scalar_stores: float = 0.0
-    first_cache_bytes: float = 0.0
+    issued_bytes: float = 0.0
     distinct_bytes: float = 0.0
     """Of all buffers."""
     temporary_bytes: float = 0.0
@@ -221,7 +221,7 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
     amounts = {
         **work,
         **vars(estimate),
-        "first_cache_bytes": issued,
+        "issued_bytes": issued,
         "loop_iterations": outer,
         "loop_entries": entries,
         "nests": 1.0,

@@ -67,10 +67,10 @@ def test_counts_of_register_tiles() -> None:
 def test_bytes_by_level() -> None:
     """48 KiB: more than the first cache holds; rows of A and the whole of B pass by for each row of results."""
     found = counts_of(product().mod, TARGET)
-    assert found.memory_bytes == found.third_cache_bytes == found.distinct_bytes
-    assert found.second_cache_bytes == 64 * (2 * 4 * 64) + 4 * 64**2
+    assert found.memory_bytes == found.bytes_beyond_l2 == found.distinct_bytes
+    assert found.bytes_beyond_l1 == 64 * (2 * 4 * 64) + 4 * 64**2
     small = counts_of(product(16).mod, TARGET)
-    assert small.second_cache_bytes == small.distinct_bytes
+    assert small.bytes_beyond_l1 == small.distinct_bytes
 
 
 def transposition(n: int, tile: int = 0) -> weft.Schedule:
@@ -87,15 +87,15 @@ def test_lines_and_pages_of_columns() -> None:
     """A column of 600 has an element in a line of 64 bytes of each row: together more than the first cache holds."""
     n = 600
     plain, tiled_ = (counts_of(transposition(n, tile).mod, TARGET) for tile in (0, 8))
-    assert plain.second_cache_bytes / n**2 == pytest.approx(64 + 4, rel=0.01)
-    assert tiled_.second_cache_bytes / n**2 == pytest.approx(8 + 4, rel=0.01)  # a row of a tile is half a line
+    assert plain.bytes_beyond_l1 / n**2 == pytest.approx(64 + 4, rel=0.01)
+    assert tiled_.bytes_beyond_l1 / n**2 == pytest.approx(8 + 4, rel=0.01)  # a row of a tile is half a line
     # 600 rows of 2400 bytes are more pages than the first translation buffer knows; those of a tile are not.
     assert plain.page_misses / n**2 > 0.5 and tiled_.page_misses / n**2 < 0.1
 
 
 def test_lines_at_powers_of_two_compete_for_places() -> None:
     """512 lines are the first cache, 4096 bytes apart they have room for 8."""
-    near, far = (counts_of(transposition(n, 32).mod, TARGET).second_cache_bytes / n**2 for n in (992, 1024))
+    near, far = (counts_of(transposition(n, 32).mod, TARGET).bytes_beyond_l1 / n**2 for n in (992, 1024))
     assert far > 4 * near
 
 
