@@ -21,12 +21,12 @@ from weft.autoschedule.rules import (
     cost_of,
     fused,
     is_expensive,
+    l2_bytes_of,
     lanes_for,
     largest_caches,
     op_of,
     pays_threads,
     product,
-    second_caches,
 )
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
@@ -265,7 +265,7 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
         return 1
     rows, at_once = pattern.extent_of(iterators_of(pattern)[row]), target.processor.memory_streams
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(pattern, read)]
-    is_far = pattern.instances * max(streamed, default=0) > fitted.FAR_CACHES * second_caches(target)
+    is_far = pattern.instances * max(streamed, default=0) > fitted.FAR_CACHES * l2_bytes_of(target)
     are_many = rows is not None and rows >= at_once * PARTS_OF_A_THREAD * target.num_threads
     return at_once if is_far and are_many else 1
 
@@ -384,9 +384,9 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
     elif is_reduction and target.processor.prefetches_across_pages:
         ahead, least = 4 * page, largest_caches(target) + 1
     elif is_reduction:
-        ahead, least = page, second_caches(target) + 1
+        ahead, least = page, l2_bytes_of(target) + 1
     elif target.processor.prefetches_across_pages:
-        pays = _stays_in_third_cache(pattern, target)
+        pays = _stays_in_l3(pattern, target)
         ahead, kinds = page, kinds[1:]
     streams: list[tuple[bool, int, int]] = []
     for writes, operands, accessed in kinds if pays or decisions.are_open else ():
@@ -401,7 +401,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
     return tuple(Prefetch(writes, (*before, ahead // size), at) for writes, at, size in streams if ahead)
 
 
-def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
+def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
     """Whether the elements read and written exceed L2 but take at most half of L3, which holds other data too."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
@@ -472,7 +472,7 @@ def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisio
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
     pays = target.processor.fills_memory and moved > largest_caches(target)
-    if not pays and not (decisions.are_open and moved > second_caches(target)):
+    if not pays and not (decisions.are_open and moved > l2_bytes_of(target)):
         return ()
     if vector_iterator(pattern, 0) is None:  # tiles keep many lines open
         return ()

@@ -194,14 +194,14 @@ _EXPENSIVE: Final = frozenset(op.name for op in (arith.DivfOp, RemFOp, *DIVISION
 _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
-def second_caches(target: Target) -> int:
+def l2_bytes_of(target: Target) -> int:
     """Bytes of L2 of all threads."""
     return target.l2_bytes * target.num_threads
 
 
 def largest_caches(target: Target) -> int:
     """Bytes beyond which arrays are read from memory: the size of L3, or of all L2 caches if that is larger."""
-    return max(second_caches(target), target.l3_bytes)
+    return max(l2_bytes_of(target), target.l3_bytes)
 
 
 def least_bytes(operand: Operand) -> int:

@@ -164,9 +164,7 @@ def test_what_is_packed_next_is_asked_for() -> None:
         (1024, "float32", "llvm -mcpu=apple-m1 -mtriple=arm64-apple-macosx", False),
     ],
 )
-def test_panels_that_stream_from_the_second_cache_are_asked_for(
-    size: int, dtype: str, target: str, asked: bool
-) -> None:
+def test_panels_that_stream_from_l2_are_asked_for(size: int, dtype: str, target: str, asked: bool) -> None:
     sch = scheduled(Product(size, size, size, dtype=dtype).module(), target)
     assert sch is not None
     assert ('annotate %c {key = "prefetch", value = [["read", 1, [0, 0, 4]]]}' in str(sch.trace)) is asked

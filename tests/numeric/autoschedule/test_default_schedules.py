@@ -411,7 +411,7 @@ def test_streams_are_asked_for_ahead():
     assert "[1024]" in check(te.create_func([halves, te.compute(halves.shape, lambda i: -halves[i])]), WAITS)
 
 
-def test_what_is_written_is_asked_for_ahead_in_the_third_cache():
+def test_what_is_written_is_asked_for_ahead_in_l3():
     """Where the processor keeps up with what is read."""
 
     def trace(*shape: te.Extent) -> str:
