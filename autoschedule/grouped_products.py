@@ -53,10 +53,11 @@ class _Groups:
 
 
 def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Compute one panel of columns at a time with sums in registers; weights are unpacked once for all rows.
+    """Compute one panel of columns at a time with sums in registers; weights are unpacked once for a tile of rows, all
+    rows if they are few.
 
     ```
-    for columns of a panel: total = 0
+    for columns of a panel: for rows of a tile: total = 0
       for group: sums = 0
         for k: for row: sums[row, c] += x[row, group, k] * weight[group, k, c]
         total[row, c] += scale[group, c] * sums[row, c]
@@ -64,7 +65,8 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     ```
     Applicable to a sum over groups that reads sums of products, one per element and group, of a block with no other
     consumer, if the weights are stored in panels (`column floordiv width`). Not applicable if results are not
-    consecutive along an iterator of both, or if an extent is unknown.
+    consecutive along an iterator of both, or if another extent than those of rows is unknown. Many rows need sums of
+    integers.
     """
     found = _groups(sch, block)
     lanes = max(target.vector_bytes // 4, 1)
@@ -148,9 +150,9 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
         unpacked = _bytes(sch, producer, inner) if is_integer else None
         count = product(rows)
         has_all_rows = count is not None and count <= _ALL_ROWS
-        if not has_all_rows and (not is_integer or not rows):
+        if not has_all_rows and (not is_integer or len(rows) < 2):
             continue
-        in_tile = count if has_all_rows else _ROWS * (rows[-1] or 1)
+        in_tile = count if count is not None and has_all_rows else _ROWS * (rows[-1] or 1)
         return _Groups(producer, in_tile, has_all_rows, width, unrolled, inner, is_integer, unpacked)
     return None
 
