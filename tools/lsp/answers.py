@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.effects import effects_of, is_opaque
 from weft.dialects.tir import BlockOp, ForOp
 from weft.driver.programs import context
-from weft.driver.universe import REPLACED_PASSES, load
+from weft.driver.universe import pass_factories
 from weft.passes.pass_descriptions import PassDescription, describe_pass
 from weft.support.packages import installed_universe
 from weft.tools.lsp.index import Chunk, FileIndex, Mention, defining_operation
@@ -435,19 +435,16 @@ def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def pass_factories() -> dict[str, Any]:
-    return {
-        **installed_universe().all_passes,
-        **{name: (lambda place=place: load(place)) for name, place in REPLACED_PASSES.items()},
-    }
+def _factories() -> dict[str, Callable[[], Any]]:
+    return pass_factories(installed_universe())
 
 
 @cache
 def _described(name: str) -> PassDescription | None:
-    if name not in pass_factories():
+    if name not in _factories():
         return None
     try:
-        return describe_pass(pass_factories()[name]())
+        return describe_pass(_factories()[name]())
     except Exception:  # noqa: BLE001 - a package that cannot be imported has no description
         return None
 
@@ -490,7 +487,7 @@ def _in_run_line(before: str) -> list[CompletionItem]:
     if re.search(r"(?:-t|--target)[= ]'?[\w-]*$", before):
         return [CompletionItem(n, kind=CompletionItemKind.EnumMember) for n in sorted(installed_universe().all_targets)]
     if re.search(r"(?:-p|--passes|--pass-pipeline)[= ]\s*['\"]?(?:[^'\"]*[,(\s])?[\w-]*$", before):
-        return [CompletionItem(name, kind=CompletionItemKind.Function) for name in sorted(pass_factories())]
+        return [CompletionItem(name, kind=CompletionItemKind.Function) for name in sorted(_factories())]
     return []
 
 
