@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from time import perf_counter
 from typing import Final, TypeAlias
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -128,9 +129,16 @@ class State:
         )
 
 
+@cache
+def _context() -> Context:
+    return context()
+
+
 def advanced(state: State) -> State:
-    """The state after the next item of the pipeline. Raises the errors of the pass or step, and `CompileError` at the
-    end of the pipeline."""
+    """The state after the next item of the pipeline: the same state without `rest` if only stages without effect were
+    left. Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
+    if not state.rest:
+        raise CompileError("the pipeline has ended")
     while state.rest:
         item, rest = state.rest[0], state.rest[1:]
         start = perf_counter()
@@ -148,12 +156,12 @@ def advanced(state: State) -> State:
                     return begun
                 # Handles stay those of the unchanged module.
                 state = replace(state, rest=begun.rest) if begun.text == state.text else begun
-    raise CompileError("the pipeline has ended")
+    return state
 
 
 def after_pass(state: State, item: PassItem, rest: tuple[Item, ...]) -> State:
     module, start = copy_of(state.module), perf_counter()
-    run_pass(item.run, context(), module)
+    run_pass(item.run, _context(), module)
     return State(item.title, "pass", item.summary, module, rest, perf_counter() - start, group=item.group)
 
 
@@ -193,7 +201,7 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
 
     def to_loops(module: ModuleOp) -> list[Item]:
         import_stablehlo_loops(module)
-        convert_from_upstream(context(), module)
+        convert_from_upstream(_context(), module)
         over_tensors = [name for name, function in functions_of(module).items() if is_over_tensors(function)]
         if not over_tensors:
             return []

@@ -72,8 +72,7 @@ class References(MutableMapping[str, object]):
         del self.assigned[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.assigned
-        yield from self._names
+        yield from dict.fromkeys((*self.assigned, *self._names))
 
     def __len__(self) -> int:
         return len(self.assigned.keys() | self._names.keys())
@@ -104,17 +103,21 @@ def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
     return {path: tuple(ops) for path, ops in found.items()}
 
 
-def short_names(module: ModuleOp, kind: type[Operation]) -> list[str]:
-    """The shortest name of each loop or block of a kind that means nothing else."""
+def names_like(module: ModuleOp, kind: type[Operation], prefix: str) -> list[str]:
+    """The shortest unambiguous name with a prefix of each loop or block of a kind."""
     shortest: dict[Operation, str] = {}
     for path, ops in names_of(module).items():
-        if len(ops) == 1 and isinstance(ops[0], kind):
+        if len(ops) == 1 and isinstance(ops[0], kind) and path.startswith(prefix):
             known = shortest.get(ops[0])
-            if known is None or (path.count("."), "[" in path, len(path)) < (known.count("."), "[" in known, len(known)):
+            if known is None or _length(path) < _length(known):
                 shortest[ops[0]] = path
     return list(shortest.values())
 
 
+def _length(path: str) -> tuple[bool, int, int]:
+    return "[" in path, path.count("."), len(path)
+
+
 def _shortest(paths: list[str]) -> list[str]:
-    least = min((path.count(".") for path in paths), default=0)
-    return [path for path in paths if path.count(".") == least and "[" not in path][:4] or paths[:4]
+    least = min(map(_length, paths), default=None)
+    return [path for path in paths if least is not None and _length(path)[:2] == least[:2]][:4]

@@ -167,25 +167,24 @@ class Session:
     def step_to_change(self) -> State:
         """Step until the program changes."""
         before = self.state.text
-        while self._forward().text == before:
+        while self._forward().text == before and (self.state.rest or self.at + 1 < len(self.states)):
             pass
         return self.state
 
     def step_to_end(self) -> State:
         while self.at + 1 < len(self.states) or self.state.rest:
-            try:
-                self._forward()
-            except CompileError:
-                if self.state.rest:
-                    raise
-                break
+            self._forward()
         return self.state
 
     def _forward(self) -> State:
         states, at = self.states, self.at
-        if at + 1 == len(states):
-            states = (*states, advanced(self.state))
-        self._now = _History(tuple(states), at + 1)
+        if at + 1 < len(states):
+            self._now = _History(tuple(states), at + 1)
+            return self.state
+        after = advanced(self.state)
+        # Only stages without effect were left.
+        is_same = after.title == self.state.title and after.module is self.state.module
+        self._now = _History((*states[:-1], after), at) if is_same else _History((*states, after), at + 1)
         return self.state
 
     def back(self, count: int = 1) -> State:
