@@ -63,9 +63,7 @@ def lower_graph(
         run(step, ctx, op)
 
 
-def graph_steps(
-    op: ModuleOp, target: str, options: BuildOptions, func: Sequence[str] = ()
-) -> Sequence[PipelineStep]:
+def graph_steps(op: ModuleOp, target: str, options: BuildOptions, func: Sequence[str] = ()) -> Sequence[PipelineStep]:
     """The steps that lower the graph functions of a module, and the functions named in `func`."""
     check_no_cycles(op)
     # After simplification, a graph function may contain no operators. Called functions are found by their calls, and

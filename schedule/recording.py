@@ -150,7 +150,8 @@ class Recorder:
         made.mod = copy_of(self.mod)
         made.trace = copy_of(self.trace, handles)
         copies = dict(zip(operations_in(self.mod), operations_in(made.mod), strict=True))
-        bound = {handles[handle]: copies.get(op, op) for handle, op in self._replay.handles.items() if handle in handles}
+        known = self._replay.handles
+        bound = {copy: copies.get(known[handle], known[handle]) for handle, copy in handles.items() if handle in known}
         made._replay = Replay(made.mod, deepcopy(self._replay.random), bound)
         return made
 

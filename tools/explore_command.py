@@ -3,7 +3,7 @@
   weft explore examples/mm_relu.mlir                     a view in the terminal (pip install 'weft[tui]')
   weft explore model.onnx --repl                         one command a line, also from a pipe
   weft explore program.mlir -p 'cse,apply-schedule'      the passes of weft-opt -p instead of those of weft.build
-  weft explore --mcp                                     a server of the Model Context Protocol on standard input and output
+  weft explore --mcp                                     a server of the Model Context Protocol (standard input, output)
 
 docs/explore.md describes the commands.
 """

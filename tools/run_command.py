@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from weft.interp.edge_values import FastMath
     from weft.runtime.kernel_report import KernelRow
     from weft.runtime.library import Function, Library
+    from weft.runtime.timing import BenchmarkResult
     from weft.support.call_signature import Signature
     from weft.tools.arrays import Array, Value
 
@@ -521,13 +522,13 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
 
 def timed(
     compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
-) -> tuple[TimingResult, float | None]:
+) -> tuple[BenchmarkResult, float | None]:
     """The times of calls, each of at least 20 ms, and the GFLOP/s of the fastest."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
     return result, work.flops / result.min / 1e9 if work is not None and work.flops else None
 
 
-def time_line(result: TimingResult, gflops: float | None, repeat: int) -> str:
+def time_line(result: BenchmarkResult, gflops: float | None, repeat: int) -> str:
     speed = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
     return f"mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from rich.style import Style
 from rich.text import Text
@@ -79,8 +79,8 @@ LIGHT: Final = Palette(
 class Lines(ScrollView, can_focus=True):
     """Lines that are rendered when they are seen."""
 
-    def __init__(self, **options: str) -> None:
-        super().__init__(**options)
+    def __init__(self, *, id: str, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._lines: Sequence[Text] = ()
 
     def show(self, lines: Sequence[Text]) -> None:
@@ -106,8 +106,8 @@ class ProgramView(Lines):
 
     MODES: ClassVar = ("difference", "side by side", "program")
 
-    def __init__(self, **options: str) -> None:
-        super().__init__(**options)
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
         self.mode: str | None = None
         """None for a difference that is side by side if there is room."""
         self.before: Sequence[str] = ()
@@ -124,10 +124,10 @@ class ProgramView(Lines):
 
     def show_states(self, before: Sequence[str], after: Sequence[str], rows: Sequence[Row]) -> None:
         self.before, self.after, self.rows = before, after, rows
-        self.arrange()
+        self.list_rows()
         self.to_change(0)
 
-    def arrange(self) -> None:
+    def list_rows(self) -> None:
         """List the rows of the mode."""
         mode = self.shown_mode
         shown: list[tuple[Row, str]] = []
@@ -153,7 +153,7 @@ class ProgramView(Lines):
         self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
-        self.arrange()
+        self.list_rows()
 
     def starts(self) -> list[int]:
         """The lines at which changes begin."""
@@ -190,7 +190,7 @@ class ProgramView(Lines):
         palette = self.palette
         at, texts = (row.left, self.before) if side == "left" else (row.right, self.after)
         if at is None:
-            return Text("╱" * width if width > 0 else "", palette.gutter + Style(dim=True))
+            return Text("\u2571" * width if width > 0 else "", palette.gutter + Style(dim=True))
         mark = " "
         background = ""
         if row.kind in ("changed", "removed", "added") and self.mode != "program":
@@ -293,7 +293,9 @@ _KEYS: Final = [
     Binding("x", "command('run')", "run", tooltip="run, and compare with the input program"),
     Binding("t", "command('time')", "time", tooltip="measure calls of the program as it is"),
     Binding("d", "mode", "view", tooltip="difference in one column, side by side, or the program"),
-    Binding("right_square_bracket", "next_change(1)", "next change", key_display="]", show=False, tooltip="next change"),
+    Binding(
+        "right_square_bracket", "next_change(1)", "next change", key_display="]", show=False, tooltip="next change"
+    ),
     Binding("left_square_bracket", "next_change(-1)", "", key_display="[", show=False, tooltip="previous change"),
     Binding("p", "panel('pipeline')", "panels", show=False, tooltip="show or hide the pipeline"),
     Binding("l", "side", "loops", show=False, tooltip="loops, buffers, or neither"),
@@ -327,9 +329,7 @@ class CommandLine(Input):
 
     @property
     def explorer(self) -> ExploreApp:
-        app = self.app
-        assert isinstance(app, ExploreApp)  # noqa: S101
-        return app
+        return cast("ExploreApp", self.app)
 
 
 class ExploreApp(App[None]):
@@ -337,7 +337,7 @@ class ExploreApp(App[None]):
 
     TITLE = "weft explore"
     ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS: ClassVar = [(0, "-narrow"), (_WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = list(_KEYS)
     CSS = """
     Screen { layout: vertical; }
@@ -401,9 +401,11 @@ class ExploreApp(App[None]):
             yield Static(id="reply", markup=False)
         yield OptionList(id="completions", markup=False)
         with Horizontal(id="line"):
-            yield Label("❯", id="mark")
+            yield Label(">", id="mark")
             yield CommandLine(
-                placeholder="split(i, [None, 4]), a pass, or a command: help lists them", id="prompt", select_on_focus=False
+                placeholder="split(i, [None, 4]), a pass, or a command (? lists them)",
+                id="prompt",
+                select_on_focus=False,
             )
         yield Footer(show_command_palette=False)
 
@@ -438,7 +440,7 @@ class ExploreApp(App[None]):
 
     def _finish(self, view: _View, text: str, refused: bool, question: str) -> None:
         self._busy = False
-        self.query_one("#mark", Label).update("❯")
+        self.query_one("#mark", Label).update(">")
         if view is not self._view:
             self._show(view)
         else:
@@ -527,7 +529,7 @@ class ExploreApp(App[None]):
         view = self.query_one("#program", ProgramView)
         modes = ProgramView.MODES
         view.mode = modes[(modes.index(view.shown_mode) + 1) % len(modes)]
-        view.arrange()
+        view.list_rows()
         view.to_change(0)
         self._reply(f"view: {view.mode}")
 

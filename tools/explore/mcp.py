@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from importlib.metadata import version
-from typing import Any, Final, TextIO, cast
+from typing import Final, TextIO, cast
 
 from weft.support.errors import did_you_mean
 from weft.tools.explore.operations import OPERATIONS, Operation, Workbench
@@ -58,7 +58,7 @@ def answer_to(workbench: Workbench, line: str) -> object | None:
 
 
 def _answer(workbench: Workbench, message: object) -> dict[str, object] | None:
-    request = cast("Mapping[str, object]", message) if isinstance(message, dict) else {}
+    request = cast("Mapping[str, object]", message) if isinstance(message, dict) else dict[str, object]()
     key, method, params = request.get("id"), request.get("method"), request.get("params", {})
     if request.get("jsonrpc") != "2.0" or not isinstance(method, str) or isinstance(key, bool | dict | list):
         if "id" in request and ("result" in request or "error" in request):

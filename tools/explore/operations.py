@@ -162,9 +162,9 @@ def goto(workbench: Workbench, position: int) -> Reply:
 
 
 def apply(workbench: Workbench, call: str) -> Reply:
-    """Apply a schedule primitive, such as split(i, [None, 4]), vectorize(Y.j), compute_at(Y, C.i), or passes as weft-opt
-    -p takes them. Loops are named by their variable (i, %i), or with a block inside (Y.i, Y[0]); blocks by their name. A
-    refused primitive changes nothing, and the reply has the two iterations in conflict."""
+    """Apply a schedule primitive, such as split(i, [None, 4]), vectorize(Y.j), compute_at(Y, C.i), or passes as
+    weft-opt -p takes them. Loops are named by their variable (i, %i), or with a block inside (Y.i, Y[0]); blocks by
+    their name. A refused primitive changes nothing, and the reply has the two iterations in conflict."""
     workbench.session.apply(call)
     return _moved(workbench.session)
 
@@ -226,16 +226,20 @@ def save(workbench: Workbench, format: str, file: str, overwrite: bool = False) 
     return Reply(f"saved {file}")
 
 
-save.__doc__ = "Write the current state to a file, in a format: " + "; ".join(
-    f"{name}, {what}" for name, what in FORMATS.items()
-) + ". An existing file is replaced only with overwrite."
+save.__doc__ = (
+    "Write the current state to a file, in a format: "
+    + "; ".join(f"{name}, {what}" for name, what in FORMATS.items())
+    + ". An existing file is replaced only with overwrite."
+)
 
 
 def complete(workbench: Workbench, line: str) -> Reply:
     """List the completions of a line for apply."""
     found = completions(line, workbench.session.state)
     text = "\n".join(f"{one.text}  {one.detail}".rstrip() for one in found)
-    return Reply(text or "no completions", {"start": found[0].start if found else len(line), "texts": [o.text for o in found]})
+    return Reply(
+        text or "no completions", {"start": found[0].start if found else len(line), "texts": [o.text for o in found]}
+    )
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from time import perf_counter
 from typing import Final, TypeAlias
 
@@ -205,8 +205,8 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
         over_tensors = [name for name, function in functions_of(module).items() if is_over_tensors(function)]
         if not over_tensors:
             return []
-        steps = graph_steps(module, str(target), options, over_tensors)
-        return [*_items(steps, "graph to tir"), PassItem(StatePreconditionsPass(), "graph to tir")]
+        items = _graph_items(module, str(target), options, over_tensors)
+        return [*items, PassItem(StatePreconditionsPass(), "graph to tir")]
 
     def schedules(module: ModuleOp) -> list[Item]:
         state_parameter_accesses(module)
@@ -232,7 +232,7 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
         return []
 
     def to_low(module: ModuleOp) -> list[Item]:
-        return _items(lowering_steps(module, str(target), options), "tir to low")
+        return _lowering_items(module, str(target), options)
 
     return (
         Stage("convert-from-upstream", "Functions of upstream dialects become block loops", to_loops),
@@ -250,12 +250,12 @@ def pass_pipeline(text: str) -> tuple[Item, ...]:
 def _item_of(run: ModulePass) -> Item:
     match run:
         case ApplySchedulePass():
-            only = run.schedule
-            return Stage(pass_text(run), describe_pass(type(run)).summary, lambda m: _schedule_items(m, only))
+            begin = partial(_schedule_items, only=run.schedule)
+            return Stage(pass_text(run), describe_pass(type(run)).summary, begin)
         case LowerTirToLowPass() if not run.insert and not run.func:
             options = BuildOptions(checked=run.bounds)
-            steps = lambda m: _items(lowering_steps(m, run.target, options), "tir to low")  # noqa: E731
-            return Stage(pass_text(run), describe_pass(type(run)).summary, steps, is_shown=False)
+            begin = partial(_lowering_items, target=run.target, options=options)
+            return Stage(pass_text(run), describe_pass(type(run)).summary, begin, is_shown=False)
         case LowerGraphPass():
             options = BuildOptions(
                 rewrite=run.rewrite,
@@ -264,14 +264,22 @@ def _item_of(run: ModulePass) -> Item:
                 fuse=run.fuse,
                 precision=run.precision,
             )
-            steps = lambda m: _items(graph_steps(m, run.target, options, run.func), "graph to tir")  # noqa: E731
-            return Stage(pass_text(run), describe_pass(type(run)).summary, steps, is_shown=False)
+            begin = partial(_graph_items, target=run.target, options=options, func=run.func)
+            return Stage(pass_text(run), describe_pass(type(run)).summary, begin, is_shown=False)
         case _:
             return PassItem(run)
 
 
 def _items(steps: Sequence[PipelineStep], group: str) -> list[Item]:
     return [PassItem(step.run, group) for step in steps]
+
+
+def _graph_items(module: ModuleOp, target: str, options: BuildOptions, func: Sequence[str]) -> list[Item]:
+    return _items(graph_steps(module, target, options, func), "graph to tir")
+
+
+def _lowering_items(module: ModuleOp, target: str, options: BuildOptions) -> list[Item]:
+    return _items(lowering_steps(module, target, options), "tir to low")
 
 
 def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
@@ -298,5 +306,3 @@ def step_items(trace: sched.FuncOp) -> list[Item]:
             items.append(StepItem(tuple(pending), call, f"A step of @{trace.sym_name.data}"))
             pending = []
     return items
-
-

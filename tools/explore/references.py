@@ -56,13 +56,11 @@ class References(MutableMapping[str, object]):
             return self._schedule.handle_of(op)
         inside = (inner for inner in operations_in(op) if isinstance(inner, BlockOp))
         block = next((inner for inner in inside if op in loops_around(inner)), None)
-        if block is None:
+        if block is None or not isinstance(op, ForOp):
             raise CompileError("the loop contains no block, by which schedules find it")
-        return self._schedule.get_loops(self._handle_of_block(block))[loops_around(block).index(op)]
-
-    def _handle_of_block(self, block: BlockOp) -> BlockHandle:
-        found = self._handle_of(block)
-        return found if isinstance(found, BlockHandle) else BlockHandle(found.value)
+        handle = self._schedule.known_handle(block)
+        found = handle if isinstance(handle, BlockHandle) else self._schedule.handle_of(block)
+        return self._schedule.get_loops(found)[loops_around(block).index(op)]
 
     def __setitem__(self, name: str, value: object) -> None:
         if isinstance(value, BlockHandle | LoopHandle | IntHandle):
@@ -91,12 +89,11 @@ def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
         for block in operations_in(function):
             if not isinstance(block, BlockOp):
                 continue
-            paths = [(block.label, block)]
+            paths: list[tuple[str, Operation]] = [(block.label, block)]
             for at, loop in enumerate(loops_around(block)):
-                if isinstance(loop, ForOp):
-                    variable = loop.induction_variable.name_hint
-                    paths.append((f"{block.label}[{at}]", loop))
-                    paths += [(variable, loop), (f"{block.label}.{variable}", loop)] if variable else []
+                variable = loop.induction_variable.name_hint
+                paths.append((f"{block.label}[{at}]", loop))
+                paths += [(variable, loop), (f"{block.label}.{variable}", loop)] if variable else []
             for path, op in paths:
                 found.setdefault(path, {})[op] = None
                 found.setdefault(f"{name}.{path}", {})[op] = None

@@ -50,7 +50,7 @@ def _run(workbench: Workbench, line: str, source: TextIO, output: TextIO) -> int
         reply = run_line(workbench, line)
     except FileExistsError as error:
         reply = _confirmed(workbench, line, error, source, output)
-    except Exception as error:  # every failure is a message, and the session goes on
+    except Exception as error:  # noqa: BLE001 - every failure is a message, and the session goes on
         print(message_of(error), file=output, flush=True)
         return FAILURE
     if reply is not None:

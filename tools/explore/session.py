@@ -10,9 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from weft.analysis.loop_tree import loop_tree
-from weft.dialects.traversal import copy_of
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.build import build_module
 from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.universe import pass_factories
@@ -39,6 +38,7 @@ from weft.tools.run_command import (
     call,
     copied,
     interpreted,
+    outputs_of,
     time_line,
     timed,
     unscheduled_outputs,
@@ -54,8 +54,10 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
+    from weft.interp.arguments import Work
     from weft.runtime.library import Library
     from weft.support.trees import Tree
+    from weft.tools.arrays import Value
 
 FORMATS: Final[Mapping[str, str]] = {
     "program": "the IR, as an .mlir file",
@@ -305,12 +307,12 @@ class Session:
             reference = interpreted(Interpreter(taken), functions_of(taken)[name], signature, before)
         else:
             reference = unscheduled_outputs(original, name, signature, before, self.target)
-        lines, agrees = [as_is], True
+        lines, agrees, outputs = [as_is], True, outputs_of(signature, values)
         if chosen:
             lines.append(sizes_note(chosen))
         for spec in signature.arrays:
             if spec.writes:
-                found = compare(values[spec.name], reference.outputs[spec.name], spec.dtype)  # pyright: ignore[reportArgumentType]
+                found = compare(outputs[spec.name], reference.outputs[spec.name], spec.dtype)
                 agrees = agrees and found.agrees
                 verb = "agrees with" if found.agrees else "DIFFERS from"
                 lines.append(f"{spec.name} {verb} {reference.name}: {found}")
@@ -336,10 +338,14 @@ class Session:
         if state not in self._libraries:
             options = replace(self.options, scheduled=by_default, default_schedule=by_default)
             self._libraries[state] = build_module(_completed(state).module, self.target, options)
-        as_is = "compiled with its schedules and default ones" if by_default else "compiled as it is, without more schedules"
-        return self._libraries[state], name, as_is
+        how = (
+            "compiled with its schedules and default ones"
+            if by_default
+            else "compiled as it is, without more schedules"
+        )
+        return self._libraries[state], name, how
 
-    def _work(self, name: str, values: Mapping[str, object]) -> object:
+    def _work(self, name: str, values: Mapping[str, Value]) -> Work | None:
         loops = copy_of(self.states[0].module)
         import_stablehlo_loops(loops)
         lower_to_tir(loops)
@@ -367,7 +373,7 @@ class Session:
         base = text_of(state.schedule.original).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
         return (
             f'"""A schedule of {Path(self.file).name}."""\n\nimport weft\n\nPROGRAM = """\n{base}\n"""\n\n'
-            f"sch = weft.Schedule(weft.parse(PROGRAM))\n{calls}\nif __name__ == \"__main__\":\n"
+            f'sch = weft.Schedule(weft.parse(PROGRAM))\n{calls}\nif __name__ == "__main__":\n'
             f"    print(sch.mod)\n    lib = weft.build(sch.mod, target={str(self.target)!r}, default_schedule=False)\n"
         )
 
