@@ -284,8 +284,8 @@ class Help(ModalScreen[None]):
 
 
 _KEYS: Final = [
-    Binding("right,n", "command('step')", "step", key_display="n →", tooltip="run the next pass or schedule step"),
-    Binding("left,b", "command('back')", "back", key_display="b ←", tooltip="one state back"),
+    Binding("n,space", "command('step')", "step", key_display="n", tooltip="run the next pass or schedule step"),
+    Binding("b,backspace", "command('back')", "back", key_display="b", tooltip="one state back"),
     Binding("c", "command('change')", "to change", tooltip="step until the program changes"),
     Binding("e", "command('end')", "to end", show=False, tooltip="step to the end of the pipeline"),
     Binding("u", "command('undo')", "undo", tooltip="undo the last primitive"),
@@ -337,7 +337,6 @@ class ExploreApp(App[None]):
 
     TITLE = "weft explore"
     ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = list(_KEYS)
     CSS = """
     Screen { layout: vertical; }
@@ -375,6 +374,7 @@ class ExploreApp(App[None]):
 
     def __init__(self, workbench: Workbench) -> None:
         super().__init__()
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]
         self._workbench = workbench
         self._busy = False
         self._completions: list[Completion] = []

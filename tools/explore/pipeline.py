@@ -25,7 +25,7 @@ from weft.passes.lower_graph import LowerGraphPass, graph_steps
 from weft.passes.lower_tir_to_low import LowerTirToLowPass, lowering_steps
 from weft.passes.lower_to_tir import is_over_tensors
 from weft.passes.module_functions import functions_of, schedules_of
-from weft.passes.pass_descriptions import describe_pass
+from weft.passes.pass_descriptions import summary_of
 from weft.passes.pass_sequence import PipelineStep, run_pass
 from weft.passes.pipeline_text import parse_passes, pipeline_text
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
@@ -56,7 +56,7 @@ class PassItem:
 
     @property
     def summary(self) -> str:
-        return describe_pass(type(self.run)).summary
+        return summary_of(type(self.run))
 
 
 @dataclass(frozen=True)
@@ -251,11 +251,11 @@ def _item_of(run: ModulePass) -> Item:
     match run:
         case ApplySchedulePass():
             begin = partial(_schedule_items, only=run.schedule)
-            return Stage(pass_text(run), describe_pass(type(run)).summary, begin)
+            return Stage(pass_text(run), summary_of(type(run)), begin)
         case LowerTirToLowPass() if not run.insert and not run.func:
             options = BuildOptions(checked=run.bounds)
             begin = partial(_lowering_items, target=run.target, options=options)
-            return Stage(pass_text(run), describe_pass(type(run)).summary, begin, is_shown=False)
+            return Stage(pass_text(run), summary_of(type(run)), begin, is_shown=False)
         case LowerGraphPass():
             options = BuildOptions(
                 rewrite=run.rewrite,
@@ -265,7 +265,7 @@ def _item_of(run: ModulePass) -> Item:
                 precision=run.precision,
             )
             begin = partial(_graph_items, target=run.target, options=options, func=run.func)
-            return Stage(pass_text(run), describe_pass(type(run)).summary, begin, is_shown=False)
+            return Stage(pass_text(run), summary_of(type(run)), begin, is_shown=False)
         case _:
             return PassItem(run)
 

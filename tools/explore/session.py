@@ -409,9 +409,12 @@ def _is_call(text: str) -> bool:
 
 
 def _with_owner(text: str) -> str:
-    """A call as one of a method of `sch`."""
+    """A call as one of a method of `sch`, with names as Python writes them: `i` for `%i`."""
+    parts = text.split('"')
+    parts[::2] = [re.sub(r"((?:^|[(,\[=])\s*)%(?=\w)", r"\1", part) for part in parts[::2]]
+    text = '"'.join(parts)
     try:
-        tree = ast.parse(text.lstrip("%"))
+        tree = ast.parse(text)
     except SyntaxError:
         return text  # the reader of calls reports it
     for statement in tree.body:
