@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Final, TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.autoschedule.default_schedule import apply_default_schedule, scheduled_by
@@ -41,6 +41,8 @@ from weft.tools.printing import ScopedMLIRTarget
 
 SHOWN_ELEMENTS: Final = 16
 """Constants of more elements are elided in texts."""
+_MOST_TRACES: Final = 8
+"""Maximum number of default schedules whose steps are separate states."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,22 @@ class State:
     group: str = ""
 
     @cached_property
+    def _texts(self) -> dict[Operation, str]:
+        """The text of each operation of the module."""
+        printer = ScopedMLIRTarget(elide_above=SHOWN_ELEMENTS)
+        return {op: printer.text(op) for op in self.module.ops}
+
+    @cached_property
     def text(self) -> str:
-        return ScopedMLIRTarget(elide_above=SHOWN_ELEMENTS).text(self.module)
+        """The operations of the module, without `builtin.module` around them unless it has attributes."""
+        attributes = self.module.attributes
+        head = [f"builtin.module attributes {DictionaryAttr(attributes)} {{", "}"] if attributes else []
+        return "\n".join([*head, *self._texts.values()])
 
     @cached_property
     def parts(self) -> dict[str, str]:
         """The text of each function."""
-        printer = ScopedMLIRTarget(elide_above=SHOWN_ELEMENTS)
-        return {name: printer.text(function) for name, function in functions_of(self.module).items()}
+        return {name: self._texts[function] for name, function in functions_of(self.module).items()}
 
     def fork(self) -> State:
         """The same state with a schedule that may be changed."""
@@ -219,8 +229,17 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
             trace.detach()
 
         def default_schedules(module: ModuleOp) -> list[Item]:
-            traces = apply_default_schedule(copy_of(module), target, skip=by_users)
-            return [item for trace in traces for item in step_items(trace)]
+            scheduled = copy_of(module)
+            traces = apply_default_schedule(scheduled, target, skip=by_users)
+            if len(traces) <= _MOST_TRACES:
+                return [item for trace in traces for item in step_items(trace)]
+            # One state: each has a copy of the module.
+            results = set(scheduled.ops)
+            for op in [*module.ops, *scheduled.ops]:
+                op.detach()
+                if op in results:
+                    module.body.block.add_op(op)
+            return []
 
         if options.default_schedule:
             items.append(Stage("default schedules", "The schedules that weft chooses", default_schedules))

@@ -99,7 +99,7 @@ def test_all_tools(client: Client, tmp_path: Path) -> None:
     text, moved = client.call("step", count=2)
     assert text.startswith("[2] i0, i1 = split(i, factors=[None, 4])")
     assert moved["structuredContent"]["at"] == 2
-    assert "+    tir.for %i0 in 32 {" in client.call("diff")[0]
+    assert "+  tir.for %i0 in 32 {" in client.call("diff")[0]
     assert client.call("diff", first=0, second=0)[0] == "no difference"
     assert client.call("back")[0].startswith("[1]")
     assert client.call("goto", position=2)[0].startswith("[2]")

@@ -53,7 +53,7 @@ def test_a_session(workbench: Workbench) -> None:
     assert status == 0
     assert text.startswith("[0] > # a comment\n[0] > \n[0] > status\n> [0] input\n      convert-from-upstream")
     assert "[0] > s 2\n[2] i0, i1 = split(i, factors=[None, 4])" in text
-    assert "+    tir.for %i0 in 32 {" in text
+    assert "+  tir.for %i0 in 32 {" in text
     assert "loop k0 in 16" in text
     assert "from memory" in text
     assert "> [3] split(k, [None, 8])" in text

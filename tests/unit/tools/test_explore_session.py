@@ -167,6 +167,25 @@ def test_a_graph_is_lowered_pass_by_pass() -> None:
     assert session.run().agrees
 
 
+def test_many_default_schedules_are_one_step(tmp_path: Path) -> None:
+    text = Path(MM_RELU).read_text().partition("func.func")[2].partition("// Tiles")[0]
+    file = tmp_path / "many.mlir"
+    file.write_text("".join(f"func.func{text.replace('@mm_relu', f'@f{n}')}" for n in range(9)))
+    session = Session(str(file))
+    session.step_to_change()
+    session.step_to_change()
+    assert session.state.title == "default schedules"
+    assert session.changed_functions() == [f"f{n}" for n in range(9)]
+    assert session.run("f8").agrees
+
+
+def test_attributes_of_the_module_are_shown(tmp_path: Path) -> None:
+    file = tmp_path / "m.mlir"
+    file.write_text("builtin.module attributes {note = 1 : i64} {\n  func.func @f() {\n    func.return\n  }\n}\n")
+    text = Session(str(file)).state.text
+    assert text == "builtin.module attributes {note = 1 : i64} {\n}\nfunc.func @f() {\n  func.return\n}"
+
+
 def test_runs_at_any_point(session: Session) -> None:
     assert session.run().lines[1].startswith("C agrees with the interpreter")
     slow = session.time()
