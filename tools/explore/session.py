@@ -275,16 +275,19 @@ class Session:
         return [loop_tree(known[name]) for name in self._functions(func) if known[name].body.blocks]
 
     def buffers(self, func: str | None = None) -> list[tuple[str, Table]]:
-        """The buffers of a function, or of all: of block loops, with the bytes that they move."""
+        """Titled tables of the buffers of a function, or of all: of block loops, with the bytes that they move; of
+        lowered functions, and then of their constants."""
         known = functions_of(self.state.module)
+        memory = memory_rows(self.state.module)
         tables: list[tuple[str, Table]] = []
         for name in self._functions(func):
             function = known[name]
             if any(isinstance(op, ForOp | BlockOp) for op in operations_in(function)):
-                tables.append((name, buffer_table(buffer_rows(function, self.target))))
-            elif rows := [row for row in memory_rows(self.state.module) if row.function in ("", name)]:
-                tables.append((name, memory_table(rows)))
-        return tables
+                tables.append((f"@{name}", buffer_table(buffer_rows(function, self.target))))
+            elif rows := [row for row in memory if row.function == name]:
+                tables.append((f"@{name}", memory_table(rows)))
+        constants = [row for row in memory if not row.function]
+        return [*tables, *([("constants", memory_table(constants))] if constants else [])]
 
     # Runs
 
@@ -425,4 +428,4 @@ def _with_owner(text: str) -> str:
 
 
 def tables_text(tables: Sequence[tuple[str, Table]]) -> str:
-    return "\n\n".join(f"@{name}\n{table_text(table)}" for name, table in tables)
+    return "\n\n".join(f"{title}\n{table_text(table)}" for title, table in tables)

@@ -162,6 +162,7 @@ def test_a_graph_is_lowered_pass_by_pass() -> None:
         session.step()
     assert session.run().agrees
     session.step_to_end()
+    assert session.buffers()[-1][0] == "constants"
     assert any(state.title.startswith("lower-te-to-tir") for state in session.states)
     assert any(state.kind == "step" and "default" in state.summary for state in session.states)
     assert session.run().agrees
@@ -220,7 +221,7 @@ def test_a_wrong_pass_is_found_by_a_run(session: Session, monkeypatch: pytest.Mo
 def test_views(session: Session) -> None:
     assert session.changed_functions() == ["mm_relu"]
     ((name, table),) = session.buffers()
-    assert name == "mm_relu"
+    assert name == "@mm_relu"
     assert [row[0] for row in table.rows] == ["A", "B", "C", "Y"]
     session.step_to_end()
     assert session.changed_functions() == []
