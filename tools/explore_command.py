@@ -1,4 +1,4 @@
-"""Explore a program and its pipeline step by step: passes, schedule steps, primitives of your own, runs.
+"""Explore a program and its pipeline step by step: passes, schedule steps, more primitives, runs.
 
   weft explore examples/mm_relu.mlir                     a view in the terminal (pip install 'weft[tui]')
   weft explore model.onnx --repl                         one command a line, also from a pipe

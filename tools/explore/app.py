@@ -234,7 +234,7 @@ def tree_lines(trees: Sequence[Tree], palette: Palette) -> list[Text]:
 
 @dataclass(frozen=True)
 class _View:
-    """What one state shows, computed outside of the event loop."""
+    """The contents of the panels for one state, computed outside of the event loop."""
 
     state: State
     before: Sequence[str]

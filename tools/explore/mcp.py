@@ -32,7 +32,7 @@ class _RequestError(Exception):
 
 
 def serve(workbench: Workbench, source: TextIO, output: TextIO) -> int:
-    """Answer messages until the client closes the input. Whatever programs print goes to standard error."""
+    """Answer messages until the client closes the input. Output of programs is redirected to standard error."""
     for line in source:
         if line.strip():
             with redirect_stdout(sys.stderr):

@@ -116,7 +116,7 @@ def load(workbench: Workbench, file: str, target: str | None = None, passes: str
 
 
 def status(workbench: Workbench) -> Reply:
-    """Show the states, the position among them, and what is left of the pipeline."""
+    """Show the states, the position among them, and the rest of the pipeline."""
     session = workbench.session
     lines: list[str] = []
     for at, state in enumerate(session.states):

@@ -88,7 +88,7 @@ Item: TypeAlias = "PassItem | StepItem | Stage"
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The program at one point, with what is left of its pipeline."""
+    """The program at one point, with the rest of its pipeline."""
 
     title: str
     kind: str
@@ -124,7 +124,7 @@ class State:
         return {name: self._texts[function] for name, function in functions_of(self.module).items()}
 
     def fork(self) -> State:
-        """The same state with a schedule that may be changed."""
+        """A copy of the state with a schedule that may be changed."""
         if self.schedule is None:
             schedule = Schedule(self.module)
             return replace(self, schedule=schedule, module=schedule.mod)

@@ -83,7 +83,7 @@ def _handle(value: SSAValue) -> BlockHandle | LoopHandle | IntHandle:
 
 
 def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
-    """Every name of the blocks and loops of a module, with what it may mean, in the order of the program."""
+    """Every name of the blocks and loops of a module, with its possible meanings, in the order of the program."""
     found: dict[str, dict[Operation, None]] = {}
     for name, function in functions_of(module).items():
         for block in operations_in(function):
