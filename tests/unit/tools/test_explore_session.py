@@ -168,6 +168,7 @@ def test_a_graph_is_lowered_pass_by_pass() -> None:
     assert session.run().agrees
 
 
+@pytest.mark.slow
 def test_many_default_schedules_are_one_step(tmp_path: Path) -> None:
     text = Path(MM_RELU).read_text().partition("func.func")[2].partition("// Tiles")[0]
     file = tmp_path / "many.mlir"
@@ -187,6 +188,7 @@ def test_attributes_of_the_module_are_shown(tmp_path: Path) -> None:
     assert text == "builtin.module attributes {note = 1 : i64} {\n}\nfunc.func @f() {\n  func.return\n}"
 
 
+@pytest.mark.slow
 def test_runs_at_any_point(session: Session) -> None:
     assert session.run().lines[1].startswith("C agrees with the interpreter")
     slow = session.time()
@@ -231,6 +233,7 @@ def test_views(session: Session) -> None:
         session.loops("mm_rel")
 
 
+@pytest.mark.slow
 def test_saved_traces_and_programs_give_the_state(session: Session, tmp_path: Path) -> None:
     session.step(1)
     base = weft.parse(session.saved_text("program"))
