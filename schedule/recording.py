@@ -149,7 +149,7 @@ class Recorder:
         made = copy(self)
         made.mod = copy_of(self.mod)
         made.trace = copy_of(self.trace, handles)
-        copies = dict(zip(operations_in(self.mod), operations_in(made.mod), strict=True))
+        copies: dict[object, Operation] = dict(zip(operations_in(self.mod), operations_in(made.mod), strict=True))
         known = self._replay.handles
         bound = {copy: copies.get(known[handle], known[handle]) for handle, copy in handles.items() if handle in known}
         made._replay = Replay(made.mod, deepcopy(self._replay.random), bound)

@@ -342,7 +342,8 @@ class ExploreApp(App[None]):
     Screen { layout: vertical; }
     #title { height: 1; background: $primary; color: $text; padding: 0 1; text-style: bold; }
     #body { height: 1fr; }
-    #pipeline { width: 28; height: 100%; border: none; border-right: solid $surface-lighten-2; padding: 0; background: $surface; }
+    #pipeline { width: 28; height: 100%; border: none; border-right: solid $surface-lighten-2; }
+    #pipeline { padding: 0; background: $surface; }
     #side { width: 42; border-left: solid $surface-lighten-2; }
     Lines, OptionList, VerticalScroll { scrollbar-size: 1 1; }
     #loops { height: 1fr; }
