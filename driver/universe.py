@@ -195,3 +195,9 @@ WEFT_UNIVERSE = Universe(
     all_passes=_factories(PASSES),
     all_targets=_factories(TARGETS),
 )
+
+
+def pass_factories(universe: Universe) -> dict[str, Callable[[], Any]]:
+    """The passes of a universe by name, with weft's replacements for those of xDSL."""
+    replaced = {name: partial(load, place) for name, place in REPLACED_PASSES.items()}
+    return {**universe.all_passes, **replaced}

@@ -59,6 +59,12 @@ def lower_graph(
     ctx: Context, op: ModuleOp, target: str, options: BuildOptions, run: RunStep, func: Sequence[str] = ()
 ) -> None:
     """Lower the graph functions of a module, and the functions named in `func`. `run` runs a step."""
+    for step in graph_steps(op, target, options, func):
+        run(step, ctx, op)
+
+
+def graph_steps(op: ModuleOp, target: str, options: BuildOptions, func: Sequence[str] = ()) -> Sequence[PipelineStep]:
+    """The steps that lower the graph functions of a module, and the functions named in `func`."""
     check_no_cycles(op)
     # After simplification, a graph function may contain no operators. Called functions are found by their calls, and
     # some become part of a group.
@@ -66,5 +72,4 @@ def lower_graph(
     called = control_callees(op) | tensor_callees(op)
     named = dict.fromkeys(name for name in (*func, *graphs) if name not in called)
     steps = graph_to_tir(target, options, tuple(named))
-    for point, step in zip(points_of(steps), steps, strict=True):
-        run(PipelineStep(step, point), ctx, op)
+    return [PipelineStep(step, point) for point, step in zip(points_of(steps), steps, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -20,7 +20,7 @@ from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
 from weft.passes.insertion import parse_insertions, with_insertions
-from weft.passes.pass_sequence import PassSequence, RunStep, run_step
+from weft.passes.pass_sequence import PassSequence, PipelineStep, RunStep, run_step
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
@@ -120,6 +120,16 @@ def outline_kernels(module: ModuleOp, target: Target) -> None:
         step.apply(Context(), module)
         if isinstance(step, OutlineKernelsPass):
             break
+
+
+def lowering_steps(module: ModuleOp, target: str, options: BuildOptions = DEFAULT_OPTIONS) -> Sequence[PipelineStep]:
+    """Prepare a trusted module for its lowering as a library, which exports all functions, and return the steps, which
+    run in order."""
+    for schedule in [s for s in module.ops if isinstance(s, ScheduleOp)]:
+        Rewriter.erase_op(schedule)
+    _mark_named(module, [function.sym_name.data for function in buffer_functions(module)])
+    _begin(module, check_program=False, is_checked=options.checked)
+    return with_insertions(tir_to_low(target, options), options.passes)
 
 
 def _mark_named(module: ModuleOp, named: Collection[str]) -> None:

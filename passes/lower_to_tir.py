@@ -29,7 +29,7 @@ def lower_to_tir(
         raise CompileError(
             f"precision {options.precision} is that of products of graphs: the program has no function of operators"
         )
-    over_tensors = [name for name, function in functions_of(module).items() if _is_over_tensors(function)]
+    over_tensors = [name for name, function in functions_of(module).items() if is_over_tensors(function)]
     if over_tensors:
         if options.checked:
             GraphCheckIndicesPass().apply(Context(), module)
@@ -38,12 +38,12 @@ def lower_to_tir(
     state_preconditions(module, is_checked=options.checked)
 
 
-def _is_over_tensors(function: FuncOp) -> bool:
+def is_over_tensors(function: FuncOp) -> bool:
     signature = function.function_type
     return any(isinstance(type_, TensorType) for type_ in (*signature.inputs, *signature.outputs))
 
 
 def _check_lowered(functions: list[FuncOp]) -> None:
-    for function in filter(_is_over_tensors, functions):
+    for function in filter(is_over_tensors, functions):
         verify_level(function, "te")
         raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")

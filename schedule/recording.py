@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import wraps
 from inspect import isfunction
 from random import Random
-from typing import Any, NoReturn, TypeAlias, TypeVar, overload
+from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.structure import ROOT, find_block, function_of, functions
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import copy_of
+from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.schedule.decompose_padding import DecomposePadding
 from weft.passes.schedule.replay import Replay, StepOutcome, check_decisions, check_handles, set_decision
 from weft.passes.schedule.sampling import ComputeLocation, Decision, Drawn
@@ -81,6 +82,7 @@ class IntHandle(_Named):
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
+NO_DECISIONS: Final[Mapping[sched.StepOp, Decision | None]] = {}
 
 
 @step_methods
@@ -124,12 +126,34 @@ class Recorder:
             decided.update(zip(drawing, decisions, strict=True))
         mapping: dict[SSAValue, SSAValue] = {}
         for step in steps:
-            copy = step.clone(value_mapper=mapping)
-            if step in decided:
-                set_decision(copy, decided[step])
-            recorded = self._record(copy)
-            mapping.update(zip(step.results, recorded.results, strict=False))
-            check_handles(step, len(recorded.results))
+            self.replay_step(step, mapping, decided)
+
+    def replay_step(
+        self,
+        step: sched.StepOp,
+        mapping: dict[SSAValue, SSAValue],
+        decided: Mapping[sched.StepOp, Decision | None] = NO_DECISIONS,
+    ) -> None:
+        """Run a step of another trace. `mapping` has the handles in this trace of those in the other one, and receives
+        those of the results. Raises the errors of the step."""
+        copy = step.clone(value_mapper=mapping)
+        if step in decided:
+            set_decision(copy, decided[step])
+        recorded = self._record(copy)
+        mapping.update(zip(step.results, recorded.results, strict=False))
+        check_handles(step, len(recorded.results))
+
+    def fork(self, handles: dict[SSAValue, SSAValue]) -> Self:
+        """A schedule in the same state, on a copy of the module. `handles` receives its handles by those of this
+        one."""
+        made = copy(self)
+        made.mod = copy_of(self.mod)
+        made.trace = copy_of(self.trace, handles)
+        copies: dict[object, Operation] = dict(zip(operations_in(self.mod), operations_in(made.mod), strict=True))
+        known = self._replay.handles
+        bound = {copy: copies.get(known[handle], known[handle]) for handle, copy in handles.items() if handle in known}
+        made._replay = Replay(made.mod, deepcopy(self._replay.random), bound)
+        return made
 
     @overload
     def get(self, handle: BlockHandle | LoopHandle) -> Operation: ...
@@ -168,6 +192,13 @@ class Recorder:
     def __repr__(self) -> str:
         names = ", ".join(f"@{f.sym_name.data}" for f in functions(self.mod))
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
+
+    def known_handle(self, op: Operation) -> BlockHandle | LoopHandle | None:
+        """The last handle of a block or loop in the trace; None if no step returned it."""
+        for value, found in reversed(self._replay.handles.items()):
+            if found is op:
+                return LoopHandle(value) if isinstance(op, ForOp) else BlockHandle(value)
+        return None
 
     def _block(self, block: BlockHandle | str) -> BlockHandle:
         return self.get_block(block) if isinstance(block, str) else block

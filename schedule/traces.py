@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr
@@ -154,8 +154,11 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
     return python_text(attribute, other)
 
 
-def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
-    """Run a trace in its Python form on a schedule. Only calls of its methods are run.
+def run_python(
+    schedule: Schedule, text: str, name: str = "sch", handles: MutableMapping[str, object] | None = None
+) -> None:
+    """Run a trace in its Python form on a schedule. Only calls of its methods are run. `handles` has the handles that
+    calls may use, by name, and receives those that calls assign; the names may be paths as `Y.i` and `Y[0]`.
 
     The calls may be the body of one function of the schedule, as in traces that TVM prints: `def apply_trace(sch:
     tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and the errors of the steps.
@@ -165,7 +168,7 @@ def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
         module = ast.parse(text, "<trace>")
     except SyntaxError as error:
         raise CompileError(error.msg, location=_place(error.lineno or 1, (error.offset or 1) - 1)) from None
-    known: dict[str, object] = {}
+    known: MutableMapping[str, object] = {} if handles is None else handles
     body = module.body
     if len(body) == 1 and isinstance(body[0], ast.FunctionDef) and len(body[0].args.args) == 1:
         name, body = body[0].args.args[0].arg, body[0].body
@@ -173,7 +176,7 @@ def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
         _run_statement(schedule, statement, name, known)
 
 
-def _run_statement(schedule: Schedule, statement: ast.stmt, name: str, known: dict[str, object]) -> None:
+def _run_statement(schedule: Schedule, statement: ast.stmt, name: str, known: MutableMapping[str, object]) -> None:
     targets: list[str] | None = None
     several = False
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -198,7 +201,7 @@ def _run_statement(schedule: Schedule, statement: ast.stmt, name: str, known: di
     known.update(zip(targets, given, strict=True))
 
 
-def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object]) -> object:
+def _call(schedule: Schedule, call: ast.expr, name: str, known: Mapping[str, object]) -> object:
     function = call.func if isinstance(call, ast.Call) else None
     owner = function.value if isinstance(function, ast.Attribute) else None
     if not isinstance(call, ast.Call) or not isinstance(function, ast.Attribute) or not isinstance(owner, ast.Name):
@@ -219,11 +222,12 @@ def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object
     return method(*positional, **keywords)
 
 
-def _argument(expression: ast.expr, known: dict[str, object]) -> object:
-    if isinstance(expression, ast.Name):
-        if expression.id not in known:
-            raise _wrong(expression, f"unknown handle '{expression.id}'{did_you_mean(expression.id, known)}")
-        return known[expression.id]
+def _argument(expression: ast.expr, known: Mapping[str, object]) -> object:
+    if isinstance(expression, ast.Name | ast.Attribute | ast.Subscript):
+        path = ast.unparse(expression)
+        if path not in known:
+            raise _wrong(expression, f"unknown handle '{path}'{did_you_mean(path, known)}")
+        return known[path]
     if isinstance(expression, ast.List | ast.Tuple):
         return [_argument(element, known) for element in expression.elts]
     if isinstance(expression, ast.Lambda):

@@ -67,10 +67,11 @@ if TYPE_CHECKING:
     from weft.interp.edge_values import FastMath
     from weft.runtime.kernel_report import KernelRow
     from weft.runtime.library import Function, Library
+    from weft.runtime.timing import BenchmarkResult
     from weft.support.call_signature import Signature
     from weft.tools.arrays import Array, Value
 
-_INTERPRETED_PER_SECOND = 20_000_000
+INTERPRETED_PER_SECOND = 20_000_000
 """Approximate number of operations of a loop nest that the interpreter runs per second; used only to decide whether a
 check would take too long."""
 
@@ -158,17 +159,17 @@ def run(arguments: argparse.Namespace) -> int:
     loops = original.clone()
     import_stablehlo_loops(loops)
     lower_to_tir(loops)
-    work = _work(loops, name, before)
+    work = work_of(loops, name, before)
     status = 0
     if arguments.check:
-        seconds = 0.0 if work is None else work.operations / _INTERPRETED_PER_SECOND
+        seconds = 0.0 if work is None else work.operations / INTERPRETED_PER_SECOND
         if options.precision:
             print(f"note      compared with the unscheduled program in precision {options.precision}")
-            reference = _plain(original, name, signature, before, target, options.precision)
+            reference = unscheduled_outputs(original, name, signature, before, target, options.precision)
             status = _check(signature, values, reference, epsilon_of(GraphPrecisionPass(precision=options.precision)))
         elif seconds > arguments.check_limit:
             print(f"note      interpreting would take {seconds:.0f} s, --check-limit is {arguments.check_limit:g} s")
-            reference = _plain(original, name, signature, before, target)
+            reference = unscheduled_outputs(original, name, signature, before, target)
             status = _check(signature, values, reference)
         else:
             taken = original.clone()
@@ -269,14 +270,14 @@ def call(compiled: Function, values: dict[str, Value]) -> None:
 
 
 @dataclass(frozen=True)
-class _ExpectedOutputs:
+class ExpectedOutputs:
     """The expected outputs and the name of their source."""
 
     name: str
     outputs: Mapping[str, Array]
 
 
-def _check(signature: Signature, values: Mapping[str, Value], reference: _ExpectedOutputs, epsilon: float = 0.0) -> int:
+def _check(signature: Signature, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0) -> int:
     """Compare the outputs in `values` with those of the reference, and return the exit status. `epsilon` is that of the
     format to which factors were rounded."""
     status = 0
@@ -294,7 +295,7 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: _Expect
 
 
 def _difference(
-    spec: ArraySpec, values: Mapping[str, Value], reference: _ExpectedOutputs, epsilon: float = 0.0
+    spec: ArraySpec, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0
 ) -> ArrayDifference | str:
     """The difference of an output, or the reason why it cannot be compared."""
     if spec.name not in reference.outputs:
@@ -306,7 +307,7 @@ def _difference(
 
 
 def _print_difference(
-    spec: ArraySpec, reference: _ExpectedOutputs, difference: ArrayDifference | str, on: str = ""
+    spec: ArraySpec, reference: ExpectedOutputs, difference: ArrayDifference | str, on: str = ""
 ) -> None:
     sys.stdout.flush()
     print(f"error: output '{spec.name}' differs from {reference.name}{on}: {difference}", file=sys.stderr)
@@ -346,7 +347,7 @@ class _Edges:
             return 0
         compared: dict[str, None] = {}
         for planting in planned[: int(_SECONDS_OF_EDGES / max(seconds, 1e-3))]:
-            made: dict[Planting, tuple[Mapping[str, Value], _ExpectedOutputs]] = {}
+            made: dict[Planting, tuple[Mapping[str, Value], ExpectedOutputs]] = {}
 
             def has_meaning(tried: Planting, made: dict[Planting, Any] = made) -> bool:
                 values = self._planted(tried)
@@ -371,7 +372,7 @@ class _Edges:
             print(f"check     agrees with the interpreter on {', '.join(compared)}")
         return 0
 
-    def _agree(self, values: Mapping[str, Value], reference: _ExpectedOutputs, fast_math: FastMath, on: str) -> bool:
+    def _agree(self, values: Mapping[str, Value], reference: ExpectedOutputs, fast_math: FastMath, on: str) -> bool:
         for spec in self.compiled.signature.arrays:
             if not spec.writes:
                 continue
@@ -379,7 +380,7 @@ class _Edges:
             if FastMathFlag.REASSOC in fast_math and expected.dtype.kind == "f":
                 got = cast("Array", values[spec.name])
                 expected = np.where(np.isfinite(expected) | (got.shape != expected.shape), expected, got)
-            difference = _difference(spec, values, _ExpectedOutputs(reference.name, {spec.name: expected}))
+            difference = _difference(spec, values, ExpectedOutputs(reference.name, {spec.name: expected}))
             if isinstance(difference, str) or not difference.agrees:
                 _print_difference(spec, reference, difference, f" on {on}")
                 return False
@@ -434,24 +435,24 @@ def outputs_of(signature: Signature, values: Mapping[str, Value]) -> dict[str, A
     return {name: cast("Array", values[name]) for name in _output_names(signature)}
 
 
-def _plain(
+def unscheduled_outputs(
     original: ModuleOp,
     name: str,
     signature: Signature,
     before: Mapping[str, Value],
     target: Target,
     precision: str = "",
-) -> _ExpectedOutputs:
+) -> ExpectedOutputs:
     """The outputs of the program as written, in a precision: compiled, but neither scheduled nor optimised."""
     values = copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
-    return _ExpectedOutputs("the unscheduled, unoptimised program", outputs_of(signature, values))
+    return ExpectedOutputs("the unscheduled, unoptimised program", outputs_of(signature, values))
 
 
 def interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
-) -> _ExpectedOutputs:
+) -> ExpectedOutputs:
     """The outputs of the program as written, by the interpreter. Raises `CompileError`."""
     values = copied(before)
     results = len(function.function_type.outputs)
@@ -471,10 +472,10 @@ def interpreted(
         raise CompileError(f"the interpreter gives {len(made)} results, the compiled program {results}")
     specs = {spec.name: spec for spec in signature.arrays}
     values.update({name: array_of_result(value, specs[name]) for name, value in zip(names, made, strict=True)})
-    return _ExpectedOutputs("the interpreter", outputs_of(signature, values))
+    return ExpectedOutputs("the interpreter", outputs_of(signature, values))
 
 
-def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> _ExpectedOutputs | None:
+def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> ExpectedOutputs | None:
     """The outputs of onnxruntime for an ONNX model; None if it is not installed or rejects the model."""
     if not file.endswith(".onnx") or find_spec("onnxruntime") is None:
         return None
@@ -490,10 +491,10 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
     if len(written) != len(found):
         raise CompileError(f"onnxruntime gives {len(found)} results, the compiled program {len(written)}")
     arrays = {spec.name: array_of_result(value, spec) for spec, value in zip(written, found, strict=True)}
-    return _ExpectedOutputs("onnxruntime", arrays)
+    return ExpectedOutputs("onnxruntime", arrays)
 
 
-def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
+def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
     """The arithmetic of the function as unscheduled loops; None if it depends on data."""
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
@@ -506,11 +507,8 @@ def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | Non
 
 
 def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> dict[str, object]:
-    evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
-    result = evaluator(**values)
-    gflops = work.flops / result.min / 1e9 if work is not None and work.flops else None
-    speed = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
-    print(f"time      mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}")
+    result, gflops = timed(compiled, values, repeat, work)
+    print(f"time      {time_line(result, gflops, repeat)}")
     seconds = sorted(result.results)
     return {
         "seconds": list(result.results),
@@ -520,3 +518,17 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
         "calls_per_second": 1.0 / result.median,
         "gflops": gflops,
     }
+
+
+def timed(
+    compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
+) -> tuple[BenchmarkResult, float | None]:
+    """The times of calls, each of at least 20 ms, and the GFLOP/s of the fastest."""
+    evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
+    result = evaluator(**values)
+    return result, work.flops / result.min / 1e9 if work is not None and work.flops else None
+
+
+def time_line(result: BenchmarkResult, gflops: float | None, repeat: int) -> str:
+    speed = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
+    return f"mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}"

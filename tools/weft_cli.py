@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "db": ("weft.tools.db_command", "inspect, merge, export or prune a tuning database"),
     "compile": ("weft.tools.build_command", "an alias of build"),
     "explain": ("weft.tools.explain_command", "explain an error by its code: meaning, example, fix"),
+    "explore": ("weft.tools.explore_command", "step through the passes and schedule of a program, and change it"),
     "import": ("weft.tools.import_command", "convert an ONNX model to IR of the graph dialect and a file of weights"),
     "profile": ("weft.tools.profile_command", "measure the kernels of a model"),
     "quantize": (

@@ -9,7 +9,6 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from traceback import print_exception
@@ -24,7 +23,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from weft.dialects.traversal import copy_of
 from weft.driver.parsing import Resources, decode_text, parse_text
-from weft.driver.universe import REPLACED_PASSES, load, register_dialects
+from weft.driver.universe import pass_factories, register_dialects
 from weft.driver.verify import verify_module
 from weft.passes.nested import NestedPasses
 from weft.passes.pass_sequence import PassSequence, PipelineStep, epsilon_of, fast_math_of, run_pass
@@ -223,8 +222,8 @@ class WeftOptMain(xDSLOptMain):
         self.available_frontends["mlir"] = parse_mlir
 
     def register_all_passes(self) -> None:
-        for name, factory in self._universe.all_passes.items():
-            self.register_pass(name, partial(load, REPLACED_PASSES[name]) if name in REPLACED_PASSES else factory)
+        for name, factory in pass_factories(self._universe).items():
+            self.register_pass(name, factory)
 
     def register_all_targets(self) -> None:
         self.available_targets.update(self._universe.all_targets)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 
+from weft.dialects.sched_parameters import SHORT_NAMES
+from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.driver.programs import context
 
-_WORDS = ("attributes", "in", "iters", "loc", "private", "public", "nested", "step", "to", "parallel", "else")
+_WORDS = ("attributes", "in", "iters", "loc", "private", "public", "nested", "step", "to", "else", *LoopKind, *IterKind)
 
 
 def grammar() -> str:
@@ -42,6 +44,10 @@ def grammar() -> str:
         ),
         _rule("keyword.other.mlir", rf"\b({'|'.join(_WORDS)})\b"),
         _rule("constant.language.mlir", r"\b(true|false|unit)\b"),
+        _rule("storage.type.mlir", rf"(?<=[:,] )({'|'.join(SHORT_NAMES)})\b(?=,|$)"),
+        # Extents of shapes, `4x?x8x`, except the first, which has no x before it.
+        _rule("keyword.operator.dimension.mlir", r"(?<=[\d?])x(?=[\d?a-z])"),
+        _rule("constant.numeric.mlir", r"(?<=[\d?]x)\d+"),
         _rule("constant.numeric.mlir", r"\b(0x[0-9A-Fa-f]+|\d+(\.\d*)?([eE][+-]?\d+)?)"),
         _rule("keyword.operator.mlir", r"->|=|:"),
     ]

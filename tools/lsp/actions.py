@@ -13,9 +13,10 @@ from xdsl.dialects.func import FuncOp
 from weft.analysis.structure import child_blocks, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import ancestors, copy_of
+from weft.driver.universe import pass_factories
 from weft.passes.pipeline_text import parse_passes
 from weft.support.errors import CompileError
-from weft.tools.lsp.answers import pass_factories
+from weft.support.packages import installed_universe
 from weft.tools.lsp.run_lines import run_lines
 from weft.tools.printing import ScopedMLIRTarget
 
@@ -109,7 +110,7 @@ def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
     if function is None:
         raise CompileError("there is no function on this line")
     module = copy_of(chunk.module)
-    for module_pass in parse_passes(passes, pass_factories()):
+    for module_pass in parse_passes(passes, pass_factories(installed_universe())):
         module_pass.apply(Context(), module)
     changed = next(op for op in module.walk() if isinstance(op, FuncOp) and op.sym_name == function.sym_name)
     start, end = chunk.places[function]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.effects import effects_of, is_opaque
 from weft.dialects.tir import BlockOp, ForOp
 from weft.driver.programs import context
-from weft.driver.universe import REPLACED_PASSES, load
+from weft.driver.universe import pass_factories
 from weft.passes.pass_descriptions import PassDescription, describe_pass
 from weft.support.packages import installed_universe
 from weft.tools.lsp.index import Chunk, FileIndex, Mention, defining_operation
@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 400
 """Maximum number of characters of an operation in a hover."""
+_BUILTIN_TYPES = (
+    *("index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"),
+    *("memref", "tensor", "vector", "complex", "tuple", "none"),
+)
 _KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.block": SymbolKind.Method}
 
 
@@ -100,7 +104,7 @@ class Document:
             op = self._symbol(token.text[1:], offset)
             return None if op is None else about_operation(op)
         if token.text[:1] in "!#":
-            return about_attribute(token.text)
+            return self._alias(token.text) or about_attribute(token.text)
         place = self.to_index(token.start)
         chunk = self._chunk(offset)
         if place is not None and chunk is not None:
@@ -109,6 +113,11 @@ class Document:
             if op is not None and start == place:
                 return about_operation(op)
         return about_operation_class(token.text)
+
+    def _alias(self, name: str) -> str | None:
+        """The definition of an alias, `#map = affine_map<...>`."""
+        found = re.search(rf"^{re.escape(name)} *=.*", self.text.content, re.MULTILINE)
+        return None if found is None else f"```mlir\n{found[0][:_SHOWN]}\n```"
 
     # Definitions and references
 
@@ -264,9 +273,18 @@ class Document:
         if sign is not None and sign[1] in "%@^":
             return self._names(sign[1], position)
         if sign is not None:
-            return _attribute_items(ctx, sign[0], is_type=sign[1] == "!")
+            aliases = re.findall(rf"^({sign[1]}[\w$-]+) *=", self.text.content, re.MULTILINE)
+            own = [
+                CompletionItem(a, kind=CompletionItemKind.Reference, insert_text=a[1:], filter_text=a[1:])
+                for a in aliases
+            ]
+            return [*own, *_attribute_items(ctx, sign[0], is_type=sign[1] == "!")]
+        if re.search(r"(?:[:>(,<x] *|-> *)[a-z0-9]*$", before) and not re.search(r"= *[a-z]*$", before):
+            types = [CompletionItem(name, kind=CompletionItemKind.Struct) for name in _BUILTIN_TYPES]
+        else:
+            types = []
         word = re.search(r"(?:^|[\s=>({])([a-z_][\w.]*)$", before)
-        return [] if word is None else _operation_items(ctx, word[1])
+        return [*types, *([] if word is None else _operation_items(ctx, word[1]))]
 
     def _names(self, sign: str, position: Position) -> list[CompletionItem]:
         """The names with a sign that are defined before a position in the same program; for values, in the same
@@ -388,6 +406,8 @@ def about_operation_class(name: str, kind: type[Operation] | None = None) -> str
 def about_attribute(name: str) -> str | None:
     """The documentation of a type or attribute, such as `!sched.loop` or `#graph.dims`."""
     ctx = _context()
+    if "." not in name:
+        return None
     kind = ctx.get_optional_type(name[1:]) if name.startswith("!") else ctx.get_optional_attr(name[1:])
     doc = None if kind is None else inspect.getdoc(kind)
     return None if kind is None else f"`{name}`" + (f": {doc}" if doc else "")
@@ -435,19 +455,16 @@ def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def pass_factories() -> dict[str, Any]:
-    return {
-        **installed_universe().all_passes,
-        **{name: (lambda place=place: load(place)) for name, place in REPLACED_PASSES.items()},
-    }
+def _factories() -> dict[str, Callable[[], Any]]:
+    return pass_factories(installed_universe())
 
 
 @cache
 def _described(name: str) -> PassDescription | None:
-    if name not in pass_factories():
+    if name not in _factories():
         return None
     try:
-        return describe_pass(pass_factories()[name]())
+        return describe_pass(_factories()[name]())
     except Exception:  # noqa: BLE001 - a package that cannot be imported has no description
         return None
 
@@ -490,7 +507,7 @@ def _in_run_line(before: str) -> list[CompletionItem]:
     if re.search(r"(?:-t|--target)[= ]'?[\w-]*$", before):
         return [CompletionItem(n, kind=CompletionItemKind.EnumMember) for n in sorted(installed_universe().all_targets)]
     if re.search(r"(?:-p|--passes|--pass-pipeline)[= ]\s*['\"]?(?:[^'\"]*[,(\s])?[\w-]*$", before):
-        return [CompletionItem(name, kind=CompletionItemKind.Function) for name in sorted(pass_factories())]
+        return [CompletionItem(name, kind=CompletionItemKind.Function) for name in sorted(_factories())]
     return []
 
 

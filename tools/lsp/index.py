@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
     from xdsl.parser import UnresolvedOperand
     from xdsl.utils.lexer import Span
+    from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 
@@ -133,6 +134,8 @@ class IndexingParser(LocatedParser):
         self.spans: list[tuple[int, int, Operation]] = []
         self._used: list[tuple[int, int, SSAValue]] = []
         self._replaced: dict[SSAValue, SSAValue] = {}
+        self._consumed = 0
+        """The end of the last token: an operation ends there, before comments."""
         super().__init__(ctx, text, name, line_offset)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
@@ -166,11 +169,13 @@ class IndexingParser(LocatedParser):
     def parse_operation(self) -> Operation:
         depth = len(self.spans)
         operation = super().parse_operation()
-        text = self.lexer.input.content
-        end = len(text[: self.pos].rstrip())
-        start = self.last_start
-        self.spans.insert(depth, (self.base + start, self.base + end, operation))
+        self.spans.insert(depth, (self.base + self.last_start, self.base + self._consumed, operation))
         return operation
+
+    def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> MLIRToken:
+        token = super()._consume_token(expected_kind)
+        self._consumed = token.span.end
+        return token
 
     def chunk(self, module: ModuleOp) -> Chunk:
         for start, end, value in self._used:

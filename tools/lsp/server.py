@@ -49,6 +49,8 @@ class WeftServer(LanguageServer):
         self.context = context()
         self.indices: dict[str, FileIndex] = {}
         self.analysed: dict[str, asyncio.Event] = {}
+        self._documents: dict[str, Document] = {}
+        """The last answer to `document` for each file: its tokens and positions serve further requests."""
         self._pending: dict[str, asyncio.Task[None]] = {}
         self._pool = ThreadPoolExecutor(1)
 
@@ -95,6 +97,7 @@ class WeftServer(LanguageServer):
         if pending is not None:
             pending.cancel()
         self.indices.pop(uri, None)
+        self._documents.pop(uri, None)
         self.analysed.pop(uri, None)
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
@@ -104,7 +107,16 @@ class WeftServer(LanguageServer):
         if event is not None and uri not in self.indices:
             with suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), _FIRST)
-        return Document(uri, Text(self.text(uri)), self.indices.get(uri))
+        return self.known_document(uri)
+
+    def known_document(self, uri: str) -> Document:
+        """A file with its last successful parse, if there is one."""
+        content, index = self.text(uri), self.indices.get(uri)
+        known = self._documents.get(uri)
+        if known is None or known.index is not index or known.text.content != content:
+            text = known.text if known is not None and known.text.content == content else Text(content)
+            known = self._documents[uri] = Document(uri, text, index)
+        return known
 
 
 def _with_notes(found: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -175,7 +187,7 @@ def make_server() -> WeftServer:
 
     @feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
     async def _(ls: WeftServer, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-        return Document(params.text_document.uri, Text(ls.text(params.text_document.uri))).folding()
+        return ls.known_document(params.text_document.uri).folding()
 
     @feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     async def _(ls: WeftServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
@@ -183,14 +195,13 @@ def make_server() -> WeftServer:
 
     @feature(lsp.TEXT_DOCUMENT_FORMATTING)
     async def _(ls: WeftServer, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
-        return Document(params.text_document.uri, Text(ls.text(params.text_document.uri))).formatted()
+        return ls.known_document(params.text_document.uri).formatted()
 
     @feature(
         lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "%", "@", "^", "!", "#", "{", ","])
     )
     async def _(ls: WeftServer, params: lsp.CompletionParams) -> lsp.CompletionList:
-        uri = params.text_document.uri
-        document = Document(uri, Text(ls.text(uri)), ls.indices.get(uri))
+        document = ls.known_document(params.text_document.uri)
         return lsp.CompletionList(is_incomplete=False, items=document.completions(params.position, ls.context))
 
     @feature(lsp.TEXT_DOCUMENT_CODE_ACTION)

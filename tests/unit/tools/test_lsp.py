@@ -147,6 +147,26 @@ def test_answers(file: Path) -> None:
     with_server(body)
 
 
+def test_aliases_and_types(file: Path) -> None:
+    async def body(session: Session) -> None:
+        file.write_text(
+            "#map = affine_map<(d0) -> (d0 * 2)>\n!row = memref<8xf32>\n"
+            "func.func @f(%A: !row, %i: index) {\n  %j = affine.apply #map(%i)\n  func.return\n}\n"
+        )
+        uri = await session.open(file)
+        assert await session.diagnostics() == []
+        assert "#map = affine_map<(d0) -> (d0 * 2)>" in await session.hover(uri, "apply #m|ap")
+        assert "!row = memref<8xf32>" in await session.hover(uri, "%A: !r|ow")
+        assert (await session.completions(uri, "apply #|map"))[0] == "#map"
+        assert (await session.completions(uri, "%A: !|row"))[0] == "!row"
+        assert {"index", "memref"} <= set(await session.completions(uri, "%i: |index"))
+        assert "index" not in await session.completions(uri, "%j = |affine")
+        session.change(uri, "!row, %i", "!rows, %i")
+        assert await session.hover(uri, "%A: !r|ow") == ""
+
+    with_server(body)
+
+
 def test_what_changes_keeps_the_last_good_parse(file: Path) -> None:
     async def body(session: Session) -> None:
         uri = await session.open(file)
@@ -175,12 +195,32 @@ def test_primitives_as_code_actions(file: Path) -> None:
         assert text.count("tir.for") == PROGRAM.count("tir.for") + 1
         assert text.startswith("// RUN")
         assert "func.func @caller" in text
+        assert "  func.return\n}\n\n// -----" in text
         await session.run(actions['Decompose the reduction of "B" at %i'])
         (refused,) = await session.diagnostics()
         assert refused.range.start.line in (7, 9)
         assert "decompose_reduction" in refused.message
         assert "requirement" in refused.message
         assert session.messages
+
+    with_server(body)
+
+
+def test_comments_after_a_function_stay(file: Path) -> None:
+    """An operation ends with its last token, also in the outline."""
+
+    async def body(session: Session) -> None:
+        plain = PROGRAM.split("// -----")[0].rstrip() + "  // the end\n\n// Twice.\nfunc.func private @twice()\n"
+        file.write_text(plain)
+        uri = await session.open(file)
+        await session.diagnostics()
+        await session.run((await session.actions(uri, "|tir.for %i"))["Split %i by 8"])
+        assert session.edited(uri).endswith("}  // the end\n\n// Twice.\nfunc.func private @twice()\n")
+        outline = await session.client.text_document_document_symbol_async(
+            lsp.DocumentSymbolParams(lsp.TextDocumentIdentifier(uri))
+        )
+        assert outline is not None
+        assert [symbol.range.end.line for symbol in outline if isinstance(symbol, lsp.DocumentSymbol)] == [17, 20]
 
     with_server(body)
 
