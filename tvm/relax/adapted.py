@@ -43,6 +43,15 @@ def _dtype_of(x: Value, dtype: Any) -> str:
     return x.dtype if dtype in (None, "") else str(dtype)
 
 
+def _in_layout(x: Value, layout: str, wanted: str | None) -> Any:
+    """An image of a layout in another one. Raises CompileError for layouts with blocks."""
+    if wanted in (None, "", layout):
+        return x
+    if sorted(wanted or "") != sorted(layout) or not layout.isalpha():
+        raise CompileError(f"out_layout={wanted!r}: a layout with the axes of {layout}")
+    return apply("permute_dims", x, [layout.index(letter) for letter in wanted or ""])
+
+
 def _pooling(kind: str, dimensions: int) -> None:
     name, letters = f"{kind}_pool{dimensions}d", "NC" + "DHW"[3 - dimensions :]
 
@@ -57,10 +66,9 @@ def _pooling(kind: str, dimensions: int) -> None:
         layout: str = letters,
         out_layout: str | None = None,
     ) -> Any:
-        _neutral("out_layout", out_layout, None, "", layout)
         more = {"count_include_pad": count_include_pad} if kind == "avg" else {}
         options = {"dilation": dilation, "ceil_mode": ceil_mode, "layout": layout, **more}
-        return apply(f"nn.{name}", data, pool_size, strides, padding, **options)
+        return _in_layout(apply(f"nn.{name}", data, pool_size, strides, padding, **options), layout, out_layout)
 
     ADAPTED[name] = pool
 
@@ -73,9 +81,9 @@ def _convolution(dimensions: int, transposed: bool) -> None:
         names = (*(("output_padding",) if transposed else ()), "dilation", "groups", "data_layout", "kernel_layout")
         given = dict(zip((*names, "out_layout", "out_dtype"), rest, strict=False)) | options
         out_layout, out_dtype = given.pop("out_layout", None), given.pop("out_dtype", None)
-        _neutral("out_layout", out_layout, None, "", given.get("data_layout", f"NC{letters}"))
         given |= {} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}
-        return apply(f"nn.{name}", data, weight, strides, padding, **given)
+        found = apply(f"nn.{name}", data, weight, strides, padding, **given)
+        return _in_layout(found, given.get("data_layout", f"NC{letters}"), out_layout)
 
     ADAPTED[name] = convolve
 
@@ -135,16 +143,26 @@ def group_norm(
     data: Value, gamma: Value, beta: Value, num_groups: int, channel_axis: int = 1, axes: Any = None,
     epsilon: float = 1e-5, center: bool = True, scale: bool = True,
 ) -> Any:  # fmt: skip
-    _neutral("channel_axis", channel_axis % data.ndim, 1)
-    return apply("nn.group_norm", data, num_groups, gamma if scale else None, beta if center else None, epsilon)
+    wanted = (num_groups, gamma if scale else None, beta if center else None, epsilon)
+    return _channels_first(lambda x: apply("nn.group_norm", x, *wanted), data, channel_axis)
+
+
+def _channels_first(function: Callable[[Value], Any], data: Value, axis: int) -> Any:
+    """Apply a function of tensors whose channels are axis 1 to one whose channels are another axis."""
+    order = [at for at in range(data.ndim) if at != axis % data.ndim]
+    order.insert(1, axis % data.ndim)
+    if order == list(range(data.ndim)):
+        return function(data)
+    moved = function(apply("permute_dims", data, order))
+    return apply("permute_dims", moved, [order.index(at) for at in range(data.ndim)])
 
 
 def instance_norm(
     data: Value, gamma: Value, beta: Value, channel_axis: int = 1, axes: Any = None, epsilon: float = 1e-5,
     center: bool = True, scale: bool = True,
 ) -> Any:  # fmt: skip
-    _neutral("channel_axis", channel_axis % data.ndim, 1)
-    return apply("nn.instance_norm", data, gamma if scale else None, beta if center else None, epsilon)
+    wanted = (gamma if scale else None, beta if center else None, epsilon)
+    return _channels_first(lambda x: apply("nn.instance_norm", x, *wanted), data, channel_axis)
 
 
 def attention(
@@ -152,8 +170,14 @@ def attention(
     causal_mask: str | None = None, window_size: int | None = None,
 ) -> Any:  # fmt: skip
     """Attention of (batch, sequence, heads, width); `weft.graph` has heads before the sequence."""
-    _neutral("causal_mask", causal_mask, None, "TopLeft")
+    _neutral("causal_mask", causal_mask, None, "TopLeft", "BottomRight")
     _neutral("window_size", window_size, None)
+    if causal_mask == "BottomRight" and query.shape[1] != key.shape[1]:
+        rows, columns = query.shape[1], key.shape[1]
+        if bias is not None or not isinstance(rows, int) or not isinstance(columns, int):
+            raise CompileError("causal_mask='BottomRight': weft has it for constant lengths and without a bias")
+        seen = np.tril(np.ones((rows, columns), bool), columns - rows)
+        bias, causal_mask = const(np.where(seen, 0, -np.inf), query.dtype), None
     q, k, v = (apply("permute_dims", part, [0, 2, 1, 3]) for part in (query, key, value))
     options = {"is_causal": causal_mask is not None, "scale": None if scale is None else number(scale)}
     return apply("permute_dims", apply("nn.attention", q, k, v, bias, **options), [0, 2, 1, 3])

@@ -219,3 +219,17 @@ def _arithmetic(name: str) -> Any:
 
 for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "matmul", "neg", "getitem"]:
     setattr(Expr, f"__{_name}__", _arithmetic(f"__{_name}__"))
+
+
+def _named(name: str) -> Any:
+    def apply(self: Expr, other: Any) -> Call:
+        return Call.at(cast("Value", operator_of(name)(self, other)).ssa)
+
+    return apply
+
+
+for _sign, _name in {
+    "mod": "floor_mod", "floordiv": "floor_divide", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}.items():  # fmt: skip
+    setattr(Expr, f"__{_sign}__", _named(_name))

@@ -10,7 +10,12 @@ from weft.tvm.relax.adapted import ADAPTED, apply
 from weft.tvm.relax.names import operator_of, weft_name
 
 _REASONS = {
-    **dict.fromkeys(("print", "assert_op"), "functions of a graph have no effects: do it in Python, on the results"),
+    **dict.fromkeys(("print", "assert_op"), "scripts call R.print and R.assert_op"),
+    "vm": "the virtual machine's own calls: give the program before VMShapeLower",
+    "builtin": "weft allocates memory: give the program before CallTIRRewrite",
+    "dist": "weft runs a model on one device",
+    "ccl": "weft runs a model on one device",
+    "grad": "weft computes no gradients",
     **dict.fromkeys(("make_closure", "invoke_closure", "invoke_pure_closure"), "functions are called by name"),
     **dict.fromkeys(("shape_to_tensor", "tensor_to_shape", "shape_of"), "shapes are tuples: weft.graph.extents(shape)"),
     "call_tir_with_grad": "weft computes no gradients",

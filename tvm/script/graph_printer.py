@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.attribute_values import value_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, dense_value, function_of
+from weft.dialects.graph_control import IfOp
 from weft.dialects.graph_shapes import names_in, shape_of
 from weft.frontends.graph_builder import Value
 from weft.frontends.graph_script import GraphPrinter as _GraphPrinter
@@ -34,6 +35,8 @@ class GraphPrinter(_GraphPrinter):
         super().__init__()
         self._taken = {"R", "T", "I", "cls"}
         self._constants = 0
+        self._target = ""
+        """The variable of the conditional whose branch is printed."""
 
     def function(self, function: FuncOp) -> list[str]:
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
@@ -62,7 +65,10 @@ class GraphPrinter(_GraphPrinter):
             case ConstantOp() | OutputOp():
                 pass
             case ReturnOp():
-                self._line(f"return {self._listed(op.arguments)}")
+                head = f"{self._target} =" if self._target else "return"
+                self._line(f"{head} {self._listed(op.arguments)}")
+            case IfOp():
+                self._conditional(op)
             case DataflowOp():
                 with self._nested("with R.dataflow():"):
                     self._block(op.body.block)
@@ -75,6 +81,23 @@ class GraphPrinter(_GraphPrinter):
                     self._line(f"{self._name(op.results[0])}: {_type(op.results[0].type)} = {call}")
                 else:
                     self._line(f"{', '.join(map(self._name, op.results))} = {call}")
+
+    def _conditional(self, op: IfOp) -> None:
+        """`if condition:`, with the bodies of the functions that it calls."""
+        outer = self._target
+        target = self._name(op.results[0])
+        for head, callee in (
+            (f"if {self._name(op.condition)}:", op.then_callee),
+            ("else:", op.else_callee),
+        ):
+            block = function_of(op, callee.string_value()).body.block
+            self._names.update({value: self._name(arg) for value, arg in zip(block.args, op.arguments, strict=True)})
+            self._target = target
+            with self._nested(head):
+                self._block(block)
+        self._target = outer
+        if len(op.results) > 1:
+            self._names.update({value: f"{target}[{at}]" for at, value in enumerate(op.results)})
 
     def call_text(self, op: Operation) -> str:
         """`R.add(x, y)`."""

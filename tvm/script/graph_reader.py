@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+from xdsl.ir import Block
+
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
 from weft.frontends.graph_builder import Value
@@ -19,8 +21,9 @@ from weft.passes.module_functions import function_names, lookup
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
-from weft.tvm.relax.expr import Call, Constant, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
+from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
 from weft.tvm.relax.function import Function
+from weft.tvm.script.effects import Effect, after
 
 _DEPTH = 64
 """Maximum nesting of calls of nested functions, which are inlined."""
@@ -78,6 +81,8 @@ class _GraphReader(Reader):
         self._returned: list[Any] | None = None
         """Collects the results of the branch or nested function that is read."""
         self._depth = 0
+        self._token: Value | None = None
+        """The result of the last effect, which the next effect and the results of the function depend on."""
 
     def read(self) -> None:
         node = self._node
@@ -99,10 +104,12 @@ class _GraphReader(Reader):
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
             info = TensorStructInfo([f"{name}_{at}" for at in range(info.ndim)], info.dtype)
         if not isinstance(info, TensorStructInfo):
+            what = info.what if isinstance(info, UnknownInfo) else "no tensor"
             raise self.error(
                 node,
-                f"parameter {name} is annotated with R.Tensor(shape, dtype), or with R.Tensor(ndim=...): weft knows "
-                "the rank of each tensor",
+                f"parameter {name} is {what}; in weft it is annotated with R.Tensor(shape, dtype), or with "
+                "R.Tensor(ndim=...): weft knows the rank of each tensor, shapes are those of tensors, and functions "
+                "are called by name",
             )
         params.append(Var(name, info))
         return params[-1]
@@ -111,13 +118,26 @@ class _GraphReader(Reader):
         match node.value:
             case ast.Constant():
                 pass
-            case ast.Call(ast.Attribute(attr="assert_op"), [condition, *_]) if _is_true(self._evaluate(condition)):
-                pass
             case ast.Call(ast.Attribute(attr="func_attr"), [given]):
                 self._attributes.update(self._evaluate(given))
-            case _:
-                self._evaluate(node.value)  # operators that weft lacks report the reason
-                raise self.meaningless(node)
+            case _:  # operators that weft lacks report the reason
+                if not isinstance(value := self._evaluate(node.value), Effect):
+                    raise self.meaningless(node)
+                self._effect(node, value)
+
+    def _effect(self, node: ast.stmt, effect: Effect) -> None:
+        """Emit the call of a function with effects."""
+        values = [*effect.values, *([] if self._token is None else [self._token])]
+        self._token = self._run(node, self._builder.emit, effect.call(values))
+
+    def _after(self, node: ast.stmt, results: list[Any]) -> list[Any]:
+        """The results of a function or branch, computed after its effects."""
+        token, self._token = self._token, None
+        if token is None:
+            return results
+        if not results:
+            raise self.error(node, "a function with effects returns a tensor in weft, which depends on them")
+        return [self._run(node, self._builder.emit, after(results[0], token)), *results[1:]]
 
     def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
         match node:
@@ -145,7 +165,7 @@ class _GraphReader(Reader):
         if self._returned is not None:
             self._returned.append(results if isinstance(node.value, ast.Tuple) or len(results) > 1 else results[0])
             return
-        self._run(node, self._builder.emit_func_output, results)
+        self._run(node, self._builder.emit_func_output, self._after(node, results))
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
         """The tensors of a value, which may be a nested tuple."""
@@ -193,12 +213,14 @@ class _GraphReader(Reader):
 
         def branch(statements: Sequence[ast.stmt]) -> Callable[..., Any]:
             def run(*args: Value) -> Any:
-                outer, self._returned = self._returned, []
+                outer, self._returned = (self._returned, self._token), []
+                self._token = None
                 with self.scope.nested(dict(zip(names, (expr_of(arg.ssa) for arg in args), strict=True))):
                     self.body(statements)
-                    found = self._returned[0] if returns else self.scope.known(cast("ast.Name", target).id)
-                self._returned = outer
-                return found
+                    found: Any = self._returned[0] if returns else self.scope.known(cast("ast.Name", target).id)
+                    sealed = self._after(node, list(items(found)))
+                self._returned, self._token = outer
+                return sealed[0] if isinstance(found, Value) else sealed
 
             return run
 
@@ -263,8 +285,11 @@ class _GraphReader(Reader):
         self.scope[output.id] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
+        if isinstance(value, Effect):
+            self._effect(statement, value)
+            value = ()
         values = items(value)
-        if not all(isinstance(one, Value) for one in values):
+        if not values or not all(isinstance(one, Value) for one in values):
             for name, part in zip(names, [value] if len(names) == 1 else list(value), strict=True):
                 self.scope[name] = part  # a tuple of tuples, a shape, a number
             return
@@ -272,7 +297,8 @@ class _GraphReader(Reader):
             raise self.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
         found = tuple(self._run(statement, self._builder.emit, self._resolved(one)) for one in values)
         for name, var in zip(names, found, strict=len(names) > 1):
-            var.ssa._name = name
+            if not isinstance(var.ssa.owner, Block):  # parameters keep their names
+                var.ssa._name = name
             self.scope[name] = var if len(names) == len(found) else found
 
     def _resolved(self, value: Any) -> Any:
@@ -315,8 +341,3 @@ def _declares_extents(value: ast.expr) -> bool:
     """Whether a value is `T.int64(), T.int64()`, which declares names of extents."""
     values = value.elts if isinstance(value, ast.Tuple) else [value]
     return all(re.fullmatch(_EXTENT, ast.unparse(one)) for one in values)
-
-
-def _is_true(value: Any) -> bool:
-    """Whether an asserted condition is known to hold."""
-    return bool(value.data) if isinstance(value, Constant) and not value.shape else value is True

@@ -1,7 +1,9 @@
 """`from tvm.script import relax as R`: graph functions as script, and the names in them."""
 
-from collections.abc import Callable, Sequence
+from collections import abc
+from collections.abc import Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from weft.frontends import graph_builder
@@ -11,7 +13,9 @@ from weft.support.user_functions import get_func, set_func
 from weft.texpr.shapes import items
 from weft.tvm.relax import op
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, const
+from weft.tvm.runtime import device
 from weft.tvm.script.definitions import decorator
+from weft.tvm.script.effects import assert_op, print_
 from weft.tvm.script.graph_reader import read_function
 
 
@@ -32,14 +36,14 @@ def Tuple(*fields: Any) -> TupleInfo:
     return TupleInfo(items(fields[0]) if len(fields) == 1 else fields)
 
 
-def _unknown(name: str) -> Callable[..., UnknownInfo]:
+def _unknown(name: str) -> abc.Callable[..., UnknownInfo]:
     return lambda *_, **__: UnknownInfo(f"R.{name}")
 
 
 Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", "Prim", "Callable"))
 
 
-def function(func: Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
+def function(func: abc.Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
     """A graph function, read from the source of the decorated Python function, including `private`. In a class under
     `@ir_module` it belongs to its module. `pure` has no effect."""
     return decorator(func, read_function)
@@ -96,9 +100,9 @@ def call_dps_packed(
 call_tir = call_dps_packed
 
 
-def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None) -> Any:
+def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: object) -> Any:
     """Call a registered function that returns a tensor. Programs call a function of that name with suffix `.returned`,
-    which copies the result."""
+    which copies the result. `attrs` has no effect: functions do not see them in TVM either."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
 
 
@@ -110,6 +114,23 @@ def call_inplace_packed(
 ) -> Any:
     """As `call_pure_packed`, for a function that may change the arguments at `inplace_indices`: it gets copies."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
+
+
+def _view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_offset: Any = None) -> Any:
+    """The elements of `x` in another shape. Raises CompileError for another dtype or offset."""
+    if dtype not in (None, x.dtype) or op.number(relative_byte_offset) not in (None, 0):
+        raise CompileError("memory.view: a view in weft is a reshape, without offset and in the same dtype")
+    return x if shape is None else op.reshape(x, shape)
+
+
+def _allocates(name: str, *_: Any, **__: Any) -> Any:
+    raise CompileError(f"R.{name}: weft allocates memory: give the program before CallTIRRewrite")
+
+
+memory = SimpleNamespace(
+    view=_view,
+    **{name: partial(_allocates, f"memory.{name}") for name in ("alloc_storage", "alloc_tensor", "kill_tensor")},
+)
 
 
 def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequence[object]) -> Any:
@@ -131,7 +152,11 @@ def call_tir_inplace(*_: Any, **__: Any) -> Any:
     raise CompileError(str(call_tir_inplace.__doc__))
 
 
-_NAMES = {"tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range}
+_NAMES = {
+    "tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range, "print": print_,
+    "assert_op": assert_op, "device": device, "memory": memory,
+    **{name: partial(device, name) for name in ("cpu", "cuda", "opencl", "metal")},
+}  # fmt: skip
 """Names that shadow Python's."""
 
 
