@@ -165,7 +165,10 @@ class Call(Expr):
         if isinstance(op, GlobalVar):
             types = [Var("t", info).type for info in sinfo_args or ()] or list(op.result_types)
             if not types:
-                raise CompileError(f"a call of @{op.name_hint} needs sinfo_args: the function is not known here")
+                raise CompileError(
+                    f"a call of @{op.name_hint} needs sinfo_args: the function is not known here; a function that "
+                    "calls itself is a loop, BlockBuilder.emit_loop"
+                )
             super().__init__(CallTirOp(op.name_hint, [arg.ssa for arg in args], types).results[0])
         else:
             value = operator_of(op.name.removeprefix("relax."))(*args, **(attrs or {}))

@@ -22,6 +22,16 @@ from weft.support.names import string_text
 from weft.texpr.graph_operators import Operator
 from weft.tvm.relax.names import relax_name, tensor_shape
 
+_MOST_ELEMENTS = 64
+"""Maximum number of elements of constants that are printed."""
+
+
+_OWN = (
+    "argsort", "attention", "batch_norm", "one_hot", "prelu", "quantize", "dequantize", "repeat", "resize2d",
+    "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk",
+)  # fmt: skip
+"""Operators that differ in TVM in their parameters, layouts, dtypes or results: `R.weft.take`."""
+
 
 def graph_lines(function: FuncOp) -> list[str]:
     """The lines of a function, including the decorator."""
@@ -104,7 +114,7 @@ class GraphPrinter(_GraphPrinter):
         if isinstance(op, Operator):
             name = op.name.removeprefix("graph.")
             call = self._call(op).removeprefix(name)
-            if name in ("attention", "batch_norm"):  # in TVM these have another layout, or more results
+            if name in _OWN:
                 return f"R.weft.{name}{call}"
             return f"R.{relax_name(name)}{call}"
         operands = self._listed(op.operands, always=True)
@@ -128,7 +138,9 @@ class GraphPrinter(_GraphPrinter):
     def _name(self, value: SSAValue) -> str:
         if value not in self._names and isinstance(value.owner, ConstantOp):
             constant = np.asarray(array_of_dense(dense_value(value.owner)))
-            if constant.shape:
+            if constant.size <= _MOST_ELEMENTS and constant.shape and np.isfinite(constant).all():
+                self._names[value] = f'R.const({constant.tolist()}, "{Value(value).dtype}")'
+            elif constant.shape:
                 self._names[value] = f'metadata["relax.expr.Constant"][{self._constants}]'
                 self._constants += 1
             else:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block
 
 from weft.dialects.graph import CallDpsOp, CallTirOp
@@ -24,6 +25,7 @@ from weft.tvm.relax.block_builder import BlockBuilder
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
 from weft.tvm.relax.function import Function
 from weft.tvm.script.effects import Effect, after
+from weft.tvm.script.inplace import INPLACE, functional
 
 _DEPTH = 64
 """Maximum nesting of calls of nested functions, which are inlined."""
@@ -81,6 +83,8 @@ class _GraphReader(Reader):
         self._returned: list[Any] | None = None
         """Collects the results of the branch or nested function that is read."""
         self._depth = 0
+        self._calls: dict[CallDpsOp, CallTirOp] = {}
+        """The calls of functions of the module, by the calls that they replace."""
         self._token: Value | None = None
         """The result of the last effect, which the next effect and the results of the function depend on."""
 
@@ -103,6 +107,7 @@ class _GraphReader(Reader):
             return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
             info = TensorStructInfo([f"{name}_{at}" for at in range(info.ndim)], info.dtype)
+        info = info() if callable(info) else info
         if not isinstance(info, TensorStructInfo):
             what = info.what if isinstance(info, UnknownInfo) else "no tensor"
             raise self.error(
@@ -304,8 +309,10 @@ class _GraphReader(Reader):
     def _resolved(self, value: Any) -> Any:
         """Resolve a registered call to a function of the module if it has one of that name."""
         owner = value.ssa.owner
+        if isinstance(owner, CallDpsOp) and owner.parent is None and INPLACE in owner.callee.data:
+            owner.callee = StringAttr(functional(self._module, owner.callee.data, len(owner.operands)))
         if isinstance(owner, CallDpsOp) and owner.parent is None and owner.callee.data in self._module:
-            call = CallTirOp(owner.callee.data, owner.operands, owner.result_types)
+            call = self._calls.setdefault(owner, CallTirOp(owner.callee.data, owner.operands, owner.result_types))
             return Call.at(call.results[owner.results.index(value.ssa)])
         return value
 

@@ -12,11 +12,13 @@ from weft.support.errors import CompileError
 from weft.support.user_functions import get_func, set_func
 from weft.texpr.shapes import items
 from weft.tvm.relax import op
+from weft.tvm.relax.adapted import number
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, const
 from weft.tvm.runtime import device
 from weft.tvm.script.definitions import decorator
 from weft.tvm.script.effects import assert_op, print_
 from weft.tvm.script.graph_reader import read_function
+from weft.tvm.script.inplace import INPLACE
 
 
 def Tensor(
@@ -118,7 +120,7 @@ def call_inplace_packed(
 
 def _view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_offset: Any = None) -> Any:
     """The elements of `x` in another shape. Raises CompileError for another dtype or offset."""
-    if dtype not in (None, x.dtype) or op.number(relative_byte_offset) not in (None, 0):
+    if dtype not in (None, x.dtype) or number(relative_byte_offset) not in (None, 0):
         raise CompileError("memory.view: a view in weft is a reshape, without offset and in the same dtype")
     return x if shape is None else op.reshape(x, shape)
 
@@ -147,9 +149,13 @@ def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequenc
     return call_dps_packed(called, args, out_sinfo=found[0] if len(found) == 1 else found)
 
 
-def call_tir_inplace(*_: Any, **__: Any) -> Any:
-    """Refused: functions of a graph are pure; weft decides which results share memory with operands."""
-    raise CompileError(str(call_tir_inplace.__doc__))
+def call_tir_inplace(
+    func: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any = None, *, out_ty: Any = None
+) -> Any:
+    """Call a function of the module that changes arguments: a copy of it writes results instead. An index of -1 is a
+    result that the function writes."""
+    places = "_".join(str(place) for place in items(inplace_indices))
+    return call_dps_packed(f"{func.name_hint}{INPLACE}{places}", args, out_sinfo, out_ty=out_ty)
 
 
 _NAMES = {
