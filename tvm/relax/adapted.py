@@ -196,7 +196,8 @@ def prelu(data: Value, alpha: Value, axis: int = 1) -> Any:
 def pad(data: Value, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 0.0) -> Any:
     flat = items(pad_width)
     widths = [(flat[2 * at], flat[2 * at + 1]) for at in range(data.ndim)] if len(flat) == 2 * data.ndim else pad_width
-    return apply("nn.pad", data, widths, pad_mode, number(pad_value))
+    mode = {"replicate": "edge", "circular": "wrap"}.get(pad_mode, pad_mode)
+    return apply("nn.pad", data, widths, mode, number(pad_value))
 
 
 def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
@@ -230,6 +231,7 @@ def resize2d(
     name = "resize3d" if "D" in layout else "resize2d"
     sizes = [size] * (len(layout) - 2) if isinstance(size, int) else list(items(size))
     method = {"nearest_neighbor": "nearest", "bilinear": "linear"}.get(method, method)
+    rounding_method = "" if method != "nearest" else rounding_method
     return apply(
         name, data, sizes, layout, method, coordinate_transformation_mode,
         rounding_method or None, cubic_alpha, bool(cubic_exclude), extrapolation_value=extrapolation_value,
@@ -303,7 +305,83 @@ def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0,
 
 
 def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
-    return apply("scatter_nd", data, indices, updates, _REDUCTIONS.get(reduction, reduction))
+    """Indices are on the last axis; `weft.graph` has them on the first."""
+    order = [indices.ndim - 1, *range(indices.ndim - 1)]
+    reduction = _REDUCTIONS.get(reduction, reduction)
+    return apply("scatter_nd", data, apply("permute_dims", indices, order), updates, reduction)
+
+
+def _places(indices: Any) -> Value:
+    """Tensors of indices of the first axes, broadcast and stacked on a last axis."""
+    parts = [apply("astype", part, "int64") for part in items(indices)]
+    shape = _shape(np.broadcast_shapes(*(part.shape for part in parts)))
+    return apply("stack", [apply("broadcast_to", part, shape) for part in parts], -1)
+
+
+def index_tensor(data: Value, indices: Any) -> Any:
+    """`data[indices]` for tensors of indices that are not negative."""
+    places = _places(indices)
+    return apply("gather_nd", data, apply("permute_dims", places, [places.ndim - 1, *range(places.ndim - 1)]))
+
+
+def index_put(data: Value, indices: Any, values: Value, accumulate: bool = False) -> Any:
+    """`data` with `data[indices] = values`."""
+    places = _places(indices)
+    shape = _shape((*places.shape[:-1], *data.shape[places.shape[-1] :]))
+    return scatter_nd(data, places, apply("broadcast_to", values, shape), "add" if accumulate else "update")
+
+
+def unique(
+    x: Value, sorted: bool = True, return_index: bool = False, return_inverse: bool = False,
+    return_counts: bool = False, axis: int | None = None,
+) -> Any:  # fmt: skip
+    values, index, inverse, counts, *_ = apply("unique", x, axis=None if axis is None else number(axis))
+    asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
+    found = [values, *(part for flag, part in asked if number(flag))]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def grid_sample(
+    data: Value, grid: Value, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros",
+    align_corners: bool = True,
+) -> Any:  # fmt: skip
+    """Coordinates are on axis 1 of `grid`; `weft.graph` has them on the last."""
+    _neutral("layout", layout, "NCHW", "NCDHW")
+    moved = apply("permute_dims", grid, [0, *range(2, grid.ndim), 1])
+    method = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
+    return apply("grid_sample", data, moved, method, padding_mode, align_corners)
+
+
+def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
+    """The coordinates of each pixel of an image of `size` after the map `data`, of shape (batch, 2, 3)."""
+    height, width = items(size)
+    lines = [
+        np.linspace(-1, 1, extent) if align_corners else (2 * np.arange(extent) + 1) / extent - 1
+        for extent in (height, width)
+    ]
+    y, x = np.meshgrid(*lines, indexing="ij")
+    pixels = const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1), data.dtype)
+    return apply("reshape", apply("matmul", data, pixels), _shape((data.shape[0], 2, height, width)))
+
+
+def roi_align(
+    data: Value, rois: Value, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1, aligned: bool = False,
+    layout: str = "NCHW", mode: str = "avg",
+) -> Any:  # fmt: skip
+    """Boxes are rows of `rois` after the number of the image."""
+    _neutral("layout", layout, "NCHW")
+    batch, boxes = (apply("strided_slice", rois, [low], [high], 1, [1]) for low, high in ((0, 1), (1, 5)))
+    images = apply("astype", apply("squeeze", batch, 1), "int64")
+    ratio = max(sample_ratio, 0)
+    return apply("roi_align", data, boxes, images, pooled_size, spatial_scale, ratio, mode, aligned)
+
+
+def hamming_window(
+    window_size: Any, periodic: Any = True, alpha: Any = 0.54, beta: Any = 0.46, dtype: str = "float32"
+) -> Any:
+    size, first, second = number(window_size), number(alpha), number(beta)
+    step = 2 * np.pi / (size if number(periodic) else size - 1)
+    return const(first - second * np.cos(step * np.arange(size)), dtype)
 
 
 _REDUCTIONS = {"update": "none"}
@@ -418,7 +496,7 @@ _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "collapse_sum_like": lambda data, collapse_target: collapse_sum_to(data, collapse_target.shape),
     "stack": lambda tensors, axis=0: apply("stack", list(items(tensors)), axis),
     "einsum": lambda operands, subscripts: apply("einsum", subscripts, *items(operands)),
-    "meshgrid": lambda tensors, indexing="ij": apply("meshgrid", list(items(tensors)), indexing=indexing),
+    "meshgrid": lambda tensors, indexing="ij": apply("meshgrid", *items(tensors), indexing=indexing),
     "to_vdevice": lambda data, dst_vdevice: data,  # a model runs on one device
     "ones": lambda shape, dtype="float32": full(shape, 1, dtype),
     "zeros": lambda shape, dtype="float32": full(shape, 0, dtype),

@@ -20,6 +20,7 @@ _REASONS = {
     **dict.fromkeys(("shape_to_tensor", "tensor_to_shape", "shape_of"), "shapes are tuples: weft.graph.extents(shape)"),
     "call_tir_with_grad": "weft computes no gradients",
     "call_py_func": "registered functions are called by call_dps_packed",
+    **dict.fromkeys(("roi_pool", "get_valid_counts"), "roi_align"),
     "multinomial_from_uniform": "weft.graph.random_uniform, cumsum and searchsorted",
     "dynamic_strided_slice": "strided_slice takes extents with names",
     "attention_var_len": "attention takes a mask",
@@ -27,7 +28,6 @@ _REASONS = {
         ("non_max_suppression", "all_class_non_max_suppression", "get_valid_counts", "multibox_transform_loc"),
         "weft.graph.nms",
     ),
-    **dict.fromkeys(("index_put", "index_tensor"), "scatter_nd and gather_nd"),
 }
 """Unsupported operators of TVM -> the reason."""
 

@@ -23,6 +23,7 @@ from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
 from weft.tvm.ir.transform import Pass, Sequential, module_pass
+from weft.tvm.target import current_target, spelling
 
 
 def _passes(name: str, *passes: ModulePass) -> Pass:
@@ -82,13 +83,19 @@ def FoldConstant() -> Pass:
 
 
 def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
-    """Store constant factors of products as float16, and accumulate in float32. Raises `CompileError` for names of
-    inputs, and for another `out_dtype`: parameters and results keep their types."""
+    """Store constant factors of products as float16, and accumulate in float32, if that is faster on the current target
+    (`with target:`), by default a CPU that converts float16. Raises `CompileError` for names of inputs, and for another
+    `out_dtype`: parameters and results keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
-    return _passes(
-        "ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphPrecisionPass("llvm", "f16")
-    )
+
+    def run(mod: IRModule, _: object) -> IRModule:
+        target = current_target()
+        chosen = "llvm -mcpu=x86-64-v3" if target is None else spelling(target)
+        step = GraphPrecisionPass(chosen, "f16")
+        return _passes("ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), step)(mod)
+
+    return Pass(run, "ToMixedPrecision")
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:

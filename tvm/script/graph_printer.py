@@ -50,6 +50,10 @@ class GraphPrinter(_GraphPrinter):
 
     def function(self, function: FuncOp) -> list[str]:
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        values = [*function.args, *(r for op in function.body.walk() for r in op.results)]
+        types = [value.type for value in values if isinstance(value.type, TensorType)]
+        extents = {n: None for type_ in types for extent in shape_of(type_) for n in sorted(names_in(extent))}
+        self._taken |= extents.keys()
         params = ", ".join(f"{self._name(value)}: {_type(value.type, quoted=True)}" for value in function.args)
         results = [_type(type_, quoted=True) for type_ in function.function_type.outputs]
         result = results[0] if len(results) == 1 else f"R.Tuple({', '.join(results)})"
@@ -59,10 +63,6 @@ class GraphPrinter(_GraphPrinter):
                 attributes = {key: value_of(value) for key, value in function.attributes.items()}
                 shown = ", ".join(f"{string_text(k)}: {_plain(v)}" for k, v in attributes.items())
                 self._line(f"R.func_attr({{{shown}}})")
-            values = [*function.args, *(r for op in function.body.walk() for r in op.results)]
-            types = [value.type for value in values if isinstance(value.type, TensorType)]
-            extents = {n: None for type_ in types for extent in shape_of(type_) for n in sorted(names_in(extent))}
-            self._taken |= extents.keys()
             if extents:
                 self._line(f"{', '.join(extents)} = {', '.join(['T.int64()'] * len(extents))}")
             if any(isinstance(op, CallTirOp) for op in function.body.walk()):

@@ -280,14 +280,15 @@ class _GraphReader(Reader):
     def _output(self, output: ast.expr) -> None:
         """Mark a variable as output of the region; a variable of several results marks all of them."""
         value = self._evaluate(output)
-        if not isinstance(output, ast.Name) or not all(isinstance(one, Value) for one in items(value)):
+        if not all(isinstance(one, Value) for one in items(value)):
             raise self.error(output, "R.output takes variables of the region")
-        names = [output.id] if isinstance(value, Value) else [f"{output.id}{at}" for at in range(len(items(value)))]
+        name = output.id if isinstance(output, ast.Name) else "gv"
+        names = [name] if isinstance(value, Value) else [f"{name}{at}" for at in range(len(items(value)))]
         found = [
             self._run(output, self._builder.emit_output, one, name)
             for one, name in zip(items(value), names, strict=True)
         ]
-        self.scope[output.id] = found[0] if isinstance(value, Value) else tuple(found)
+        self.scope[name] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
         if isinstance(value, Effect):

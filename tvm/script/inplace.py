@@ -11,13 +11,13 @@ from weft.passes.module_functions import function_names, lookup
 from weft.support.errors import CompileError
 from weft.texpr.expr import name_of
 
-INPLACE = ".inplace."
+INPLACE = " in place "
 """Separates the name of a function from the arguments that are its results."""
 
 
 def functional(module: ModuleOp, name: str, count: int) -> str:
     """The name of a function of the module that writes results instead of its first `count` arguments; it is added if
-    the module lacks it. `name` is that of the function and the places of its results: `inc.inplace.0_-1`."""
+    the module lacks it. `name` is that of the function and the places of its results: `inc in place 0_-1`."""
     source, _, places = name.partition(INPLACE)
     made = f"{source}_of_{places.replace('-1', 'new')}"
     if made in function_names(module):

@@ -135,6 +135,12 @@ memory = SimpleNamespace(
 )
 
 
+builtin = SimpleNamespace(
+    alloc_tensor=partial(_allocates, "builtin.alloc_tensor"), stop_lift_params=op.stop_lift_params
+)
+vision = op.image
+
+
 def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequence[object]) -> Any:
     name = str(func)
     called = f"{name}.returned"
@@ -160,7 +166,7 @@ def call_tir_inplace(
 
 _NAMES = {
     "tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range, "print": print_,
-    "assert_op": assert_op, "device": device, "memory": memory,
+    "assert_op": assert_op, "device": device,
     **{name: partial(device, name) for name in ("cpu", "cuda", "opencl", "metal")},
 }  # fmt: skip
 """Names that shadow Python's."""

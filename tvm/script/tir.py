@@ -25,6 +25,13 @@ def macro(*func: Callable[..., Any], hygienic: bool = True) -> Any:
 inline = macro
 
 
+def index_map(
+    mapping: Callable[..., Any], *, inverse_index_map: object = None, index_dtype: str = "int64"
+) -> Callable[..., Any]:
+    """An index map, which `R.layout_transform` takes."""
+    return mapping
+
+
 def __getattr__(name: str) -> Any:
     return getattr(_words, name)
 
