@@ -28,7 +28,7 @@ _MOST_ELEMENTS = 64
 
 _OWN = (
     "argsort", "attention", "batch_norm", "one_hot", "prelu", "quantize", "dequantize", "repeat", "resize2d",
-    "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk",
+    "grid_sample", "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk", "unique",
 )  # fmt: skip
 """Operators that differ in TVM in their parameters, layouts, dtypes or results: `R.weft.take`."""
 

@@ -16,6 +16,8 @@ from xdsl.ir import Block
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
 from weft.frontends.graph_builder import Value
+from weft.frontends.graph_effects import Effect, after
+from weft.frontends.in_place_functions import INPLACE, functional
 from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.passes.module_functions import function_names, lookup
@@ -24,8 +26,6 @@ from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
 from weft.tvm.relax.function import Function
-from weft.tvm.script.effects import Effect, after
-from weft.tvm.script.inplace import INPLACE, functional
 
 _DEPTH = 64
 """Maximum nesting of calls of nested functions, which are inlined."""

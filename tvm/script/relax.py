@@ -8,6 +8,8 @@ from typing import Any
 
 from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
+from weft.frontends.graph_effects import assert_op, print_
+from weft.frontends.in_place_functions import INPLACE
 from weft.support.errors import CompileError
 from weft.support.user_functions import get_func, set_func
 from weft.texpr.shapes import items
@@ -16,9 +18,7 @@ from weft.tvm.relax.adapted import number
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, const
 from weft.tvm.runtime import device
 from weft.tvm.script.definitions import decorator
-from weft.tvm.script.effects import assert_op, print_
 from weft.tvm.script.graph_reader import read_function
-from weft.tvm.script.inplace import INPLACE
 
 
 def Tensor(

@@ -1,4 +1,4 @@
-"""Functions that change their arguments (`R.call_tir_inplace`), as functions that write results."""
+"""Functions that change their arguments as functions that write results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def functional(module: ModuleOp, name: str, count: int) -> str:
     module.body.block.add_op(function := copy_of(lookup(module, source)))
     function.sym_name = StringAttr(made)
     if function.arg_attrs is not None:
-        raise CompileError(f"call_tir_inplace: {source} has parameters with element types of their own")
+        raise CompileError(f"call in place: {source} has parameters with element types of their own")
     block = function.body.block
     for at, place in enumerate(map(int, places.split("_"))):
         if place < 0:
@@ -47,17 +47,16 @@ def functional(module: ModuleOp, name: str, count: int) -> str:
 def _copy(name: str, type_: object) -> FuncOp:
     """A function that copies a buffer."""
     if not isinstance(type_, MemRefType) or not type_.has_static_shape():
-        raise CompileError(f"call_tir_inplace: {name} has a parameter {type_}: weft copies buffers of constant extents")
+        raise CompileError(f"call in place: {name} has a parameter {type_}: weft copies buffers of constant extents")
     shape = type_.get_shape()
     buffer = f'T.Buffer({shape!r}, "{name_of(type_.element_type)}")'
     axes = [f"i{at}" for at in range(len(shape))]
-    indices = ", ".join(axes) or "()"
     loop = f"    for {', '.join(axes)} in T.grid({', '.join(map(str, shape))}):\n" if shape else "    if True:\n"
     body = [f'        with T.block("{name}_copy"):']
     body += [
         f"            v{axis} = T.axis.spatial({extent}, {axis})" for axis, extent in zip(axes, shape, strict=True)
     ]
-    places = ", ".join(f"v{axis}" for axis in axes) or indices
+    places = ", ".join(f"v{axis}" for axis in axes) or "()"
     body += [f"            B[{places}] = A[{places}]", ""]
     text = f"@T.prim_func\ndef copy(A: {buffer}, B: {buffer}):\n{loop}" + "\n".join(body)
     return next(op for op in parse(text).body.block.ops if isinstance(op, FuncOp))
