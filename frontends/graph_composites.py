@@ -15,8 +15,9 @@ from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 
 __all__ = [
-    "affine_grid", "attention", "batch_norm", "collapse_sum_to", "cross_entropy_with_logits", "hamming_window", "index_put", "index_tensor",
-    "layout_transform", "linear", "median", "nll_loss", "prelu", "slice_scatter", "std", "variance",
+    "affine_grid", "attention", "batch_norm", "collapse_sum_to", "cross_entropy_with_logits", "hamming_window",
+    "index_put", "index_tensor", "layout_transform", "linear", "median", "nll_loss", "prelu", "slice_scatter", "std",
+    "variance",
 ]  # fmt: skip
 
 

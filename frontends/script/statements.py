@@ -593,6 +593,8 @@ class StatementParser(FunctionParser):
             self._over_threads(node, launch, self._thread_variable(call), node.body)
         elif key == "reduce_scope":
             raise self.error(call, "reductions over threads are blocks with T.init() in loops that bind threads")
+        elif key in ("async_commit_queue_scope", "async_wait_queue_scope", "buffer_bind_scope", "extern_scope"):
+            raise self.error(call, f"weft does not know the attribute '{key}' of statements")
         else:
             self.body(node.body)
 

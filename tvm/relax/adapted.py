@@ -121,6 +121,13 @@ def instance_norm(
     return channels_first(lambda x: apply("nn.instance_norm", x, *wanted), data, channel_axis)
 
 
+def view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_offset: Any = None) -> Any:
+    """The elements of `x` in another shape. Raises CompileError for another dtype or offset."""
+    check_neutral("dtype", dtype, None, x.dtype)
+    check_neutral("relative_byte_offset", number(relative_byte_offset), None, 0)
+    return x if shape is None else apply("reshape", x, _shape(shape))
+
+
 def dropout(data: Value, rate: float = 0.5) -> Any:
     """The tensor, and a mask of ones, because models do not train."""
     return data, apply("full", _shape(data.shape), 1, data.dtype)

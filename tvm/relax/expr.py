@@ -165,10 +165,8 @@ class Call(Expr):
         if isinstance(op, GlobalVar):
             types = [Var("t", info).type for info in sinfo_args or ()] or list(op.result_types)
             if not types:
-                raise CompileError(
-                    f"a call of @{op.name_hint} needs sinfo_args: the function is not known here; a function that "
-                    "calls itself is a loop, BlockBuilder.emit_loop"
-                )
+                what = "the function is not known here; one that calls itself is a loop, BlockBuilder.emit_loop"
+                raise CompileError(f"a call of @{op.name_hint} needs sinfo_args: {what}")
             super().__init__(CallTirOp(op.name_hint, [arg.ssa for arg in args], types).results[0])
         else:
             value = operator_of(op.name.removeprefix("relax."))(*args, **(attrs or {}))
@@ -224,15 +222,6 @@ for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
     setattr(Expr, f"__{_name}__", _arithmetic(f"__{_name}__"))
 
 
-def _named(name: str) -> Any:
-    def apply(self: Expr, other: Any) -> Call:
-        return Call.at(cast("Value", operator_of(name)(self, other)).ssa)
-
-    return apply
-
-
-for _sign, _name in {
-    "mod": "floor_mod", "floordiv": "floor_divide", "lt": "less", "le": "less_equal", "gt": "greater",
-    "ge": "greater_equal",
-}.items():  # fmt: skip
-    setattr(Expr, f"__{_sign}__", _named(_name))
+_COMPARED = {"mod": "floor_mod", "floordiv": "floor_divide", "lt": "less", "le": "less_equal", "gt": "greater"}
+for _sign, _name in (_COMPARED | {"ge": "greater_equal"}).items():
+    setattr(Expr, f"__{_sign}__", lambda x, y, name=_name: Call.at(cast("Value", operator_of(name)(x, y)).ssa))

@@ -11,10 +11,12 @@ from weft.tvm.relax.names import operator_of, weft_name
 
 _REASONS = {
     **dict.fromkeys(("print", "assert_op"), "scripts call R.print and R.assert_op"),
-    "vm": "the virtual machine's own calls: give the program before VMShapeLower",
-    "builtin": "weft allocates memory: give the program before CallTIRRewrite",
-    "dist": "weft runs a model on one device",
-    "ccl": "weft runs a model on one device",
+    **dict.fromkeys(
+        ("alloc_storage", "alloc_tensor", "ensure_zero_offset", "kill_storage", "kill_tensor", "kill_object"),
+        "weft allocates memory: give the program before CallTIRRewrite",
+    ),
+    "call_tir_dyn": "give the program before VMShapeLower",
+    **dict.fromkeys(("dist", "ccl"), "weft runs a model on one device"),
     "grad": "weft computes no gradients",
     **dict.fromkeys(("make_closure", "invoke_closure", "invoke_pure_closure"), "functions are called by name"),
     **dict.fromkeys(("shape_to_tensor", "tensor_to_shape", "shape_of"), "shapes are tuples: weft.graph.extents(shape)"),
@@ -75,6 +77,7 @@ class _OwnOperators:
 
 
 nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()
+vision = memory = builtin = vm = image
 """Operators of networks and of images, and weft's operators whose names mean something else in TVM."""
 
 

@@ -88,14 +88,9 @@ def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None
     `out_dtype`: parameters and results keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
-
-    def run(mod: IRModule, _: object) -> IRModule:
-        target = current_target()
-        chosen = "llvm -mcpu=x86-64-v3" if target is None else spelling(target)
-        step = GraphPrecisionPass(chosen, "f16")
-        return _passes("ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), step)(mod)
-
-    return Pass(run, "ToMixedPrecision")
+    chosen = "llvm -mcpu=x86-64-v3" if (target := current_target()) is None else spelling(target)
+    step = GraphPrecisionPass(chosen, "f16")
+    return _passes("ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), step)
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:

@@ -96,10 +96,7 @@ class GraphPrinter(_GraphPrinter):
         """`if condition:`, with the bodies of the functions that it calls."""
         outer = self._target
         target = self._name(op.results[0])
-        for head, callee in (
-            (f"if {self._name(op.condition)}:", op.then_callee),
-            ("else:", op.else_callee),
-        ):
+        for head, callee in ((f"if {self._name(op.condition)}:", op.then_callee), ("else:", op.else_callee)):
             block = function_of(op, callee.string_value()).body.block
             self._names.update({value: self._name(arg) for value, arg in zip(block.args, op.arguments, strict=True)})
             self._target = target

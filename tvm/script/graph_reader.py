@@ -24,7 +24,7 @@ from weft.passes.module_functions import function_names, lookup
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
-from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
+from weft.tvm.relax.expr import Call, Constant, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, Var, expr_of
 from weft.tvm.relax.function import Function
 
 _DEPTH = 64
@@ -126,9 +126,10 @@ class _GraphReader(Reader):
             case ast.Call(ast.Attribute(attr="func_attr"), [given]):
                 self._attributes.update(self._evaluate(given))
             case _:  # operators that weft lacks report the reason
-                if not isinstance(value := self._evaluate(node.value), Effect):
+                if isinstance(value := self._evaluate(node.value), Effect):
+                    self._effect(node, value)
+                elif value != ():
                     raise self.meaningless(node)
-                self._effect(node, value)
 
     def _effect(self, node: ast.stmt, effect: Effect) -> None:
         """Emit the call of a function with effects."""
@@ -232,15 +233,12 @@ class _GraphReader(Reader):
         condition = self._evaluate(node.test)
         args = [self.scope.known(name) for name in names]
         found = self._run(node, self._builder.emit_if, condition, branch(node.body), branch(node.orelse), *args)
-        result = tuple(map(self._seen, cast("Any", found))) if isinstance(found, tuple) else self._seen(found)
+        seen = tuple(expr_of(one.ssa) for one in items(found))
+        result = seen if isinstance(found, tuple) else seen[0]
         if returns:
             self._run(node, self._builder.emit_func_output, list(items(result)))
         else:
             self.scope[cast("ast.Name", target).id] = result
-
-    @staticmethod
-    def _seen(value: Value) -> Any:
-        return expr_of(value.ssa)
 
     def _definition(self, node: ast.FunctionDef) -> None:
         """A nested function: its calls are inlined."""
@@ -280,7 +278,8 @@ class _GraphReader(Reader):
     def _output(self, output: ast.expr) -> None:
         """Mark a variable as output of the region; a variable of several results marks all of them."""
         value = self._evaluate(output)
-        if not all(isinstance(one, Value) for one in items(value)):
+        known = isinstance(output, ast.Name) or isinstance(value, Constant)
+        if not known or not all(isinstance(one, Value) for one in items(value)):
             raise self.error(output, "R.output takes variables of the region")
         name = output.id if isinstance(output, ast.Name) else "gv"
         names = [name] if isinstance(value, Value) else [f"{name}{at}" for at in range(len(items(value)))]

@@ -5,7 +5,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
-from weft.dialects.graph_control import IfOp
+from weft.dialects.graph_control import branches_of
 from weft.dialects.traversal import copy_of
 from weft.frontends.script.printer import print_script
 from weft.frontends.script.regions import state_regions
@@ -19,12 +19,8 @@ def print_module(module: ModuleOp, *, in_class: bool) -> str:
     single function unless `in_class`."""
     rest = plain(module)
     functions = [op for op in rest.body.block.ops if isinstance(op, FuncOp)]
-    ifs = [op for op in rest.walk() if isinstance(op, IfOp)]
-    branches = {callee.string_value() for op in ifs for callee in (op.then_callee, op.else_callee)}
-    graphs = [function for function in functions if holds_graph_ops(function)]
-    graphs += [
-        function for function in functions if function.sym_name.data in branches - {g.sym_name.data for g in graphs}
-    ]
+    branches = set(branches_of(rest))
+    graphs = [function for function in functions if holds_graph_ops(function) or function.sym_name.data in branches]
     for function in functions:
         if function not in graphs and any(isinstance(type_, TensorType) for type_ in function.function_type.outputs):
             lower_te_function(function)

@@ -3,7 +3,6 @@
 from collections import abc
 from collections.abc import Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from weft.frontends import graph_builder
@@ -14,7 +13,6 @@ from weft.support.errors import CompileError
 from weft.support.user_functions import get_func, set_func
 from weft.texpr.shapes import items
 from weft.tvm.relax import op
-from weft.tvm.relax.adapted import number
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, const
 from weft.tvm.runtime import device
 from weft.tvm.script.definitions import decorator
@@ -116,29 +114,6 @@ def call_inplace_packed(
 ) -> Any:
     """As `call_pure_packed`, for a function that may change the arguments at `inplace_indices`: it gets copies."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
-
-
-def _view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_offset: Any = None) -> Any:
-    """The elements of `x` in another shape. Raises CompileError for another dtype or offset."""
-    if dtype not in (None, x.dtype) or number(relative_byte_offset) not in (None, 0):
-        raise CompileError("memory.view: a view in weft is a reshape, without offset and in the same dtype")
-    return x if shape is None else op.reshape(x, shape)
-
-
-def _allocates(name: str, *_: Any, **__: Any) -> Any:
-    raise CompileError(f"R.{name}: weft allocates memory: give the program before CallTIRRewrite")
-
-
-memory = SimpleNamespace(
-    view=_view,
-    **{name: partial(_allocates, f"memory.{name}") for name in ("alloc_storage", "alloc_tensor", "kill_tensor")},
-)
-
-
-builtin = SimpleNamespace(
-    alloc_tensor=partial(_allocates, "builtin.alloc_tensor"), stop_lift_params=op.stop_lift_params
-)
-vision = op.image
 
 
 def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequence[object]) -> Any:

@@ -7,6 +7,7 @@ from weft.frontends.script import tir as _words
 from weft.frontends.script.macros import Macro
 from weft.tvm.script.definitions import decorator
 from weft.tvm.script.reader import read_prim_func
+from weft.tvm.tir.function import IndexMap
 
 
 def prim_func(
@@ -17,19 +18,12 @@ def prim_func(
 
 
 def macro(*func: Callable[..., Any], hygienic: bool = True) -> Any:
-    """A function of statements that functions under `@T.prim_func` call. Unless `hygienic`, it sees the caller's
-    names."""
+    """A function of statements that scripts call. Unless `hygienic`, it sees the caller's names."""
     return decorator(func[0] if func else None, Macro.read)
 
 
 inline = macro
-
-
-def index_map(
-    mapping: Callable[..., Any], *, inverse_index_map: object = None, index_dtype: str = "int64"
-) -> Callable[..., Any]:
-    """An index map, which `R.layout_transform` takes."""
-    return mapping
+index_map = IndexMap.from_func
 
 
 def __getattr__(name: str) -> Any:
