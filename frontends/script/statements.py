@@ -142,7 +142,8 @@ class StatementParser(FunctionParser):
         """The callee of a call, if it is a name or an attribute and not a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
-        if self.callee(node.func) is not None:
+        is_vector = isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "vstore")
+        if is_vector or self.callee(node.func) is not None:
             return None
         return self.evaluate(node.func)
 

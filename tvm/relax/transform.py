@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from weft.dialects.graph import FUSED
+from weft.dialects.graph import FUSED, CallTirOp
 from weft.graph import bind_params
 from weft.passes.graph.functions import inline_calls, inline_dataflow
 from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
@@ -37,9 +37,10 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 
 
 def mark_groups(module: ModuleOp) -> None:
-    """Mark functions with the attribute `Primitive`, each of which becomes one kernel, as fused groups, in place."""
+    """Mark functions of operators with the attribute `Primitive`, which become kernels, as fused groups, in place."""
     for function in module.body.block.ops:
-        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None:
+        calls = any(isinstance(op, CallTirOp) for op in function.walk())  # of kernels that are written already
+        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None and not calls:
             inline_dataflow(function)
             function.attributes[FUSED], function.sym_visibility = UnitAttr(), StringAttr("private")
 
