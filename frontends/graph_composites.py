@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from weft.dialects.graph import ConstantOp, dense_value
 from weft.frontends import graph_builder
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.graph_builder import Value, operator
 from weft.interp.values import array_of_dense
 from weft.support.errors import CompileError
@@ -16,9 +18,16 @@ from weft.texpr.shapes import items
 
 __all__ = [
     "affine_grid", "attention", "batch_norm", "collapse_sum_to", "cross_entropy_with_logits", "hamming_window",
-    "index_put", "index_tensor", "layout_transform", "linear", "median", "nll_loss", "prelu", "slice_scatter", "std",
-    "variance",
+    "index_put", "index_tensor", "layout_transform", "linear", "median", "nll_loss", "nonzero", "prelu",
+    "slice_scatter", "std", "unique", "variance",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sized:
+    """Results whose extents depend on data: `build` makes them in a function under construction."""
+
+    build: Callable[[DataSizes], Any]
 
 
 def _op(name: str, *args: Any, **options: Any) -> Any:
@@ -30,6 +39,11 @@ def scalar_of(value: Any) -> Any:
     if isinstance(value, Value) and isinstance(value.ssa.owner, ConstantOp) and not value.shape:
         return np.asarray(array_of_dense(dense_value(value.ssa.owner))).item()
     return value
+
+
+def match_shape(sizes: Value, names: Sequence[str], at_most: Sequence[Any] = ()) -> Sized:
+    """Bind names of extents to the integers of `sizes`: see `BlockBuilder.match_shape`."""
+    return Sized(lambda data: data.bind(sizes, names, at_most))
 
 
 def _shape(shape: Any) -> tuple[Any, ...]:
@@ -173,6 +187,33 @@ def std(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
     return _op("sqrt", variance(x, axis, keepdims))
 
 
+def nonzero(x: Value) -> Sized:
+    """The coordinates of the elements that are not zero, a row for each axis."""
+    return Sized(lambda sizes: sizes.nonzero(x))
+
+
+def unique(
+    x: Value,
+    sorted: Any = True,
+    return_index: Any = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: Any = None,
+) -> Sized:
+    """The distinct elements, or the distinct slices along an axis; optionally the first position and the count of each,
+    and the place of the value of each element."""
+
+    def build(sizes: DataSizes) -> Any:
+        along = scalar_of(axis)
+        values, index, inverse, counts = sizes.unique(x, along, is_sorted=bool(scalar_of(sorted)))
+        inverse = _op("reshape", inverse, _shape(x.shape)) if along is None else inverse
+        asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
+        found = (values, *(part for flag, part in asked if scalar_of(flag)))
+        return found if len(found) > 1 else values
+
+    return Sized(build)
+
+
 def prelu(data: Value, alpha: Value, axis: int = 1) -> Any:
     shape = [alpha.shape[0] if at == axis % data.ndim else 1 for at in range(data.ndim)]
     return _op("prelu", data, _op("reshape", alpha, _shape(shape)))
@@ -194,9 +235,9 @@ def in_layout(x: Value, layout: str, wanted: str | None) -> Any:
 
 def batch_norm(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, axis: int = 1,
-    epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = False,
+    epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = True,
 ) -> Any:  # fmt: skip
-    """The normalized tensor, and the statistics, which training updates. `training` is False by default."""
+    """The normalized tensor, and the statistics, which training updates."""
     axes = [at for at in range(data.ndim) if at != axis % data.ndim]
     if not training:
         used = (moving_mean, moving_var)

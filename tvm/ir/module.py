@@ -59,8 +59,9 @@ class IRModule(Scripted):
         else:
             self.body.block.add_op(added := copy_of(source))
             added.sym_name = StringAttr(wanted)
-        for name in {*branches_of(source)} - {*function_names(self)}:
-            self.body.block.add_op(copy_of(lookup(cast("ModuleOp", source.parent_op()), name)))
+        while missing := {*branches_of(self)} - {*function_names(self)}:
+            owner = cast("ModuleOp", source.parent_op())
+            self.body.block.add_ops(copy_of(lookup(owner, name)) for name in missing)
 
     update_func = __setitem__
 

@@ -220,16 +220,6 @@ def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "up
     return apply("scatter_nd", data, apply("permute_dims", indices, order), updates, reduction)
 
 
-def unique(
-    x: Value, sorted: bool = True, return_index: bool = False, return_inverse: bool = False,
-    return_counts: bool = False, axis: int | None = None,
-) -> Any:  # fmt: skip
-    values, index, inverse, counts, *_ = apply("unique", x, axis=None if axis is None else number(axis))
-    asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
-    found = [values, *(part for flag, part in asked if number(flag))]
-    return found[0] if len(found) == 1 else tuple(found)
-
-
 def grid_sample(
     data: Value, grid: Value, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros",
     align_corners: bool = True,
@@ -287,6 +277,8 @@ def _composite(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         found = function(*args, **options)
+        if isinstance(found, graph_composites.Sized):
+            return found
         parts = tuple(expr_of(part.ssa) for part in items(found))
         return parts if isinstance(found, tuple) else parts[0]
 

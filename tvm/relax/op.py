@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from weft.frontends import graph_composites
 from weft.frontends.graph_builder import operator_names
 from weft.tvm.relax.adapted import ADAPTED, apply
 from weft.tvm.relax.names import operator_of, weft_name
@@ -73,7 +74,7 @@ class _OwnOperators:
     """Operators with weft's parameters: `R.weft.attention` has heads before the sequence."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return partial(apply, name)
+        return graph_composites.match_shape if name == "match_shape" else partial(apply, name)
 
 
 nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()

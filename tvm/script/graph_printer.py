@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from weft.dialects import graph
 from weft.dialects.attribute_values import value_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, dense_value, function_of
@@ -28,7 +29,7 @@ _MOST_ELEMENTS = 64
 
 _OWN = (
     "argsort", "attention", "batch_norm", "one_hot", "prelu", "quantize", "dequantize", "repeat", "resize2d",
-    "grid_sample", "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk", "unique",
+    "grid_sample", "nonzero", "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk", "unique",
 )  # fmt: skip
 """Operators that differ in TVM in their parameters, layouts, dtypes or results: `R.weft.take`."""
 
@@ -77,6 +78,9 @@ class GraphPrinter(_GraphPrinter):
             case ReturnOp():
                 head = f"{self._target} =" if self._target else "return"
                 self._line(f"{head} {self._listed(op.arguments)}")
+            case graph.MatchShapeOp():
+                bounds = [extent if isinstance(extent, int | None) else str(extent) for extent in op.bounds]
+                self._line(f"R.weft.match_shape({self._name(op.sizes)}, {list(op.bound_names)}, {bounds})")
             case IfOp():
                 self._conditional(op)
             case DataflowOp():

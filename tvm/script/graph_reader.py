@@ -15,7 +15,9 @@ from xdsl.ir import Block
 
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.graph_builder import Value
+from weft.frontends.graph_composites import Sized
 from weft.frontends.graph_effects import Effect, after
 from weft.frontends.in_place_functions import INPLACE, functional
 from weft.frontends.script.reader import Handler, Reader
@@ -318,7 +320,8 @@ class _GraphReader(Reader):
 
     def _evaluate(self, node: ast.expr) -> Any:
         names = {**self.scope.outside, **self.scope.bound}
-        return self._run(node, eval, compile(ast.Expression(node), self.source.file, "eval"), names)
+        found = self._run(node, eval, compile(ast.Expression(node), self.source.file, "eval"), names)
+        return self._run(node, found.build, DataSizes(self._builder)) if isinstance(found, Sized) else found
 
     def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
         """Run an action; its errors are reported at `node`."""
