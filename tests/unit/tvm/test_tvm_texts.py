@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import weft
+import weft.tvm as tvm
 from weft.analysis.structural_equality import structural_equal
 from weft.support.errors import CompileError
+from weft.tools.tvmc_words import translated
 from weft.tvm.script import from_source
 
 FOLDER = Path(__file__).parents[2] / "data"
@@ -203,3 +205,50 @@ class Module:
     first, second = weft.build(program(text, tmp_path))["main"](x, y := x + 1)
     np.testing.assert_array_equal(first, x + y)
     np.testing.assert_array_equal(second, x * 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "compile --target=llvm --input-shapes x:[1,16] --tuning-records tune.db -o model.so model.onnx",
+            "compile --target llvm --shape x=1x16 --database tune.db -o model.so model.onnx",
+        ),
+        ("tune --trials 8 --output tune.db model.onnx", "tune --trials 8 --database tune.db model.onnx"),
+        ("run --device cpu --fill-mode random --print-time --repeat 3 model.onnx", "run --time --repeat 3 model.onnx"),
+    ],
+)
+def test_command_lines_of_tvmc(words: str, expected: str):
+    assert translated(words.split()) == expected.split()
+
+
+def test_sizes_that_depend_on_data(tmp_path: Path):
+    text = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "int32")):
+        values = R.unique(x, return_counts=True)
+        places = R.nonzero(x)
+        return values[0], values[1], places
+"""
+    x = np.array([[4, 0, 4], [2, 0, 2]], np.int32)
+    values, counts, places = weft.build(program(text, tmp_path))["main"](x)
+    wanted = np.unique(x, return_counts=True)
+    np.testing.assert_array_equal(values, wanted[0])
+    np.testing.assert_array_equal(counts, wanted[1])
+    np.testing.assert_array_equal(places, np.nonzero(x))
+
+
+def test_mixed_precision_is_that_of_the_target(tmp_path: Path):
+    text = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((256, 256), "float32")):
+        return R.matmul(x, R.const(np.ones((256, 256), "float32")))
+"""
+    module = program(text, tmp_path)
+    assert "out_dtype" in str(tvm.relax.transform.ToMixedPrecision()(module))
+    with tvm.target.Target("llvm -mcpu=core2"), pytest.raises(CompileError, match="core2 has no instructions"):
+        tvm.relax.transform.ToMixedPrecision()(module)
