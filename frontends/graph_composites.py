@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.dialects.graph import ConstantOp, dense_value
 from weft.frontends import graph_builder
@@ -135,19 +136,19 @@ def index_tensor(data: Value, indices: Any) -> Any:
 def index_put(data: Value, indices: Any, values: Value, accumulate: bool = False) -> Any:
     """`data` with `data[indices] = values`."""
     places = _places(indices)
-    shape = _shape((*places.shape[:-1], *data.shape[places.shape[-1] :]))
+    shape = _shape((*places.shape[:-1], *data.shape[cast("int", places.shape[-1]) :]))
     given = _op("broadcast_to", values, shape)
     return _op("scatter_nd", data, _axes_first(places), given, "add" if accumulate else "none")
 
 
 def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
     """The coordinates of each pixel of an image of `size` after the map `data`, of shape (batch, 2, 3)."""
-    height, width = items(size)
+    height, width = cast("tuple[int, int]", items(size))
     lines = [
         np.linspace(-1, 1, extent) if align_corners else (2 * np.arange(extent) + 1) / extent - 1
         for extent in (height, width)
     ]
-    y, x = np.meshgrid(*lines, indexing="ij")
+    y, x = cast("list[NDArray[np.float64]]", np.meshgrid(*lines, indexing="ij"))
     pixels = graph_builder.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1), data.dtype)
     return _op("reshape", _op("matmul", data, pixels), _shape((data.shape[0], 2, height, width)))
 

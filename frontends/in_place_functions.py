@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
 
 from weft.dialects.traversal import copy_of
 from weft.frontends.script.parsing import parse
@@ -35,7 +36,7 @@ def functional(module: ModuleOp, name: str, count: int) -> str:
         result.name_hint = f"{given.name_hint}_out"
         given.replace_all_uses_with(result)
         copy = _copy(source, given.type)
-        values = dict(zip(copy.body.block.args, (given, result), strict=True))
+        values: dict[SSAValue, SSAValue] = dict(zip(copy.body.block.args, (given, result), strict=True))
         first = block.first_op
         for op in copy.body.block.ops:
             if first is not None and not isinstance(op, ReturnOp):

@@ -9,7 +9,7 @@ _NEUTRAL = ("--device", "--fill-mode", "--model-format", "--executor", "--runtim
 
 def translated(words: Sequence[str]) -> list[str]:
     """A command line of `tvmc` as one of weft: `--input-shapes "x:[1,3]"` is `--shape x=1x3`, the output of `tune` is
-    its database, and options that select parts of TVM are left out."""
+    its database, and options that select parts of TVM are omitted."""
     given = (part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word]))
     found = list[str]()
     for word in given:

@@ -385,7 +385,7 @@ class StatementParser(FunctionParser):
             dtype: object = self._declared_dtype(annotation)
         else:
             stated = [keyword.value for keyword in call.keywords if keyword.arg == "dtype"] + call.args[:1]
-            if "shuffle" in ast.unparse(call.func) and len(call.args) > 1:  # the dtype of what is exchanged
+            if "shuffle" in ast.unparse(call.func) and len(call.args) > 1:  # the dtype of the exchanged value
                 first: object = self.expression(call.args[1]).dtype
             else:
                 first = self.evaluate(stated[0]) if stated and isinstance(stated[0], ast.Constant) else None
@@ -1019,7 +1019,7 @@ class StatementParser(FunctionParser):
             else:
                 size = high if static_extent(low) == 0 else self.apply(node, binary, BinaryKind.SUB, high, low)
             return low, self.as_extent(node, size, f"the extent of {name}")
-        return as_expr(0), self.as_extent(node, value, f"the extent of {name}")
+        return as_expr(0), self.as_extent(node, cast("object", value), f"the extent of {name}")
 
     def _remap(self, head: _Head, names: Sequence[str], call: ast.Call) -> None:
         kinds = self.string(call.args[0], "the kinds of axes")

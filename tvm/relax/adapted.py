@@ -279,7 +279,7 @@ def _composite(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*args, **options)
         if isinstance(found, graph_composites.Sized):
             return found
-        parts = tuple(expr_of(part.ssa) for part in items(found))
+        parts = tuple(expr_of(part.ssa) for part in cast("tuple[Value, ...]", items(found)))
         return parts if isinstance(found, tuple) else parts[0]
 
     return call

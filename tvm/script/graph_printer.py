@@ -26,7 +26,6 @@ from weft.tvm.relax.names import relax_name, tensor_shape
 _MOST_ELEMENTS = 64
 """Maximum number of elements of constants that are printed."""
 
-
 _OWN = (
     "argsort", "attention", "batch_norm", "one_hot", "prelu", "quantize", "dequantize", "repeat", "resize2d",
     "grid_sample", "nonzero", "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk", "unique",

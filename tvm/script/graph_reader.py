@@ -235,7 +235,7 @@ class _GraphReader(Reader):
         condition = self._evaluate(node.test)
         args = [self.scope.known(name) for name in names]
         found = self._run(node, self._builder.emit_if, condition, branch(node.body), branch(node.orelse), *args)
-        seen = tuple(expr_of(one.ssa) for one in items(found))
+        seen = tuple(expr_of(one.ssa) for one in cast("tuple[Value, ...]", items(found)))
         result = seen if isinstance(found, tuple) else seen[0]
         if returns:
             self._run(node, self._builder.emit_func_output, list(items(result)))
