@@ -156,7 +156,8 @@ def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
 def hamming_window(
     window_size: Any, periodic: Any = True, alpha: Any = 0.54, beta: Any = 0.46, dtype: str = "float32"
 ) -> Any:
-    size, first, second = scalar_of(window_size), scalar_of(alpha), scalar_of(beta)
+    """`alpha - beta * cos(2 pi k / size)`, or over `size - 1` unless `periodic`."""
+    size, first, second = int(scalar_of(window_size)), float(scalar_of(alpha)), float(scalar_of(beta))
     step = 2 * np.pi / (size if scalar_of(periodic) else size - 1)
     return graph_builder.const(first - second * np.cos(step * np.arange(size)), dtype)
 
