@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -18,6 +18,7 @@ from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.graph_precision import GraphPrecisionPass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
+from weft.passes.module_functions import lookup
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
@@ -39,8 +40,9 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 def mark_groups(module: ModuleOp) -> None:
     """Mark functions of operators with the attribute `Primitive`, which become kernels, as fused groups, in place."""
     for function in module.body.block.ops:
-        calls = any(isinstance(op, CallTirOp) for op in function.walk())  # of kernels that are written already
-        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None and not calls:
+        callees = [lookup(module, op.callee.string_value()) for op in function.walk() if isinstance(op, CallTirOp)]
+        written = any(isinstance(type_, MemRefType) for callee in callees for type_ in callee.function_type.inputs)
+        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None and not written:
             inline_dataflow(function)
             function.attributes[FUSED], function.sym_visibility = UnitAttr(), StringAttr("private")
 
